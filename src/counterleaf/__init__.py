@@ -1,0 +1,37 @@
+"""Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y."""
+
+from counterleaf.certificate import Certificate
+from counterleaf.constraint import among, between, decrease, fix, freeze, increase, linear
+from counterleaf.cost import L1, L2, Linear
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.readers import read
+from counterleaf.result import Counterfactual, Explanation
+from counterleaf.schema import Numeric, Schema
+from counterleaf.search import Status
+from counterleaf.tree import Tree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "L1",
+    "L2",
+    "Certificate",
+    "Counterfactual",
+    "CounterleafError",
+    "Explainer",
+    "Explanation",
+    "Linear",
+    "Numeric",
+    "Schema",
+    "Status",
+    "Tree",
+    "among",
+    "between",
+    "decrease",
+    "fix",
+    "freeze",
+    "increase",
+    "linear",
+    "read",
+]

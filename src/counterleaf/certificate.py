@@ -1,0 +1,271 @@
+"""The proof that comes with every answer, checked in NumPy with no trust in the search.
+
+The search splits the space of rows by the tree's own splits and leaves one multiplier vector per part.
+Any multipliers lam >= 0 prove a lower bound on the cost over their part (weak duality):
+
+    cost(x) >= lam @ r + sum_d min_{lower <= d <= upper} phi_d(d) - (A' lam)_d d     for all x in the part,
+
+and a Farkas vector proves a part empty. ``check`` walks the tree from the root and finds for every target leaf
+a part that holds it, excluded by its bound, proved empty, or answered by a row that the tree really sends there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from counterleaf.kernels.memory import DISCARDED, EXPANDED, STATES, Question
+from counterleaf.problem import Problem
+from counterleaf.schema import Array
+from counterleaf.search import Findings, Status
+
+_AGREE = 1e-9  # two ways of summing the same bound agree to this share of its terms
+_ZERO = 1e-12  # a price residual below this share of its terms counts as zero
+_ROUNDING = 1e-12  # a face may be moved inwards by this share of its terms and still be the same face
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A tree node's region with the multipliers of its rows: the user's first, then the path's from the root."""
+
+    node: int
+    lam: Array
+    slack: Array
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A row claimed to be the best of its leaf, and the bound claimed for that leaf."""
+
+    leaf: int
+    row: Array
+    cost: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """What was asked, what was answered, and the parts that prove it."""
+
+    problem: Problem = field(repr=False)
+    status: Status
+    answers: tuple[Answer, ...]
+    lower_bound: float
+    pool: Array | None = field(repr=False)  # the rows to choose among, where the question had them
+    findings: Findings = field(repr=False)
+
+    def parts(self) -> dict[int, Part]:
+        """The terminal parts of the search, by tree node."""
+        pool = self.findings.pool
+        out: dict[int, Part] = {}
+        if pool is None:
+            return out
+        for s, state in enumerate(pool.states[: pool.counts[STATES]]):
+            if state["kind"] != EXPANDED:
+                m = int(state["rows"])
+                node = int(state["node"])
+                out[node] = Part(node, pool.lam[s, 0, :m], pool.lam[s, 1, :m], bool(state["kind"] == DISCARDED))
+        return out
+
+    def check(self) -> bool:
+        """Re-prove the answer; True if every claim holds.
+
+        Proved: each answer lies in its leaf as the tree computes it, obeys bounds bit for bit and rows to
+        1e-9 of their terms, and costs what is claimed; no row in an answered leaf costs less than its
+        ``lower_bound``; no other target leaf holds a row cheaper than the dearest answer (status optimal) or than
+        ``lower_bound`` (status limit); and no target leaf holds any row (status infeasible).
+        """
+        if not all(self.holds(answer) for answer in self.answers):
+            return False
+        if self.status is Status.OPTIMAL and not self.answers or self.status is Status.INFEASIBLE and self.answers:
+            return False
+        if self.pool is not None:
+            return self._check_choice(self.pool)
+        return _Walk(self).covers(0, [], self.problem.question.features[1], self.problem.question.features[2])
+
+    def holds(self, answer: Answer) -> bool:
+        q, x = self.problem.question, answer.row
+        _, lower, upper = _true_box(q.features)
+        if not (np.isfinite(x).all() and (lower <= x).all() and (x <= upper).all()):
+            return False
+        below = q.nodes["below"][answer.leaf]
+        cost = float(self.problem.cost_of(x[None])[0]) + below
+        terms = float(np.abs(self.problem.cost_of(x[None])[0])) + abs(below)
+        if not abs(cost - answer.cost) <= _AGREE * max(terms, abs(answer.cost)):
+            return False
+        if not answer.bound <= answer.cost:
+            return False
+        for i in range(len(q.nodes), len(q.bias)):
+            miss, size = _signed_row(q, i, x)
+            if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
+                return False
+        return self._routes(answer)
+
+    def _routes(self, answer: Answer) -> bool:
+        """Follow the row down the tree, summing as the model does and keeping the margin."""
+        tree, q = self.problem.tree, self.problem.question
+        node = 0
+        while tree.left[node] >= 0:
+            columns = slice(tree.weights.indptr[node], tree.weights.indptr[node + 1])
+            x = answer.row[tree.weights.indices[columns]]
+            seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
+            terms = np.cumsum(tree.weights.data[columns] * seen)
+            f = (terms[-1] if len(terms) else 0.0) + tree.bias[node]
+            right = f > 0 or (f == 0 and q.right_closed)
+            kept = abs(float(np.cumsum(np.append(tree.weights.data[columns] * x, tree.bias[node]))[-1]))
+            if q.margin > 0 and kept < q.margin * (1 - _AGREE):
+                return False
+            node = int(tree.right[node] if right else tree.left[node])
+        return node == answer.leaf and bool(np.isfinite(q.nodes["below"][node]))
+
+    def _check_choice(self, pool: Array) -> bool:
+        """Among given rows: every row that qualifies costs at least as much as the answer of its leaf, or the last answer."""
+        q = self.problem.question
+        best = {answer.leaf: answer.cost for answer in self.answers}
+        last = max(best.values(), default=math.inf)
+        leaves = self.problem.tree.apply(pool)
+        costs = self.problem.cost_of(pool) + q.nodes["below"][leaves]
+        for leaf, cost, row in zip(leaves.tolist(), costs.tolist(), pool, strict=True):
+            claim = Answer(leaf, row, cost, cost)
+            if cost < best.get(leaf, last) * (1 - _AGREE) and self.holds(claim):
+                return False
+        return True
+
+
+class _Walk:
+    """One pass over the tree for ``Certificate.check``."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.q = certificate.problem.question
+        self.parts = certificate.parts()
+        self.answered = {answer.leaf: answer for answer in certificate.answers}
+        self.status = certificate.status
+        last = max((answer.cost for answer in certificate.answers), default=math.inf)
+        self.floor = last if certificate.status is not Status.LIMIT else certificate.lower_bound
+
+    def covers(self, node: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
+        """Every target leaf below ``node`` is answered or excluded. Depth-first, with an explicit stack."""
+        stack = [(node, path, lower, upper)]
+        while stack:
+            node, path, lower, upper = stack.pop()
+            entry = self.q.nodes[node]
+            if not math.isfinite(entry["below"]) or (lower > upper).any():
+                continue
+            part = self.parts.get(node)
+            if part is not None:
+                if not self._proves(part, path, lower, upper):
+                    return False
+                continue
+            if entry["left"] < 0:
+                return False
+            for child, side in ((int(entry["left"]), -1), (int(entry["right"]), 1)):
+                low, high = lower.copy(), upper.copy()
+                d = int(entry["feature"])
+                if d >= 0 and side > 0:
+                    low[d] = max(low[d], entry["cut_right"])
+                elif d >= 0:
+                    high[d] = min(high[d], entry["cut_left"])
+                stack.append((child, path if d >= 0 else [*path, (node, side)], low, high))
+        return True
+
+    def _proves(self, part: Part, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
+        q = self.q
+        users = [(i, 1) for i in range(len(q.nodes), len(q.bias))]
+        rows = users + path
+        lam = np.array(part.lam, float)
+        if len(lam) != len(rows) or not np.isfinite(lam).all():
+            return False
+        if (lam[q.equal :] < 0).any():
+            return False
+        A = np.zeros((len(rows), len(lower)))
+        r = np.empty(len(rows))
+        for t, (i, side) in enumerate(rows):
+            columns = slice(q.indptr[i], q.indptr[i + 1])
+            A[t, q.indices[columns]] = side * q.data[columns]
+            r[t] = (q.margin if t >= len(users) else 0.0) - side * math.fsum(_exact_terms(q, i))
+        low, high = _true_sides(q.features, lower, upper)
+        if part.empty:
+            return self._empty(lam, part.slack, A, r, low, high)
+        bound, terms = _dual_bound(q.features[3:7], A, r, low, high, lam)
+        bound += float(q.nodes["below"][part.node])
+        answer = self.answered.get(part.node)
+        claim = answer.bound if answer is not None else self.floor
+        if self.status is Status.INFEASIBLE or not math.isfinite(claim):
+            return False
+        return bound >= claim - _AGREE * (terms + abs(claim))
+
+    def _empty(self, lam: Array, slack: Array, A: Array, r: Array, low: Array, high: Array) -> bool:
+        """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""
+        source = self.q.features[0]
+        reach = np.abs(A) @ (np.abs(source) + np.where(np.isfinite(high - low), high - low, np.abs(source))) + np.abs(r)
+        width = _ROUNDING if not self.q.narrow else 1e-5
+        if (slack < 0).any() or (slack > width * len(source) * reach).any():
+            return False
+        prices = A.T @ lam
+        terms = np.abs(A.T) @ np.abs(lam)
+        most = np.where(prices > 0, high, low)
+        real = np.abs(prices) > _ZERO * terms
+        if np.isinf(most[real]).any():
+            return False
+        return float(lam @ (r + slack)) > float((prices[real] * most[real]).sum())
+
+
+def _true_box(features: Array) -> tuple[Array, Array, Array]:
+    lower, upper = _true_sides(features, features[1], features[2])
+    source = features[0]
+    return source, np.where(np.isinf(lower), lower, features[1]), np.where(np.isinf(upper), upper, features[2])
+
+
+def _true_sides(features: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """The box as changes from the source; a side that is only the search's horizon is infinite."""
+    source, horizon = features[0], features[8]
+    low = np.where((horizon < 0) & (lower == features[1]), -np.inf, lower - source)
+    high = np.where((horizon > 0) & (upper == features[2]), np.inf, upper - source)
+    return low, high
+
+
+def _dual_bound(cost: Array, A: Array, r: Array, low: Array, high: Array, lam: Array) -> tuple[float, float]:
+    """(lam @ r + sum_d min phi_d - price_d d over the box, size of its terms)."""
+    cu, gu, cd, gd = cost
+    price = A.T @ lam
+    size = np.abs(A.T) @ np.abs(lam) + np.abs(gu) + np.abs(gd)
+    # a residual that is only rounding does not count, where it would be charged without end
+    price = np.where((price > gu) & (cu == 0) & np.isinf(high) & (price - gu <= _ZERO * size), gu, price)
+    price = np.where((price < gd) & (cd == 0) & np.isinf(low) & (gd - price <= _ZERO * size), gd, price)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(price > gu, (price - gu) / (2 * cu), 0.0)
+        down = np.where(price < gd, (price - gd) / (2 * cd), 0.0)
+    d = np.clip(up + down, low, high)
+    if np.isinf(d).any():
+        return -math.inf, 0.0
+    rise, fall = np.maximum(d, 0.0), np.minimum(d, 0.0)
+    pieces = [cu * rise * rise, gu * rise, cd * fall * fall, gd * fall, -price * d, lam * r]
+    flat = np.concatenate(pieces)
+    return math.fsum(flat), float(np.abs(flat).sum())
+
+
+def _exact_terms(q: Question, i: int) -> list[float]:
+    """w_j * source_j as exact sums of two floats each (Dekker's product), and the bias: fsum of them is w @ source + b."""
+    columns = slice(q.indptr[i], q.indptr[i + 1])
+    a, b = q.data[columns], q.features[0][q.indices[columns]]
+    product = a * b
+
+    def halves(v: Array) -> tuple[Array, Array]:
+        big = 134217729.0 * v
+        high = big - (big - v)
+        return high, v - high
+
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return [*product.tolist(), *np.where(np.isfinite(error), error, 0.0).tolist(), float(q.bias[i])]
+
+
+def _signed_row(q: Question, i: int, x: Array) -> tuple[float, float]:
+    """(coef @ x + bias, size of its terms) of a user's row."""
+    columns = slice(q.indptr[i], q.indptr[i + 1])
+    terms = np.append(q.data[columns] * x[q.indices[columns]], q.bias[i])
+    return math.fsum(terms), float(np.abs(terms).sum())
+

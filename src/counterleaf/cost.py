@@ -1,0 +1,144 @@
+"""What a change costs: terms that add up to one convex function of the change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.schema import Array, Schema, Spreads, number
+
+_SPREADS = ("range", "std", "mad")
+
+
+class _Term:
+    """Terms and sums of terms: ``+`` joins them, a number times one scales it."""
+
+    __slots__ = ()
+
+    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear], ...]:
+        return ((1.0, self),)  # type: ignore[return-value]  # a Sum overrides this; every other kind is listed
+
+    def __add__(self, other: Any) -> Sum:
+        if not isinstance(other, _Term):
+            return NotImplemented
+        return Sum(self.parts() + other.parts())
+
+    def __radd__(self, other: Any) -> _Term:
+        return self if other == 0 else NotImplemented  # so that sum([...]) works
+
+    def __mul__(self, factor: Any) -> Sum:
+        scale = number(factor, "the factor of a cost")
+        return Sum(tuple((scale * old, term) for old, term in self.parts()))
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class L1(_Term):
+    """sum_d w_d |x_d - source_d|.
+
+    weights: None (all 1), a number, an array, a dict by name (others 1), or "range", "std", "mad": one over
+    that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ.
+
+    Examples
+    --------
+    >>> cost = L1("mad") + 0.1 * L2("mad")
+    >>> L1(up=1.0, down={"age": 5.0}).down
+    {'age': 5.0}
+    """
+
+    weights: Any = None
+    up: Any = None
+    down: Any = None
+
+    def __post_init__(self) -> None:
+        _check_weights(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class L2(_Term):
+    """sum_d w_d (x_d - source_d)^2; weights as in ``L1``, named spreads squared."""
+
+    weights: Any = None
+    up: Any = None
+    down: Any = None
+
+    def __post_init__(self) -> None:
+        _check_weights(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear(_Term):
+    """sum_d c_d (x_d - source_d): what a change earns or costs whichever way it goes; others 0 in a dict."""
+
+    coef: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(_Term):
+    """A weighted sum of terms."""
+
+    terms: tuple[tuple[float, L1 | L2 | Linear], ...]
+
+    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear], ...]:
+        return self.terms
+
+
+def _check_weights(term: L1 | L2) -> None:
+    kind = type(term).__name__
+    if term.weights is not None and (term.up is not None or term.down is not None):
+        raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
+    for given in (term.weights, term.up, term.down):
+        if isinstance(given, str) and given not in _SPREADS:
+            raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
+
+
+def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Array:
+    """The cost as rows (curve up, slope up, curve down, slope down), see ``kernels.separable``."""
+    if not isinstance(cost, _Term):
+        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Linear or a sum of them")
+    out = np.zeros((4, len(schema)))
+    for factor, term in cost.parts():
+        if isinstance(term, Linear):
+            coef = factor * schema.vector(term.coef, "Linear coef", 0.0)
+            _check_finite(coef, schema, "Linear coef")
+            out[1] += coef
+            out[3] += coef
+            continue
+        if factor < 0:
+            raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
+        power = 1 if isinstance(term, L1) else 2
+        up = factor * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
+        down = factor * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
+        if power == 1:
+            out[1] += up
+            out[3] -= down
+        else:
+            out[0] += up
+            out[2] += down
+    return out
+
+
+def _weights(term: L1 | L2, given: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:
+    kind = type(term).__name__
+    if given is None:
+        return np.ones(len(schema))
+    if isinstance(given, str):
+        if spreads is None:
+            raise CounterleafError(f'{kind}("{given}") needs data to measure; pass data= to Explainer or give numbers')
+        return np.asarray(getattr(spreads, given) ** -float(power))
+    weights = schema.vector(given, f"{kind} weights", 1.0)
+    _check_finite(weights, schema, f"{kind} weight")
+    if (weights < 0).any():
+        bad = int(np.flatnonzero(weights < 0)[0])
+        raise CounterleafError(f"{kind} weight of {schema.names[bad]!r} is {weights[bad]}; expected 0 or more")
+    return weights
+
+
+def _check_finite(weights: Array, schema: Schema, what: str) -> None:
+    if not np.isfinite(weights).all():
+        bad = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise CounterleafError(f"{what} of {schema.names[bad]!r} is {weights[bad]}; expected a finite number")

@@ -1,0 +1,8 @@
+"""The one exception that counterleaf raises."""
+
+
+class CounterleafError(ValueError):
+    """A question that cannot be asked: the message says what came, what was expected, what to do.
+
+    "No such row exists" is never an error; it is an answer with status ``infeasible`` and a proof.
+    """

@@ -1,0 +1,211 @@
+"""Explainer: from a row in the user's words to an answer in the user's words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from counterleaf.certificate import Answer, Certificate
+from counterleaf.constraint import lower_constraints
+from counterleaf.cost import L1, L2, lower_cost
+from counterleaf.errors import CounterleafError
+from counterleaf.problem import Problem, Splits, pose, prepare, read_target
+from counterleaf.readers import read
+from counterleaf.result import Counterfactual, Explanation
+from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
+from counterleaf.search import Findings, Status, find
+
+_PREPARED = 64  # targets and margins remembered per explainer
+
+
+class Explainer:
+    """Answers for one model: the cheapest change to a row that makes the model say something else.
+
+    Parameters
+    ----------
+    model : a ``Tree`` or a model that ``read`` knows; its own ``predict`` confirms every answer.
+    data : a frame or array of typical rows; gives names, bounds and the spreads behind named weights.
+    schema : names and bounds, instead of those that ``data`` would give.
+    bounds : False leaves the ranges seen in ``data`` out of the bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterleaf import Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> answer = Explainer(tree).explain([0.0, 0.0], target="yes")
+    >>> answer[0].row, answer[0].cost, str(answer.status), answer.certificate.check()
+    ([0.5, 0.5], 0.5, 'optimal', True)
+    """
+
+    def __init__(self, model: Any, data: Any = None, schema: Schema | None = None, bounds: bool = True) -> None:
+        self.model = model
+        self.tree = read(model)
+        known = getattr(model, "feature_names_in_", None)
+        self._names: list[str] | None = None if known is None else [str(name) for name in known]
+        width = self.tree.n_features
+        self._spreads: Spreads | None = None
+        if data is not None:
+            columns, X = table(data)
+            if X.shape[1] != width:
+                raise CounterleafError(f"data has {X.shape[1]} columns; the model needs {width}")
+            if self._names is not None and hasattr(data, "columns") and columns != self._names:
+                raise CounterleafError(f"data has the columns {columns}; the model was fitted on {self._names}")
+            self._spreads = Spreads.of(X)
+            if schema is None:
+                schema = Schema.infer(data, bounds=bounds)
+                if self._names is not None and not hasattr(data, "columns"):
+                    schema = Schema([Numeric(n, f.lower, f.upper) for n, f in zip(self._names, schema, strict=True)], bounds)
+        if schema is None:
+            schema = Schema([Numeric(name) for name in self._names or [f"x{k}" for k in range(width)]])
+        if len(schema) != width:
+            raise CounterleafError(f"the schema has {len(schema)} features; the model needs {width}")
+        self.schema = schema
+        self._prepared: dict[Any, Splits] = {}
+
+    def explain(
+        self,
+        row: Any,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        count: int | None = 1,
+        margin: float = 0.0,
+        time_limit: float | None = None,
+        max_states: int | None = None,
+    ) -> Explanation:
+        """The cheapest rows that the model classifies as ``target``.
+
+        Parameters
+        ----------
+        row : dict, Series, one-row frame or 1-D array, in the units of the table.
+        target : a class, several, or {class: cost}; by default any class but the row's own.
+        cost : ``L1``, ``L2``, ``Linear`` or a sum; by default ``L1("range")`` where data is given, else ``L2()``.
+        constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``linear``, ``among``.
+        count : how many leaves, cheapest first, each with its best row; None: every leaf.
+        margin : w @ x + b stays at least this far from 0 at every split on the way.
+        time_limit, max_states : seconds or search states after which to stop with status "limit".
+
+        Raises
+        ------
+        CounterleafError
+            If the question makes no sense. "No such row" is the status "infeasible", with a proof.
+        """
+        count, margin, time_limit = _limits(count, margin, time_limit, max_states)
+        source = self.schema.encode(row)
+        top = float(np.finfo(self.tree.dtype).max)
+        if self.tree.dtype == "float32" and np.abs(source).max() > top:
+            bad = int(np.abs(source).argmax())
+            raise CounterleafError(f"feature {self.schema.names[bad]!r} of the row is {source[bad]}; the model takes float32, up to {top:.4g}")
+        own = int(self.tree.value[self.tree.apply(source[None])[0]])
+        wanted = read_target(target, self.tree.classes, own)
+        if cost is None:
+            cost = L2() if self._spreads is None else L1("range")
+        priced = lower_cost(cost, self.schema, self._spreads)
+        lower, upper, rows, pool = lower_constraints(constraints, self.schema, source)
+        if self.tree.dtype == "float32":
+            lower, upper = np.maximum(lower, -top), np.minimum(upper, top)
+        splits = self._prepare(wanted, margin)
+        problem = pose(self.tree, splits, self.schema, source, priced, lower, upper, rows, margin)
+        if pool is None:
+            found = find(problem, self.schema.names, count, time_limit, max_states)
+        else:
+            found = _choose(problem, pool, count)
+        answers = tuple(
+            Answer(int(leaf), x, float(c), float(b))
+            for leaf, x, c, b in zip(found.leaves, found.points, found.costs, found.bounds, strict=True)
+        )
+        certificate = Certificate(problem, found.status, answers, found.lower_bound, pool, found)
+        return self._tell(row, source, own, wanted, found, certificate)
+
+    def _prepare(self, target: dict[int, float], margin: float) -> Splits:
+        key = (tuple(sorted(target.items())), margin)
+        if key not in self._prepared:
+            if len(self._prepared) >= _PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = prepare(self.tree, target, margin)
+        return self._prepared[key]
+
+    def _tell(
+        self, row: Any, source: Array, own: int, wanted: dict[int, float], found: Findings, certificate: Certificate
+    ) -> Explanation:
+        """Translate what was found back into the user's table and ask the model about it."""
+        labels = self.tree.classes.tolist()
+        names = self.schema.names
+        said = self._ask(found.points) if len(found.points) else []
+        before = dict(zip(names, _values(self.schema.decode(source, row), names), strict=True))
+        told = []
+        for k in range(len(found.points)):
+            x = found.points[k]
+            decoded = self.schema.decode(x, row)
+            after = _values(decoded, names)
+            changes = {names[d]: (before[names[d]], after[d]) for d in np.flatnonzero(x != source).tolist()}
+            leaf = int(found.leaves[k])
+            label = labels[self.tree.value[leaf]]
+            told.append(
+                Counterfactual(
+                    decoded, changes, float(found.costs[k]), float(found.bounds[k]), label, leaf, bool(said[k] == label)
+                )
+            )
+        target = tuple(labels[k] for k in wanted)
+        return Explanation(found.status, tuple(told), found.lower_bound, before, labels[own], target, found.states, certificate)
+
+    def _ask(self, rows: Array) -> Any:
+        """What the user's own model predicts for the rows."""
+        if self._names is None:
+            return self.model.predict(rows)
+        import pandas as pd
+
+        return self.model.predict(pd.DataFrame(rows, columns=self.model.feature_names_in_))
+
+
+def _values(row: Any, names: list[str]) -> list[Any]:
+    """The values of a decoded row in the order of the schema."""
+    if hasattr(row, "columns"):
+        found = {str(name): row[name].iloc[0] for name in row.columns}
+    elif hasattr(row, "to_dict"):
+        found = {str(name): value for name, value in row.items()}
+    elif isinstance(row, dict):
+        found = row
+    else:
+        return list(row.tolist() if isinstance(row, np.ndarray) else row)
+    return [found[name] for name in names]
+
+
+def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[int | None, float, float | None]:
+    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
+        raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
+    margin = number(margin, "margin")
+    if margin < 0:
+        raise CounterleafError(f"margin is {margin}; expected 0 or more")
+    if time_limit is not None:
+        time_limit = number(time_limit, "time_limit")
+        if time_limit <= 0:
+            raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
+    if max_states is not None and (isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1):
+        raise CounterleafError(f"max_states is {max_states!r}; expected a whole number from 1, or None")
+    return count, margin, time_limit
+
+
+def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
+    """The best of the given rows, one per leaf: a plain search over the table."""
+    q = problem.question
+    leaves = problem.tree.apply(pool)
+    costs = problem.cost_of(pool) + q.nodes["below"][leaves]
+    probe = Certificate(problem, Status.OPTIMAL, (), -math.inf, pool, _nothing(pool.shape[1]))
+    best: dict[int, int] = {}
+    for k in np.lexsort((np.arange(len(pool)), costs)).tolist():
+        leaf = int(leaves[k])
+        if math.isfinite(costs[k]) and leaf not in best and probe.holds(Answer(leaf, pool[k], float(costs[k]), float(costs[k]))):
+            best[leaf] = k
+    order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[:count]
+    status = Status.OPTIMAL if order else Status.INFEASIBLE
+    least = float(costs[order].min()) if order else math.inf
+    return Findings(status, leaves[order], costs[order], costs[order], pool[order], least, len(pool), None)
+
+
+def _nothing(width: int) -> Findings:
+    none = np.empty(0)
+    return Findings(Status.INFEASIBLE, none, none, none, np.empty((0, width)), math.inf, 0, None)

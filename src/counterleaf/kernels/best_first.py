@@ -1,0 +1,334 @@
+"""Best-first search over the tree: the leaves in order of cost, each with a proof.
+
+A state is a tree node with the splits on its path; its bound is the least cost over that region (see
+``region``), so it bounds every leaf below. Invariant of the queue: every target leaf not yet answered
+lies below a queued, discarded or stuck state. At a node, the state's own point lies in one of the two
+children, which inherits point and bound unsolved; only the other one is solved, with one more row.
+A leaf that is popped is realised (put on the model's numbers, inside the leaf as the model routes it) and
+queued again at its realised cost; popped again, it is an answer.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from counterleaf.kernels.memory import (
+    ANSWERED,
+    ANSWERS,
+    BOX,
+    DISCARDED,
+    EXPANDED,
+    FLAT,
+    OPEN,
+    POINTS,
+    QUEUED,
+    REALISED,
+    RUNAWAY,
+    SOLVED,
+    STATES,
+    UNSETTLED,
+)
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE
+from counterleaf.kernels.queue import pop, push
+from counterleaf.kernels.region import collect, exact_score, idle, price_of, solve
+from counterleaf.kernels.route import score
+from counterleaf.kernels.separable import charge
+
+DONE, PAUSED, FULL, UNBOUNDED = 0, 1, 2, 3  # why a search stopped
+
+_TIE = 1e-14  # bounds closer than this share are equal: both are realised before either is answered
+_ATTEMPTS = 60  # doublings of a slack: from rounding to beyond any number
+
+
+@njit(cache=True, nogil=True)
+def _narrow(q, states, state, lower, upper):
+    """Intersect the box with the one-feature splits on the path of ``state``."""
+    while states[state].parent >= 0:
+        node = q.nodes[states[states[state].parent].node]
+        d = node.feature
+        if d >= 0:
+            if states[state].side > 0:
+                lower[d] = max(lower[d], node.cut_right)
+            else:
+                upper[d] = min(upper[d], node.cut_left)
+        state = states[state].parent
+
+
+@njit(cache=True, nogil=True)
+def _widen(q, states, state, lower, upper):
+    """Undo ``_narrow``."""
+    while states[state].parent >= 0:
+        d = q.nodes[states[states[state].parent].node].feature
+        if d >= 0:
+            lower[d], upper[d] = q.features[1, d], q.features[2, d]
+        state = states[state].parent
+
+
+@njit(cache=True, nogil=True)
+def _box_bound(q, lower, upper):
+    total = 0.0
+    for d in range(lower.shape[0]):
+        total += price_of(q, d, idle(q, d, lower[d], upper[d]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _place(q, pool, state, lower, upper, x):
+    """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
+    for d in range(x.shape[0]):
+        origin = q.features[0, d]
+        change = pool.delta[state, d] if q.method != BOX else idle(q, d, lower[d], upper[d])
+        if change == 0.0:
+            x[d] = origin
+        elif change == lower[d] - origin:
+            x[d] = lower[d]
+        elif change == upper[d] - origin:
+            x[d] = upper[d]
+        else:
+            x[d] = origin + change
+            if q.narrow and q.method != BOX:
+                x[d] = np.float64(np.float32(x[d]))
+            x[d] = min(max(x[d], lower[d]), upper[d])
+
+
+@njit(cache=True, nogil=True)
+def _routing(q, x, row, sign, users, slack):
+    """(routed, sure): x takes every split of the path; and no order of summing could say otherwise.
+
+    Raises the slack of each row that is not sure: to twice the rounding of its sum, then twofold.
+    """
+    routed, sure = True, True
+    for t in range(users, row.shape[0]):
+        i = row[t]
+        start, stop = q.indptr[i], q.indptr[i + 1]
+        f = score(x, start, stop, q.indices, q.data, q.bias[i], q.narrow)
+        terms = abs(q.bias[i])
+        for k in range(start, stop):
+            terms += abs(q.data[k] * x[q.indices[k]])
+        error = (stop - start + 4) * 1.2e-16 * terms
+        if q.narrow:
+            error += 6e-8 * terms
+        right = f > 0.0 or (q.right_closed and f == 0.0)
+        f *= sign[t]
+        if right != (sign[t] > 0.0) or f < q.margin:
+            routed = False
+        if f < q.margin + error:
+            sure = False
+            slack[t] = max(2.0 * slack[t], 2.0 * error)
+    return routed, sure
+
+
+@njit(cache=True, nogil=True)
+def _cost(q, x):
+    total = 0.0
+    for d in range(x.shape[0]):
+        f = q.features
+        total += charge(x[d] - f[0, d], f[3, d], f[4, d], f[5, d], f[6, d])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _enqueue(pool, state, kind, key, rank):
+    entry = pool.states[state]
+    entry.kind = kind
+    entry.key = key
+    entry.rank = rank
+    pool.counts[QUEUED] = push(pool.heap, pool.counts[QUEUED], pool.states, state)
+
+
+@njit(cache=True, nogil=True)
+def _offer(q, pool, state, status, bound):
+    """Queue a solved state, or discard it with its proof. ``bound`` is without the class cost."""
+    entry = pool.states[state]
+    if status == INFEASIBLE:
+        entry.kind = DISCARDED
+        return
+    if entry.parent >= 0:  # a region within another costs no less
+        above = pool.states[entry.parent]
+        bound = max(bound, above.bound - q.nodes[above.node].below)
+    bound += q.nodes[entry.node].below
+    entry.bound = bound
+    entry.exact = 1 if status == CONVERGED else 0
+    key = bound - _TIE * abs(bound) if bound > -math.inf else bound
+    _enqueue(pool, state, OPEN, key, entry.node)
+
+
+@njit(cache=True, nogil=True)
+def _new_state(q, pool, node, parent, side):
+    """A fresh state; a child starts from its parent's multipliers, point and basis."""
+    state = pool.counts[STATES]
+    pool.counts[STATES] += 1
+    entry = pool.states[state]
+    entry.node = node
+    entry.parent = parent
+    entry.side = side
+    entry.kind = OPEN
+    entry.point = -1
+    entry.exact = 0
+    entry.bound = -math.inf
+    entry.cost = math.inf
+    known = q.bias.shape[0] - q.nodes.shape[0] if parent < 0 else pool.states[parent].rows
+    entry.rows = known
+    if parent >= 0 and q.nodes[pool.states[parent].node].feature < 0:
+        entry.rows += 1
+    for t in range(pool.lam.shape[2]):
+        pool.lam[state, 0, t] = pool.lam[parent, 0, t] if parent >= 0 and t < known else 0.0
+        pool.lam[state, 1, t] = 0.0
+    for t in range(pool.basis.shape[2]):
+        old = parent >= 0 and t < known
+        pool.basis[state, 0, t] = pool.basis[parent, 0, t] if old else -1 - t
+        pool.basis[state, 1, t] = pool.basis[parent, 1, t] if old else 0
+    for d in range(pool.seats.shape[1]):
+        if parent >= 0:
+            pool.seats[state, d] = pool.seats[parent, d]
+        else:
+            pool.seats[state, d] = 1 if q.features[4, d] < 0.0 else (-1 if q.features[6, d] > 0.0 else 0)
+    if parent >= 0:
+        for d in range(pool.delta.shape[1]):
+            pool.delta[state, d] = pool.delta[parent, d]
+    return state
+
+
+@njit(cache=True, nogil=True)
+def search(q, pool, count, budget):
+    """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
+    taken up (PAUSED), the pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
+    width = q.features.shape[1]
+    nowhere = q.nodes.shape[0]
+    users = q.bias.shape[0] - nowhere
+    lower, upper = np.empty(width), np.empty(width)
+    slot = np.empty(width, np.int64)
+    x, spare = np.empty(width), np.empty(width)
+    at_source = np.empty(q.bias.shape[0])
+    zero = np.zeros(pool.lam.shape[2])
+    counts = pool.counts
+    for d in range(width):
+        lower[d], upper[d] = q.features[1, d], q.features[2, d]
+        slot[d] = -1
+    for i in range(at_source.shape[0]):
+        at_source[i] = math.nan
+    state, side = -1, 0  # the region at hand: the root first, then the children of what is popped
+    if q.nodes[0].below == math.inf:
+        return DONE
+    if counts[STATES] == 0:
+        state = _new_state(q, pool, 0, -1, 0)
+        for d in range(width):
+            if lower[d] > upper[d]:
+                pool.states[state].kind = DISCARDED
+                return DONE
+        if q.method == BOX:
+            _offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
+        else:
+            status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
+            _offer(q, pool, state, status, bound)
+    limit = counts[SOLVED] + budget
+    while counts[QUEUED] > 0 and counts[ANSWERS] < count:
+        if pool.states[pool.heap[0]].kind == REALISED:
+            counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
+            pool.states[pool.heap[counts[QUEUED]]].kind = ANSWERED
+            counts[ANSWERS] += 1
+            continue
+        if counts[SOLVED] >= limit:
+            return PAUSED
+        if counts[STATES] + 2 > pool.states.shape[0] or counts[POINTS] + 1 > pool.points.shape[0]:
+            return FULL
+        counts[SOLVED] += 1
+        counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
+        state = pool.heap[counts[QUEUED]]
+        entry = pool.states[state]
+        here = entry.node
+        node = q.nodes[here]
+        _narrow(q, pool.states, state, lower, upper)
+        if node.left < 0:
+            if entry.bound == -math.inf:
+                for d in range(width):
+                    change = pool.delta[state, d] if q.method != BOX else idle(q, d, lower[d], upper[d])
+                    if price_of(q, d, change) == -math.inf:
+                        counts[RUNAWAY] = d
+                        return UNBOUNDED
+            m = entry.rows
+            row, sign, slack = np.empty(m, np.int64), np.empty(m), np.zeros(m)
+            collect(q, pool.states, state, row, sign)
+            found = False
+            entry.kind = UNSETTLED
+            for attempt in range(_ATTEMPTS):
+                trial = state
+                if attempt > 0:  # the same region, its unsure faces moved inwards, from the last answer
+                    trial = counts[STATES]
+                    if attempt == 1:
+                        trial = _new_state(q, pool, here, entry.parent, entry.side)
+                        counts[STATES] -= 1
+                    status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
+                    if status == INFEASIBLE and not found:
+                        entry.kind = DISCARDED
+                        for t in range(m):
+                            pool.lam[state, 0, t] = pool.lam[trial, 0, t]
+                            pool.lam[state, 1, t] = slack[t]
+                    if status != CONVERGED:
+                        break
+                _place(q, pool, trial, lower, upper, x)
+                routed, sure = _routing(q, x, row, sign, users, slack)
+                if attempt == 0 and routed and not sure:
+                    sure = True  # the source itself needs no distance from a face
+                    for d in range(width):
+                        sure = sure and x[d] == q.features[0, d]
+                if sure or (routed and not found):
+                    found = True
+                    for d in range(width):
+                        spare[d] = x[d]
+                if sure:
+                    break
+            if found:
+                for d in range(width):
+                    pool.points[counts[POINTS], d] = spare[d]
+                entry.point = counts[POINTS]
+                counts[POINTS] += 1
+                entry.cost = _cost(q, spare) + node.below
+                if q.method == BOX or entry.bound > entry.cost:
+                    entry.bound = entry.cost  # the same sum, in another order
+                _enqueue(pool, state, REALISED, entry.cost, nowhere + here)
+            _widen(q, pool.states, state, lower, upper)
+            continue
+        entry.kind = EXPANDED
+        d = node.feature
+        f = 0.0
+        if d < 0:
+            if math.isnan(at_source[here]):
+                at_source[here] = exact_score(q, here)
+            f = at_source[here]
+            for k in range(q.indptr[here], q.indptr[here + 1]):
+                f += q.data[k] * pool.delta[state, q.indices[k]]
+        for side in (-1, 1):
+            child = node.right if side > 0 else node.left
+            if q.nodes[child].below == math.inf:
+                continue
+            inherits = entry.exact == 1
+            old_lower, old_upper = 0.0, 0.0
+            if d < 0:
+                inherits = inherits and side * f >= q.margin
+            else:
+                old_lower, old_upper = lower[d], upper[d]
+                if side > 0:
+                    lower[d] = max(old_lower, node.cut_right)
+                else:
+                    upper[d] = min(old_upper, node.cut_left)
+                if q.method != BOX:
+                    at = q.features[0, d] + pool.delta[state, d]
+                    inherits = inherits and lower[d] <= at <= upper[d]
+            if d < 0 or lower[d] <= upper[d]:
+                new = _new_state(q, pool, child, state, side)
+                status, bound = CONVERGED, entry.bound - node.below
+                if q.method == BOX:
+                    if bound > -math.inf:
+                        before = price_of(q, d, idle(q, d, old_lower, old_upper))
+                        bound += price_of(q, d, idle(q, d, lower[d], upper[d])) - before
+                    else:
+                        bound = _box_bound(q, lower, upper)
+                elif not inherits:
+                    status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot)
+                _offer(q, pool, new, status, bound)
+            if d >= 0:
+                lower[d], upper[d] = old_lower, old_upper
+        _widen(q, pool.states, state, lower, upper)
+    return DONE

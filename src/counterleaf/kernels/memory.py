@@ -1,0 +1,99 @@
+"""What the search is asked and what it remembers, as arrays that compiled code shares with Python."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+BOX, CURVED, FLAT, MIXED = 0, 1, 2, 3  # the ways to bound a region
+OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED = 0, 1, 2, 3, 4, 5  # the kinds of state
+STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY = 0, 1, 2, 3, 4, 5  # the counters of a pool
+
+NODE = np.dtype(
+    [
+        ("left", np.int64),
+        ("right", np.int64),
+        ("feature", np.int64),  # of a split on one feature, else -1
+        ("cut_left", np.float64),  # the last value of that feature sent left
+        ("cut_right", np.float64),  # the first one sent right
+        ("below", np.float64),  # least class cost of a leaf below; inf if none is a target
+    ]
+)
+
+STATE = np.dtype(
+    [
+        ("node", np.int64),
+        ("parent", np.int64),
+        ("side", np.int64),  # of the split at the parent's node: 1 right, -1 left, 0 at the root
+        ("rows", np.int64),  # rows of the region, the user's included
+        ("kind", np.int64),
+        ("exact", np.int64),  # 1 if ``delta`` is the region's optimum
+        ("point", np.int64),  # its realised row, -1 before
+        ("rank", np.int64),  # breaks ties of ``key``: unrealised first, then by node
+        ("key", np.float64),
+        ("bound", np.float64),
+        ("cost", np.float64),  # of the realised row
+    ]
+)
+
+
+class Question(NamedTuple):
+    """What the search is asked, as arrays: D features, N nodes, K rows of the user."""
+
+    nodes: np.ndarray  # (N,) records, see problem.NODE
+    indptr: np.ndarray  # (N + K + 1,) the rows of the splits, then the user's, in CSR
+    indices: np.ndarray
+    data: np.ndarray
+    bias: np.ndarray  # (N + K,) row i is data @ x + bias
+    features: np.ndarray  # (9, D): source, lower, upper, curve and slope up, curve and slope down, scale, horizon
+    equal: int  # how many of the user's rows (the first) are equalities
+    method: int
+    margin: float
+    right_closed: bool
+    narrow: bool
+
+
+class Pool(NamedTuple):
+    """The memory of a search; entry s belongs to state s."""
+
+    states: np.ndarray  # (capacity,) STATE
+    heap: np.ndarray  # (capacity,) state numbers
+    lam: np.ndarray  # (capacity, 2, M) multipliers (or a Farkas vector), and the slack they hold for
+    delta: np.ndarray  # (capacity, D) the region's point, as a change; D = 0 where boxes suffice
+    basis: np.ndarray  # (capacity, 2, M) simplex only: basis and segments
+    seats: np.ndarray  # (capacity, D) simplex only
+    points: np.ndarray  # (capacity, D) rows of the realised leaves
+    counts: np.ndarray  # (6,) see STATES and the names after it
+
+
+def new_pool(question: Question, depth: int) -> Pool:
+    """An empty pool for a tree whose paths hold at most ``depth`` rows."""
+    width = question.features.shape[1]
+    m = question.bias.shape[0] - question.nodes.shape[0] + depth
+    flat = question.method == FLAT
+    size = 32
+    return Pool(
+        np.empty(size, STATE),
+        np.empty(size, np.int64),
+        np.empty((size, 2, m)),
+        np.empty((size, 0 if question.method == BOX else width)),
+        np.empty((size, 2, m if flat else 0), np.int64),
+        np.empty((size, width if flat else 0), np.int8),
+        np.empty((2, width)),
+        np.zeros(6, np.int64),
+    )
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    longer = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def grown(pool: Pool) -> Pool:
+    """The pool with twice the room for whatever is full."""
+    arrays = list(pool)
+    if pool.counts[STATES] + 2 > len(pool.states):
+        arrays[:6] = [_doubled(array) for array in arrays[:6]]
+    if pool.counts[POINTS] + 1 > len(pool.points):
+        arrays[6] = _doubled(pool.points)
+    return Pool(*arrays)

@@ -1,0 +1,310 @@
+"""Projected Newton on the dual of one region's problem, with an exact line search.
+
+Primal, over the n features that the rows touch (see ``separable`` for phi):
+
+    min sum_j phi_j(d_j)   s.t.   A d >= r  (the first ``equal`` rows: A d = r),   lower <= d <= upper.
+
+Dual, one variable per row:
+
+    q(lam) = lam @ r + sum_j min_{lower_j <= d_j <= upper_j} phi_j(d_j) - price_j d_j,   price = A' lam,
+
+concave, once differentiable and piecewise quadratic where every phi_j is curved. Its gradient is
+r - A d(lam), its curvature A D A' with D_j = 1 / phi_j'' on the features strictly between the kink and
+a bound. Any lam with lam >= 0 on the inequalities gives a lower bound, so no failure can make one wrong.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from counterleaf.kernels.separable import charge, respond
+
+CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
+
+_STEPS = 300
+_TOLERANCE = 1e-13  # of the terms of a row
+_ROUNDING = 1e-14  # below this share of its terms a sum of a few rows counts as zero
+
+
+@njit(cache=True, nogil=True)
+def _prices(A, lam, price):
+    """price = A' lam."""
+    price[:] = 0.0
+    for t in range(A.shape[0]):
+        if lam[t] != 0.0:
+            for j in range(A.shape[1]):
+                price[j] += lam[t] * A[t, j]
+
+
+@njit(cache=True, nogil=True)
+def violation(A, r, equal, delta):
+    """The largest miss of a row, as a share of its terms."""
+    worst = 0.0
+    for t in range(A.shape[0]):
+        miss, terms = r[t], abs(r[t])
+        for j in range(A.shape[1]):
+            miss -= A[t, j] * delta[j]
+            terms += abs(A[t, j] * delta[j])
+        if t < equal:
+            miss = abs(miss)
+        if miss > worst * terms:
+            worst = miss / terms
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def farkas_gap(A, r, equal, lower, upper, ray):
+    """How far ``ray`` proves A d >= r empty: ray @ r - max over the box of (A' ray) @ d, over the size of its terms.
+
+    Positive: no d in the box satisfies the rows. Rows with a negative multiplier count as absent.
+    """
+    gap = 0.0
+    size = 0.0
+    for t in range(A.shape[0]):
+        if t >= equal and ray[t] < 0.0:
+            ray[t] = 0.0
+        gap += ray[t] * r[t]
+        size += abs(ray[t] * r[t])
+    for j in range(A.shape[1]):
+        a = 0.0
+        terms = 0.0
+        for t in range(A.shape[0]):
+            a += ray[t] * A[t, j]
+            terms += abs(ray[t] * A[t, j])
+        reach = upper[j] if a > 0.0 else lower[j]
+        if abs(a) <= _ROUNDING * terms and math.isinf(reach):
+            continue
+        if math.isinf(reach):
+            return -math.inf
+        gap -= a * reach
+        size += abs(a * reach)
+    return gap / size if size > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _direction(A, free, count, weight, gradient, damping, out):
+    """Solve (A_F D A_F' + damping I) out = gradient on the free rows.
+
+    Cholesky on the small matrix; where rows are nearly parallel that squares their angle away, so
+    then the factor comes from Gram-Schmidt on the columns of D^(1/2) A_F' instead.
+    """
+    n = A.shape[1]
+    R = np.zeros((count, count))  # lower triangle: R R' = A_F D A_F' + damping I
+    for a in range(count):
+        for c in range(a + 1):
+            total = 0.0
+            for j in range(n):
+                total += A[free[a], j] * weight[j] * A[free[c], j]
+            R[a, c] = total
+        R[a, a] += damping
+    sound = True
+    for a in range(count):
+        full = R[a, a]
+        for c in range(a):
+            total = R[a, c]
+            for k in range(c):
+                total -= R[a, k] * R[c, k]
+            R[a, c] = total / R[c, c]
+            full -= R[a, c] * R[a, c]
+        if full < 1e-9 * R[a, a]:
+            sound = False
+            break
+        R[a, a] = math.sqrt(full)
+    if not sound:
+        height = n + count
+        M = np.zeros((count, height))
+        for a in range(count):
+            for j in range(n):
+                M[a, j] = A[free[a], j] * math.sqrt(weight[j])
+            M[a, n + a] = math.sqrt(damping)
+        R[:] = 0.0
+        for a in range(count):
+            for again in range(2):  # twice is enough for orthogonality to rounding
+                for c in range(a):
+                    total = 0.0
+                    for j in range(height):
+                        total += M[c, j] * M[a, j]
+                    R[a, c] += total
+                    for j in range(height):
+                        M[a, j] -= total * M[c, j]
+            total = 0.0
+            for j in range(height):
+                total += M[a, j] * M[a, j]
+            R[a, a] = math.sqrt(total)
+            for j in range(height):
+                M[a, j] /= R[a, a]
+    for a in range(count):
+        total = gradient[free[a]]
+        for k in range(a):
+            total -= R[a, k] * out[k]
+        out[a] = total / R[a, a]
+    for a in range(count - 1, -1, -1):
+        total = out[a]
+        for k in range(a + 1, count):
+            total -= R[k, a] * out[k]
+        out[a] = total / R[a, a]
+
+
+@njit(cache=True, nogil=True)
+def _next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
+    """The next t' > t at which the response of some feature changes its piece; inf if there is none."""
+    first = math.inf
+    for j in range(turn.shape[0]):
+        a = turn[j]
+        if a == 0.0:
+            continue
+        for edge in range(4):
+            if edge == 0:
+                level = gu[j]
+            elif edge == 1:
+                level = gd[j]
+            elif edge == 2:
+                level = gu[j] + 2.0 * cu[j] * upper[j] if upper[j] > 0.0 else gd[j] + 2.0 * cd[j] * upper[j]
+            else:
+                level = gd[j] + 2.0 * cd[j] * lower[j] if lower[j] < 0.0 else gu[j] + 2.0 * cu[j] * lower[j]
+            at = (level - price[j]) / a
+            if t < at < first:
+                first = at
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper):
+    """The maximiser of q on 0 <= t <= reach along a direction with prices ``turn``; inf if q grows for ever.
+
+    The slope rise - turn @ d(price + t turn) falls monotonically and is piecewise linear:
+    Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
+    """
+    low, high = 0.0, math.inf
+    t = min(1.0, reach)
+    for trial in range(200):
+        slope, bend, size = rise, 0.0, abs(rise)
+        for j in range(turn.shape[0]):
+            a = turn[j]
+            if a == 0.0:
+                continue
+            d = respond(price[j] + t * a, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+            slope -= a * d
+            size += abs(a * d)
+            if lower[j] < d < upper[j] and d != 0.0:
+                bend += a * a / (2.0 * (cu[j] if d > 0.0 else cd[j]))
+        if abs(slope) <= 1e-15 * size:
+            return t
+        if slope > 0.0:
+            low = t
+            if t >= reach:
+                return t
+        else:
+            high = t
+        if high - low <= 1e-15 * high:
+            return low if low > 0.0 else high
+        if bend > 0.0:
+            t += slope / bend
+        elif slope > 0.0:
+            t = _next_break(low, price, turn, gu, gd, cu, cd, lower, upper)
+            if t == math.inf and reach == math.inf and high == math.inf:
+                return math.inf
+            t *= 1.0 + 1e-12
+        else:
+            t = low
+        if not low < t < high:
+            t = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1e-300
+        t = min(t, reach)
+    return low if low > 0.0 else t
+
+
+@njit(cache=True, nogil=True)
+def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
+    """Solve the problem above from the multipliers ``lam``; every phi_j must be curved where it can move.
+
+    Returns (CONVERGED, q) with the solution in ``lam`` and ``delta``; (INFEASIBLE, inf) with a Farkas
+    vector in ``ray``; or (STUCK, q) where rounding stops progress: q is still a valid lower bound.
+    """
+    m, n = A.shape
+    price, turn, weight = np.empty(n), np.empty(n), np.empty(n)
+    gradient, size, step = np.empty(m), np.empty(m), np.empty(m)
+    free = np.empty(m, np.int64)
+    best, best_value, idle, damping = lam.copy(), -math.inf, 0, 1e-14
+    for iteration in range(_STEPS):
+        _prices(A, lam, price)
+        value = 0.0
+        for j in range(n):
+            d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+            delta[j] = d
+            value += charge(d, cu[j], gu[j], cd[j], gd[j])
+            inside = lower[j] < d < upper[j] and d != 0.0
+            weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
+        solved = True
+        for t in range(m):
+            g, terms = r[t], abs(r[t])
+            for j in range(n):
+                g -= A[t, j] * delta[j]
+                terms += abs(A[t, j] * delta[j])
+            gradient[t], size[t] = g, terms
+            value += lam[t] * g
+            off = abs(g) if t < equal or lam[t] > 0.0 else g
+            if off > _TOLERANCE * terms:
+                solved = False
+        if value > best_value + 1e-15 * abs(best_value) or solved:
+            best_value, idle = value, 0
+            best[:] = lam
+        else:
+            idle += 1
+        if solved:
+            return CONVERGED, value
+        if idle >= 4:
+            break
+        count = 0
+        for t in range(m):
+            if t < equal or lam[t] > 0.0 or gradient[t] > _TOLERANCE * size[t]:
+                free[count] = t
+                count += 1
+        _direction(A, free, count, weight, gradient, damping, step)
+        # a row at lam = 0 that the direction would push below leaves the free set
+        while True:
+            kept = 0
+            for a in range(count):
+                if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:
+                    free[kept] = free[a]
+                    kept += 1
+            if kept == count:
+                break
+            count = kept
+            _direction(A, free, count, weight, gradient, damping, step)
+        reach, hit = math.inf, -1
+        rise = 0.0
+        ray[:] = 0.0
+        for a in range(count):
+            t = free[a]
+            ray[t] = step[a]
+            rise += step[a] * r[t]
+            if t >= equal and step[a] < 0.0 and -lam[t] / step[a] < reach:
+                reach, hit = -lam[t] / step[a], t
+        _prices(A, ray, turn)
+        for j in range(n):
+            terms = 0.0
+            for a in range(count):
+                terms += abs(step[a] * A[free[a], j])
+            if abs(turn[j]) <= _ROUNDING * terms:
+                turn[j] = 0.0
+        t_best = _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper)
+        if t_best == math.inf:
+            if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
+                return INFEASIBLE, math.inf
+            return STUCK, best_value
+        for a in range(count):
+            t = free[a]
+            lam[t] += t_best * step[a]
+            if t >= equal and (lam[t] < 0.0 or (t == hit and t_best >= reach)):
+                lam[t] = 0.0
+        if t_best < 1e-2:
+            damping = min(1.0, damping * 100.0)
+        elif t_best > 0.5:
+            damping = max(1e-14, damping * 1e-2)
+    # Rounding, not the method, ends here: take the best multipliers and say if their point is good enough.
+    lam[:] = best
+    _prices(A, lam, price)
+    for j in range(n):
+        delta[j] = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+    return (CONVERGED if violation(A, r, equal, delta) <= 1e-10 else STUCK), best_value

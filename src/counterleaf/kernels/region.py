@@ -1,0 +1,238 @@
+"""The bound of one region: gather its rows and box into a small scaled problem, solve it, scatter back.
+
+A region is the user's constraints and the splits on a path from the root. A split on one feature
+narrows the box; any other split, and each of the user's rows, is a row  sign (w @ x + b) >= offset.
+Only features that some row touches and that can still move enter the problem; every other feature
+stays at its own cheapest value. The problem is written in d = x - source, with each feature scaled by its cost
+and each row by its size, so that features in units of 1e-6 and 1e6 look alike.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
+from counterleaf.kernels.separable import charge, respond
+from counterleaf.kernels.simplex import BASIC, dual_value, simplex
+
+@njit(cache=True, nogil=True)
+def exact_score(q, row):
+    """w @ source + b of a row as if in twice the precision (compensated products and sums)."""
+    source = q.features[0]
+    total, rest = q.bias[row], 0.0
+    for k in range(q.indptr[row], q.indptr[row + 1]):
+        a, b = q.data[k], source[q.indices[k]]
+        product = a * b
+        if abs(a) < 1e140 and abs(b) < 1e140:
+            t = 134217729.0 * a
+            a_high = t - (t - a)
+            a_low = a - a_high
+            t = 134217729.0 * b
+            b_high = t - (t - b)
+            b_low = b - b_high
+            rest += a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+        summed = total + product
+        t = summed - total
+        rest += (total - (summed - t)) + (product - t)
+        total = summed
+    return total + rest
+
+
+@njit(cache=True, nogil=True)
+def idle(q, d, lower, upper):
+    """The cheapest value of feature d on its own in [lower, upper], as a change from the source."""
+    f = q.features
+    return respond(0.0, f[3, d], f[4, d], f[5, d], f[6, d], lower - f[0, d], upper - f[0, d])
+
+
+@njit(cache=True, nogil=True)
+def price_of(q, d, change):
+    """phi of feature d at ``change``; minus infinity where the change only stops at the horizon."""
+    f = q.features
+    if f[8, d] > 0.0 and change >= f[2, d] - f[0, d]:
+        return -math.inf
+    if f[8, d] < 0.0 and change <= f[1, d] - f[0, d]:
+        return -math.inf
+    return charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
+
+
+@njit(cache=True, nogil=True)
+def _cold_basis(gu, gd, basis, segment, seat):
+    """All slacks basic, every feature where a price of zero puts it."""
+    for t in range(basis.shape[0]):
+        basis[t], segment[t] = -1 - t, 0
+    for j in range(seat.shape[0]):
+        seat[j] = 1 if gu[j] < 0.0 else (-1 if gd[j] > 0.0 else 0)
+
+
+@njit(cache=True, nogil=True)
+def _proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
+    """Newton where some features have no curvature: proximal points, exact after finitely many.
+
+    Adding c (d - centre)^2 to a flat feature keeps phi's form (slopes fall by 2 c centre), and moving the
+    centre to the last answer until it rests makes the added term and its price vanish.
+    """
+    n = A.shape[1]
+    flat_up, flat_down = cu == 0.0, cd == 0.0
+    u, v, s, w = cu.copy(), gu.copy(), cd.copy(), gd.copy()
+    centre = np.zeros(n)
+    for j in range(n):
+        centre[j] = min(max(0.0, lower[j]), upper[j])
+    c = 1e-2
+    status = STUCK
+    for outer in range(60):
+        for j in range(n):
+            if flat_up[j] or flat_down[j]:
+                u[j], s[j] = cu[j] + c, cd[j] + c
+                v[j], w[j] = gu[j] - 2.0 * c * centre[j], gd[j] - 2.0 * c * centre[j]
+        status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
+        if status != CONVERGED:
+            return status
+        moved = 0.0
+        for j in range(n):
+            if flat_up[j] or flat_down[j]:
+                moved = max(moved, c * abs(delta[j] - centre[j]))
+                centre[j] = delta[j]
+        if moved <= 1e-14:
+            return CONVERGED
+        c = max(c * 0.1, 1e-7)
+    return status
+
+
+@njit(cache=True, nogil=True)
+def collect(q, states, state, row, sign):
+    """Write the rows of the region of ``state``: the user's, then its path's from the root down."""
+    for t in range(q.bias.shape[0] - q.nodes.shape[0]):
+        row[t], sign[t] = q.nodes.shape[0] + t, 1.0
+    t = states[state].rows
+    while states[state].parent >= 0:
+        above = states[states[state].parent].node
+        if q.nodes[above].feature < 0:
+            t -= 1
+            row[t], sign[t] = above, float(states[state].side)
+        state = states[state].parent
+
+
+@njit(cache=True, nogil=True)
+def solve(q, pool, state, slack, lower, upper, at_source, slot):
+    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
+
+    The state's multipliers, basis and seats are the warm start and then the result (a Farkas vector in place
+    of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
+    class cost); the bound is valid whatever the status.
+    """
+    m = pool.states[state].rows
+    row, sign, ray = np.empty(m, np.int64), np.empty(m), np.empty(m)
+    collect(q, pool.states, state, row, sign)
+    lam, delta = pool.lam[state, 0], pool.delta[state]
+    source, scale = q.features[0], q.features[7]
+    users = q.bias.shape[0] - q.nodes.shape[0]
+    columns = np.empty(min(source.shape[0], q.indptr[-1]), np.int64)
+    n = 0
+    for t in range(m):
+        for k in range(q.indptr[row[t]], q.indptr[row[t] + 1]):
+            d = q.indices[k]
+            if slot[d] < 0 and lower[d] < upper[d]:
+                slot[d] = n
+                columns[n] = d
+                n += 1
+    A, r, norm = np.zeros((m, n)), np.empty(m), np.empty(m)
+    for t in range(m):
+        i, z = row[t], sign[t]
+        if math.isnan(at_source[i]):
+            at_source[i] = exact_score(q, i)
+        offset = q.margin if t >= users else 0.0
+        total = offset + slack[t] - z * at_source[i]
+        terms = abs(total)
+        length = 0.0
+        for k in range(q.indptr[i], q.indptr[i + 1]):
+            d = q.indices[k]
+            if slot[d] >= 0:
+                a = z * q.data[k] / scale[d]
+                A[t, slot[d]] = a
+                length = max(length, abs(a)) if q.method == FLAT else math.hypot(length, a)
+            else:
+                fixed = q.data[k] * (lower[d] - source[d])
+                total -= z * fixed
+                terms += abs(fixed)
+        if length == 0.0:
+            length = 1.0
+            if abs(total) <= 1e-14 * terms:
+                total = 0.0  # every feature of the row is fixed, on its face to rounding
+        norm[t] = length
+        r[t] = total / length
+        for j in range(n):
+            A[t, j] /= length
+    cu, gu, cd, gd, low, high = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    flat = q.method == FLAT
+    seat = np.empty(n, np.int8)
+    for j in range(n):
+        d = columns[j]
+        s = scale[d]
+        cu[j], gu[j] = q.features[3, d] / (s * s), q.features[4, d] / s
+        cd[j], gd[j] = q.features[5, d] / (s * s), q.features[6, d] / s
+        low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
+        seat[j] = pool.seats[state, d] if flat else 0
+    point, multiplier = np.empty(n), np.empty(m)
+    for t in range(m):
+        multiplier[t] = lam[t] * norm[t]
+    status = STUCK
+    if flat:
+        basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
+        cold = False
+        for t in range(m):
+            basis[t], segment[t] = pool.basis[state, 0, t], pool.basis[state, 1, t]
+            if basis[t] >= 0:
+                basis[t] = slot[basis[t]]
+                cold = cold or basis[t] < 0
+        for attempt in range(2):
+            if cold:
+                _cold_basis(gu, gd, basis, segment, seat)
+            status = simplex(A, r, q.equal, gu, gd, low, high, basis, segment, seat, multiplier, point, ray)
+            if status != STUCK or cold:
+                break
+            cold = True
+        for t in range(m):
+            pool.basis[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
+            pool.basis[state, 1, t] = segment[t]
+        for j in range(n):
+            pool.seats[state, columns[j]] = seat[j]
+    elif q.method == CURVED:
+        status, _ = newton(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+    if q.method == MIXED or (flat and status == STUCK):
+        status = _proximal(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+    if status == STUCK and not flat:  # the method failed: is the region empty?
+        free, spare, ignored = np.zeros(n), np.empty(m), np.empty(n)
+        basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
+        _cold_basis(free, free, basis, segment, seat)
+        if simplex(A, r, q.equal, free, free, low, high, basis, segment, seat, spare, ignored, ray) == INFEASIBLE:
+            status = INFEASIBLE
+    bound = math.inf
+    if status == INFEASIBLE:
+        for t in range(m):
+            lam[t] = ray[t] / norm[t]
+    else:
+        for j in range(n):
+            d = columns[j]
+            value = point[j] / scale[d]
+            if point[j] == low[j]:
+                value = lower[d] - source[d]
+            elif point[j] == high[j]:
+                value = upper[d] - source[d]
+            delta[d] = value
+            if q.features[8, d] > 0.0 and upper[d] == q.features[2, d]:
+                high[j] = math.inf
+            if q.features[8, d] < 0.0 and lower[d] == q.features[1, d]:
+                low[j] = -math.inf
+        bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
+        for d in range(source.shape[0]):
+            if slot[d] < 0:
+                delta[d] = idle(q, d, lower[d], upper[d])
+                bound += price_of(q, d, delta[d])
+        for t in range(m):
+            lam[t] = multiplier[t] / norm[t]
+    for j in range(n):
+        slot[columns[j]] = -1
+    return status, bound

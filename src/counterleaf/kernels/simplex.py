@@ -1,0 +1,248 @@
+"""Bounded dual simplex for one region's problem where no feature's cost is curved (pure L1, linear).
+
+The problem is that of ``newton`` with phi_j piecewise linear: slope_down on [lower, k], slope_up on
+[k, upper], with k the point of the box nearest to 0. Row t has a slack, A d - s = r, s >= 0 (s = 0 on
+the first ``equal`` rows). A feature outside the basis has a seat: -1 at lower, 0 at k, 1 at upper; one in
+the basis lies on its down (-1) or up (1) segment, so its price equals that slope. ``basis[i]`` is a
+feature j, or -1 - t for the slack of row t. The bases are few rows wide, so the inverse is made afresh
+at each pivot: multipliers never drift.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, farkas_gap
+from counterleaf.kernels.separable import charge
+
+_PIVOTS = 2000
+_TOLERANCE = 1e-13
+_ROUNDING = 1e-13
+BASIC = 2
+
+
+@njit(cache=True, nogil=True)
+def _invert(B, out):
+    """Gauss-Jordan with partial pivoting; destroys B; False if B is singular to rounding."""
+    m = B.shape[0]
+    out[:] = 0.0
+    for i in range(m):
+        out[i, i] = 1.0
+    for c in range(m):
+        pivot = c
+        for i in range(c + 1, m):
+            if abs(B[i, c]) > abs(B[pivot, c]):
+                pivot = i
+        if abs(B[pivot, c]) < 1e-13:
+            return False
+        if pivot != c:
+            for k in range(m):
+                B[c, k], B[pivot, k] = B[pivot, k], B[c, k]
+                out[c, k], out[pivot, k] = out[pivot, k], out[c, k]
+        inverse = 1.0 / B[c, c]
+        for k in range(m):
+            B[c, k] *= inverse
+            out[c, k] *= inverse
+        for i in range(m):
+            factor = B[i, c]
+            if i != c and factor != 0.0:
+                for k in range(m):
+                    B[i, k] -= factor * B[c, k]
+                    out[i, k] -= factor * out[c, k]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _sift(at, item, hole, size):
+    """Restore the heap order of (at, item) below ``hole``."""
+    t, k = at[hole], item[hole]
+    while True:
+        below = 2 * hole + 1
+        if below >= size:
+            break
+        if below + 1 < size and at[below + 1] < at[below]:
+            below += 1
+        if at[below] >= t:
+            break
+        at[hole], item[hole] = at[below], item[below]
+        hole = below
+    at[hole], item[hole] = t, k
+
+
+@njit(cache=True, nogil=True)
+def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam):
+    """q(lam) of ``newton``'s docstring for any phi; minus infinity only where a price truly leaves its slopes."""
+    value = 0.0
+    for t in range(A.shape[0]):
+        value += lam[t] * r[t]
+    for j in range(A.shape[1]):
+        price, terms = 0.0, 0.0
+        for t in range(A.shape[0]):
+            price += lam[t] * A[t, j]
+            terms += abs(lam[t] * A[t, j])
+        if price > gu[j]:
+            d = (price - gu[j]) / (2.0 * cu[j]) if cu[j] > 0.0 else math.inf
+        elif price < gd[j]:
+            d = (price - gd[j]) / (2.0 * cd[j]) if cd[j] > 0.0 else -math.inf
+        else:
+            d = 0.0
+        d = min(max(d, lower[j]), upper[j])
+        if math.isinf(d):
+            excess = price - gu[j] if d > 0.0 else gd[j] - price
+            if excess > 1e-12 * (terms + abs(gu[j]) + abs(gd[j])):
+                return -math.inf
+            d = min(max(0.0, lower[j]), upper[j])
+            price = gu[j] if price > gu[j] else gd[j]
+        value += charge(d, cu[j], gu[j], cd[j], gd[j]) - price * d
+    return value
+
+
+@njit(cache=True, nogil=True)
+def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta, ray):
+    """Solve from a basis whose prices respect every unbounded feature (seats all at 0 and slacks basic: prices 0).
+
+    Returns CONVERGED with ``lam`` and ``delta``, INFEASIBLE with a Farkas vector in ``ray``, or STUCK
+    with the last ``lam``, whose dual value is still a valid lower bound.
+    """
+    m, n = A.shape
+    B, inverse = np.empty((m, m)), np.empty((m, m))
+    level, rest, rho = np.empty(m), np.empty(m), np.empty(m)
+    price, turn = np.empty(n), np.empty(n)
+    at, item = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64)
+    basic_slack = np.empty(m, np.bool_)
+    for pivot in range(_PIVOTS):
+        basic_slack[:] = False
+        B[:] = 0.0
+        for i in range(m):
+            if basis[i] >= 0:
+                for t in range(m):
+                    B[t, i] = A[t, basis[i]]
+            else:
+                B[-1 - basis[i], i] = -1.0
+                basic_slack[-1 - basis[i]] = True
+        if not _invert(B, inverse):
+            return STUCK
+        for t in range(m):
+            lam[t] = 0.0
+            rest[t] = r[t]
+        for i in range(m):
+            if basis[i] >= 0:
+                slope = gu[basis[i]] if segment[i] > 0 else gd[basis[i]]
+                for t in range(m):
+                    lam[t] += slope * inverse[i, t]
+        for j in range(n):
+            if seat[j] == BASIC:
+                continue
+            if seat[j] == 0:
+                d = min(max(0.0, lower[j]), upper[j])
+            else:
+                d = upper[j] if seat[j] > 0 else lower[j]
+            delta[j] = d
+            if d != 0.0:
+                for t in range(m):
+                    rest[t] -= A[t, j] * d
+        # leave: the basic variable furthest outside its segment
+        leave, below, worst = -1, False, 0.0
+        for i in range(m):
+            total, terms = 0.0, 0.0
+            for t in range(m):
+                total += inverse[i, t] * rest[t]
+                terms += abs(inverse[i, t] * rest[t])
+            level[i] = total
+            j = basis[i]
+            if j >= 0:
+                kink = min(max(0.0, lower[j]), upper[j])
+                least = kink if segment[i] > 0 else lower[j]
+                most = upper[j] if segment[i] > 0 else kink
+                delta[j] = min(max(total, least), most)
+            else:
+                least, most = 0.0, (0.0 if -1 - j < equal else math.inf)
+            if least - total > max(worst, _TOLERANCE * (terms + abs(least))):
+                leave, below, worst = i, True, least - total
+            if total - most > max(worst, _TOLERANCE * (terms + abs(most))):
+                leave, below, worst = i, False, total - most
+        if leave < 0:
+            for t in range(equal, m):
+                lam[t] = max(lam[t], 0.0)
+            return CONVERGED
+        # ratio test: lam moves along rho, the price of the leaving variable falls (below) or rises
+        sign = -1.0 if below else 1.0
+        for t in range(m):
+            rho[t] = sign * inverse[leave, t]
+        count = 0
+        for j in range(n):
+            a, terms, p = 0.0, 0.0, 0.0
+            for t in range(m):
+                a += rho[t] * A[t, j]
+                terms += abs(rho[t] * A[t, j])
+                p += lam[t] * A[t, j]
+            price[j] = p
+            if seat[j] == BASIC or abs(a) <= _ROUNDING * terms:
+                turn[j] = 0.0
+                continue
+            turn[j] = a
+            # the thresholds ahead of the price, with the segment each one releases
+            if a > 0.0:
+                if seat[j] < 0:
+                    at[count], item[count] = max((gd[j] - p) / a, 0.0), j
+                    count += 1
+                if seat[j] <= 0:
+                    at[count], item[count] = max((gu[j] - p) / a, 0.0), j
+                    count += 1
+            else:
+                if seat[j] > 0:
+                    at[count], item[count] = max((gu[j] - p) / a, 0.0), j
+                    count += 1
+                if seat[j] >= 0:
+                    at[count], item[count] = max((gd[j] - p) / a, 0.0), j
+                    count += 1
+        out = basis[leave]
+        if out >= 0:
+            turn[out] = sign
+            seat[out] = (0 if segment[leave] > 0 else -1) if below else (1 if segment[leave] > 0 else 0)
+            if seat[out] == 0:  # the price may run on from one kink slope to the other
+                at[count], item[count] = gu[out] - gd[out], out
+                count += 1
+        stop, slack = math.inf, -1
+        for t in range(equal, m):
+            if not basic_slack[t]:
+                terms = 0.0
+                for i in range(m):
+                    terms = max(terms, abs(rho[i]))
+                if rho[t] < -_ROUNDING * terms:
+                    bound = max(lam[t] / -rho[t], 0.0)
+                    if bound < stop:
+                        stop, slack = bound, t
+        for hole in range(count // 2 - 1, -1, -1):
+            _sift(at, item, hole, count)
+        enter = -1
+        slope = worst
+        while count > 0 and at[0] < stop:
+            j = item[0]
+            count -= 1
+            at[0], item[0] = at[count], item[count]
+            _sift(at, item, 0, count)
+            kink = min(max(0.0, lower[j]), upper[j])
+            if turn[j] > 0.0:
+                span = upper[j] - kink if seat[j] == 0 else kink - lower[j]
+            else:
+                span = kink - lower[j] if seat[j] == 0 else upper[j] - kink
+            slope -= abs(turn[j]) * span
+            if slope <= 0.0:
+                enter = j
+                break
+            seat[j] += 1 if turn[j] > 0.0 else -1  # long step: pass this threshold
+        if enter >= 0:
+            rising = turn[enter] > 0.0
+            segment[leave] = 1 if (seat[enter] == 0) == rising else -1
+            seat[enter] = BASIC
+            basis[leave] = enter
+        elif slack >= 0:
+            basis[leave], segment[leave] = -1 - slack, 0
+        else:
+            ray[:] = rho
+            return INFEASIBLE if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12 else STUCK
+    for t in range(equal, m):
+        lam[t] = max(lam[t], 0.0)
+    return STUCK

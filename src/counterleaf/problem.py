@@ -1,0 +1,168 @@
+"""One question as arrays: the line between the user's words and the solver's symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.constraint import Row
+from counterleaf.cuts import cuts
+from counterleaf.errors import CounterleafError
+from counterleaf.kernels.memory import BOX, CURVED, FLAT, MIXED, NODE, Question
+from counterleaf.schema import Array, Schema
+from counterleaf.tree import Tree
+
+_HORIZON = 1e9  # a cost that still falls this far out (in units of the source, at least 1) counts as unbounded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """A tree made ready for a target and a margin: nothing in it depends on the row."""
+
+    nodes: Array  # (N,) NODE; on one-feature splits the right child is the high side
+    order: Array  # node numbers, children after parents
+    depth: int  # most oblique splits on a path
+    oblique: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """min cost(x - source) + class cost over the rows that the tree sends to a target leaf, in a box, under rows."""
+
+    tree: Tree
+    splits: Splits
+    question: Question
+
+    @property
+    def source(self) -> Array:
+        return np.asarray(self.question.features[0])
+
+    def cost_of(self, rows: Array) -> Array:
+        """Cost of each row of a 2-D array, class cost left out."""
+        _, _, _, cu, gu, cd, gd, _, _ = self.question.features
+        d = rows - self.source
+        up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
+        return np.asarray(((cu * up + gu) * up + (cd * down + gd) * down).sum(axis=1))
+
+
+def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
+    """Class index -> class cost, from a class, several, a dict of costs, or None (any class but the row's own)."""
+    labels = classes.tolist()
+    if target is None:
+        return {k: 0.0 for k in range(len(labels)) if k != own}
+    if isinstance(target, Mapping):
+        wanted = dict(target)
+    elif isinstance(target, Iterable) and not isinstance(target, (str, bytes)):
+        wanted = dict.fromkeys(target, 0.0)
+    else:
+        wanted = {target: 0.0}
+    if not wanted:
+        raise CounterleafError("target is empty; name at least one class")
+    out: dict[int, float] = {}
+    for label, price in wanted.items():
+        if label not in labels:
+            shown = ", ".join(map(repr, labels[:12])) + (", ..." if len(labels) > 12 else "")
+            raise CounterleafError(f"no class {label!r}; the model's classes are {shown}")
+        try:
+            out[labels.index(label)] = float(price)
+        except (TypeError, ValueError):
+            raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a number") from None
+        if not math.isfinite(out[labels.index(label)]):
+            raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a finite number: leave out what is forbidden")
+    return out
+
+
+def prepare(tree: Tree, target: Mapping[int, float], margin: float) -> Splits:
+    """Cuts of the one-feature splits, and the least class cost below each node."""
+    feature, swapped, low_side, high_side = cuts(tree, margin)
+    nodes = np.zeros(tree.n_nodes, NODE)
+    nodes["left"] = np.where(swapped, tree.right, tree.left)
+    nodes["right"] = np.where(swapped, tree.left, tree.right)
+    nodes["feature"], nodes["cut_left"], nodes["cut_right"] = feature, low_side, high_side
+    price = np.full(len(tree.classes) + 1, math.inf)
+    for k, cost in target.items():
+        price[k] = cost
+    below = np.where(tree.left < 0, price[tree.value], math.inf)
+    depth = np.zeros(tree.n_nodes, np.int64)
+    levels = [np.array([0])]
+    while len(levels[-1]):
+        inner = levels[-1][tree.left[levels[-1]] >= 0]
+        for child in (tree.left, tree.right):
+            depth[child[inner]] = depth[inner] + (feature[inner] < 0)
+        levels.append(np.concatenate([tree.left[inner], tree.right[inner]]))
+    for level in reversed(levels):
+        inner = level[tree.left[level] >= 0]
+        below[inner] = np.minimum(below[tree.left[inner]], below[tree.right[inner]])
+    nodes["below"] = below
+    nodes.setflags(write=False)
+    return Splits(nodes, np.concatenate(levels), int(depth.max()), bool((feature[tree.left >= 0] < 0).any()))
+
+
+def pose(
+    tree: Tree,
+    splits: Splits,
+    schema: Schema,
+    source: Array,
+    cost: Array,
+    lower: Array,
+    upper: Array,
+    rows: list[Row],
+    margin: float,
+) -> Problem:
+    """Assemble the arrays of one question."""
+    indptr, indices, data, bias, equal = _stack_rows(tree, schema, rows)
+    features = np.empty((9, len(source)))
+    features[0], features[1], features[2], features[3:7] = source, lower, upper, cost
+    curve_up, slope_up, curve_down, slope_down = cost
+    steep = np.maximum(np.abs(slope_up), np.abs(slope_down))
+    curve = np.maximum(curve_up, curve_down)
+    movable = lower < upper
+    method = BOX
+    if splits.oblique or rows:
+        flat_up, flat_down = (curve_up == 0) & (upper > source), (curve_down == 0) & (lower < source)
+        flat = movable & (flat_up | flat_down)
+        if not flat.any():
+            method = CURVED
+        else:
+            method = MIXED if curve[movable].any() else FLAT
+    scale = np.where(curve > 0, np.sqrt(2.0 * curve), steep) if method != FLAT else steep
+    with np.errstate(invalid="ignore", divide="ignore"):
+        width = 1.0 / (upper - lower)
+    features[7] = np.where(scale > 0, scale, np.where(np.isfinite(width) & (width > 0), width, 1.0))
+    features[8] = _horizon(features)
+    question = Question(
+        splits.nodes, indptr, indices, data, bias, features, equal, method, margin, tree.closed == "right", tree.dtype == "float32"
+    )
+    return Problem(tree, splits, question)
+
+
+def _horizon(features: Array) -> Array:
+    """Where the cost falls without end towards an infinite bound: stop it far out, and mark the side."""
+    source, lower, upper, curve_up, slope_up, curve_down, slope_down = features[:7]
+    far = _HORIZON * np.maximum(1.0, np.abs(source))
+    runs_up = (upper == math.inf) & (curve_up == 0) & (slope_up < 0)
+    runs_down = (lower == -math.inf) & (curve_down == 0) & (slope_down > 0)
+    features[2] = np.where(runs_up, np.maximum(lower, source) + far, upper)
+    features[1] = np.where(runs_down, np.minimum(upper, source) - far, lower)
+    return np.asarray(runs_up * 1.0 - runs_down * 1.0)
+
+
+def _stack_rows(tree: Tree, schema: Schema, rows: list[Row]) -> tuple[Array, Array, Array, Array, int]:
+    """The splits' rows in CSR, then the user's as coef @ x + bias >= 0, equalities (= 0) first."""
+    w = tree.weights
+    if not rows:
+        return w.indptr, w.indices, w.data, tree.bias, 0
+    equalities = [row for row in rows if row.relation == "=="]
+    indptr, indices, data, bias = w.indptr.tolist(), w.indices.tolist(), w.data.tolist(), tree.bias.tolist()
+    for row in equalities + [row for row in rows if row.relation != "=="]:
+        sign = -1.0 if row.relation == "<=" else 1.0
+        used = sorted((schema.index(name), sign * a) for name, a in row.coef.items() if a)
+        indices += [d for d, _ in used]
+        data += [a for _, a in used]
+        indptr.append(len(indices))
+        bias.append(-sign * row.rhs)
+    return np.array(indptr), np.array(indices), np.array(data), np.array(bias), len(equalities)

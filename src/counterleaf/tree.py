@@ -1,0 +1,282 @@
+"""A decision tree as flat arrays, checked once, so that everything after may trust it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from counterleaf.errors import CounterleafError
+from counterleaf.kernels.route import apply
+
+Array = npt.NDArray[Any]
+
+_FORMAT, _VERSION = "counterleaf-tree", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A binary decision tree whose splits are hyperplanes; node 0 is the root.
+
+    A row x goes right at node i if ``weights[i] @ x + bias[i] >= 0`` and left otherwise.
+
+    Parameters
+    ----------
+    left, right : (N,) children of each node; -1 marks a leaf.
+    weights : (N, D) dense or scipy sparse; the rows of leaves are ignored. A row with one nonzero is an
+        axis-aligned split.
+    bias : (N,) numbers.
+    value : (N,) index of a leaf's class in ``classes``; ignored at inner nodes.
+    classes : labels, by default 0, 1, ...
+    closed : the side that owns ``weights[i] @ x + bias[i] == 0``: "right" or "left".
+    dtype : the format in which the model sees x: "float64" or "float32". Sums are made in float64.
+
+    Raises
+    ------
+    CounterleafError
+        If the arrays do not describe a tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> [str(label) for label in tree.predict([[0.2, 0.3], [0.5, 0.5]])]
+    ['no', 'yes']
+    """
+
+    left: Array
+    right: Array
+    weights: Any
+    bias: Array
+    value: Array
+    classes: Any = None
+    closed: str = "right"
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        left, right = _integers("left", self.left), _integers("right", self.right)
+        value, bias = _integers("value", self.value), _numbers("bias", self.bias)
+        if left.ndim != 1 or len(left) == 0:
+            raise CounterleafError(f"left has shape {left.shape}; expected one entry per node, at least one node")
+        for name, array in (("right", right), ("value", value), ("bias", bias)):
+            if array.shape != left.shape:
+                raise CounterleafError(f"{name} has shape {array.shape} but left has {left.shape}; give one entry per node")
+        inner = left >= 0
+        weights = _csr(self.weights, inner)
+        if weights.shape[0] != len(left):
+            raise CounterleafError(f"weights has {weights.shape[0]} rows for {len(left)} nodes; give one row per node")
+        bias = np.where(inner, bias, 0.0)
+        _check_finite("weights", weights.data)
+        _check_finite("bias", bias)
+        _check_links(left, right)
+        classes = _labels(self.classes, value[~inner])
+        bad = ~inner & ((value < 0) | (value >= len(classes)))
+        if bad.any():
+            leaf = int(np.flatnonzero(bad)[0])
+            raise CounterleafError(
+                f"leaf {leaf} has value {value[leaf]}; expected the index of one of {len(classes)} classes"
+            )
+        if self.closed not in ("left", "right"):
+            raise CounterleafError(f'closed is {self.closed!r}; expected "left" or "right"')
+        if self.dtype not in ("float32", "float64"):
+            raise CounterleafError(f'dtype is {self.dtype!r}; expected "float32" or "float64"')
+        value = np.where(inner, -1, value)
+        for array in (left, right, bias, value, classes, weights.data, weights.indices, weights.indptr):
+            array.setflags(write=False)
+        for name, checked in (
+            ("left", left),
+            ("right", right),
+            ("weights", weights),
+            ("bias", bias),
+            ("value", value),
+            ("classes", classes),
+        ):
+            object.__setattr__(self, name, checked)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.left)
+
+    @property
+    def leaves(self) -> Array:
+        """Node numbers of the leaves, in order."""
+        return np.flatnonzero(self.left < 0)
+
+    def apply(self, rows: npt.ArrayLike) -> Array:
+        """The leaf that each row reaches, as a node number."""
+        X = np.ascontiguousarray(rows, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise CounterleafError(f"rows have shape {X.shape}; the tree needs (rows, {self.n_features})")
+        if not np.isfinite(X).all():
+            raise CounterleafError("rows hold NaN or infinity; a split cannot send them anywhere: fill them in first")
+        out = np.empty(len(X), np.int64)
+        w = self.weights
+        apply(
+            X,
+            self.left,
+            self.right,
+            w.indptr,
+            w.indices,
+            w.data,
+            self.bias,
+            self.closed == "right",
+            self.dtype == "float32",
+            out,
+        )
+        return out
+
+    def predict(self, rows: npt.ArrayLike) -> Array:
+        """The label of each row."""
+        return np.asarray(self.classes[self.value[self.apply(rows)]])
+
+    def to_json(self) -> str:
+        """The tree as JSON; numbers come back bit for bit."""
+        w = self.weights
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "features": self.n_features,
+                "left": self.left.tolist(),
+                "right": self.right.tolist(),
+                "weights": {"indptr": w.indptr.tolist(), "indices": w.indices.tolist(), "data": w.data.tolist()},
+                "bias": self.bias.tolist(),
+                "value": self.value.tolist(),
+                "classes": self.classes.tolist(),
+                "closed": self.closed,
+                "dtype": self.dtype,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Tree:
+        """Read a tree that ``to_json`` wrote; anything else is refused with the reason."""
+        try:
+            fields = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise CounterleafError(f"not a counterleaf tree: no valid JSON ({error})") from None
+        if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+            raise CounterleafError(f'not a counterleaf tree: expected an object with "format": "{_FORMAT}"')
+        if fields.get("version") != _VERSION:
+            raise CounterleafError(
+                f"tree format version {fields.get('version')!r}; this counterleaf reads version {_VERSION}: upgrade it"
+            )
+        try:
+            w, features = fields["weights"], fields["features"]
+            if type(features) is not int or features < 0:
+                raise CounterleafError(f"features is {features!r}; expected the number of columns")
+            indptr, indices = _integers("indptr", w["indptr"]), _integers("indices", w["indices"])
+            data = _numbers("data", w["data"])
+            arrays = [fields[name] for name in ("left", "right", "bias", "value", "classes", "closed", "dtype")]
+        except (KeyError, TypeError) as error:
+            raise CounterleafError(f"the tree's JSON lacks {error}; write it again with to_json") from None
+        rows = len(indptr) - 1
+        sound = (
+            indptr.ndim == indices.ndim == data.ndim == 1
+            and rows >= 0
+            and indptr[0] == 0
+            and indptr[-1] == len(indices) == len(data)
+            and bool((np.diff(indptr) >= 0).all())
+            and bool(((indices >= 0) & (indices < features)).all())
+        )
+        if not sound:
+            raise CounterleafError("the tree's JSON has weights that do not fit together; write it again with to_json")
+        left, right, bias, value, classes, closed, dtype = arrays
+        weights = sparse.csr_array((data, indices, indptr), shape=(rows, features))
+        return cls(left, right, weights, bias, value, classes, closed, dtype)
+
+
+def _integers(name: str, given: Any) -> Array:
+    try:
+        array = np.asarray(given)
+        whole = array.astype(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise CounterleafError(f"{name} holds something that is no integer; expected node or class numbers") from None
+    if array.dtype == bool or array.size and not np.array_equal(array, whole):
+        raise CounterleafError(f"{name} holds something that is no integer; expected node or class numbers")
+    return whole.copy()
+
+
+def _numbers(name: str, given: Any) -> Array:
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CounterleafError(f"{name} holds something that is no number; expected finite numbers") from None
+
+
+def _check_finite(name: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        raise CounterleafError(f"{name} holds NaN or infinity; expected finite numbers")
+
+
+def _csr(given: Any, inner: Array) -> Any:
+    """The weights of the inner nodes in canonical CSR: columns in order, no stored zeros."""
+    if sparse.issparse(given):
+        weights = sparse.csr_array(given, dtype=np.float64, copy=True)
+        if len(inner) == weights.shape[0]:
+            counts = np.diff(weights.indptr)
+            weights.data = np.where(np.repeat(inner, counts), weights.data, 0.0)
+    else:
+        dense = _numbers("weights", given)
+        if dense.ndim != 2:
+            raise CounterleafError(f"weights has shape {dense.shape}; expected (nodes, features)")
+        if len(inner) == len(dense):
+            dense[~inner] = 0.0
+        weights = sparse.csr_array(dense)
+    if weights.shape[1] == 0:
+        raise CounterleafError("weights has no columns; a tree needs at least one feature")
+    weights.sum_duplicates()
+    weights.eliminate_zeros()
+    weights.indptr = weights.indptr.astype(np.int64)
+    weights.indices = weights.indices.astype(np.int64)
+    return weights
+
+
+def _check_links(left: Array, right: Array) -> None:
+    """Every node but the root is the child of exactly one node and reachable from the root."""
+    n = len(left)
+    half = (left < 0) != (right < 0)
+    if half.any():
+        node = int(np.flatnonzero(half)[0])
+        raise CounterleafError(f"node {node} has one child ({left[node]}, {right[node]}); expected two, or -1 twice for a leaf")
+    children = np.concatenate([left[left >= 0], right[right >= 0]])
+    if (children >= n).any():
+        raise CounterleafError(f"child {children[children >= n][0]} is out of range; the tree has nodes 0 to {n - 1}")
+    parents = np.bincount(children, minlength=n)
+    if parents[0]:
+        raise CounterleafError("node 0 is somebody's child; the root must be node 0")
+    if (parents > 1).any():
+        raise CounterleafError(f"node {int(np.flatnonzero(parents > 1)[0])} has several parents; expected one")
+    if (parents[1:] == 0).any():
+        node = 1 + int(np.flatnonzero(parents[1:] == 0)[0])
+        raise CounterleafError(f"node {node} has no parent; every node but the root needs one")
+    reached = 0
+    level = np.array([0])
+    while len(level):
+        reached += len(level)
+        inner = level[left[level] >= 0]
+        level = np.concatenate([left[inner], right[inner]])
+    if reached < n:
+        raise CounterleafError(f"{n - reached} nodes form a cycle that the root never reaches; give a tree")
+
+
+def _labels(given: Any, used: Array) -> Array:
+    if given is None:
+        return np.arange(max(int(used.max(initial=-1)) + 1, 1))
+    try:
+        labels = np.array(given)
+    except ValueError:
+        raise CounterleafError("classes are not a list of labels; give one label per class") from None
+    if labels.ndim != 1 or len(labels) == 0:
+        raise CounterleafError(f"classes has shape {labels.shape}; expected one label per class")
+    if len(set(labels.tolist())) < len(labels):
+        raise CounterleafError("classes holds a label twice; labels must differ")
+    return labels
