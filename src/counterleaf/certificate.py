@@ -152,7 +152,7 @@ class _Walk:
         while stack:
             node, path, lower, upper = stack.pop()
             entry = self.q.nodes[node]
-            if not math.isfinite(entry["below"]) or (lower > upper).any():
+            if not math.isfinite(entry["below"]) or ((lower > upper) | (lower == np.inf) | (upper == -np.inf)).any():
                 continue
             part = self.parts.get(node)
             if part is not None:

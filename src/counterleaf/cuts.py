@@ -75,7 +75,7 @@ def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
     ends = np.full(size, top)
     never, always = ~holds(ends), holds(-ends)
     low, high = _rank(-ends), _rank(ends)
-    while (high - low > 1).any():
+    while (low + 1 < high).any():
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         there = holds(_number(middle))
         low, high = np.where(there, low, middle), np.where(there, middle, high)

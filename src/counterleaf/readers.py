@@ -70,6 +70,7 @@ def _probe(model: Any, tree: Tree, kind: str) -> None:
     feature, _, low_side, high_side = cuts(tree)
     most = max(_PROBES // tree.n_features, 1)
     rows: list[Array] = []
+    reached: list[int] = []
     stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
     while stack and len(rows) < most:
         node, box = stack.pop()
@@ -89,14 +90,14 @@ def _probe(model: Any, tree: Tree, kind: str) -> None:
                 row[k] = a if np.isfinite(a) else b
             row[d] = side[1] if child == tree.left[node] else side[0]
             rows.append(row)
+            reached.append(int(child))
             stack.append((int(child), within))
     if not rows:
         return
-    X = np.array(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model may know its columns by name
-        answered = model.apply(X)
-    if not np.array_equal(answered, tree.apply(X)):
+        path = model.decision_path(np.array(rows)).tocsr()
+    if not np.asarray(path[np.arange(len(rows)), reached]).all():
         raise CounterleafError(
             f"this {kind} routes rows otherwise than its thresholds say; report the version of scikit-learn"
         )

@@ -316,7 +316,7 @@ def search(q, pool, count, budget):
                 if q.method != BOX:
                     at = q.features[0, d] + pool.delta[state, d]
                     inherits = inherits and lower[d] <= at <= upper[d]
-            if d < 0 or lower[d] <= upper[d]:
+            if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
                 new = _new_state(q, pool, child, state, side)
                 status, bound = CONVERGED, entry.bound - node.below
                 if q.method == BOX:

@@ -177,7 +177,17 @@ def _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper):
     Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
     """
     low, high = 0.0, math.inf
+    slope, most = rise, 0.0
+    for j in range(turn.shape[0]):
+        a = turn[j]
+        if a != 0.0:
+            slope -= a * respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+            bend = min(cu[j] if upper[j] > 0.0 else math.inf, cd[j] if lower[j] < 0.0 else math.inf)
+            most += 0.5 * a * a / bend
+    # no root lies before slope / most: where that is far below 1, start there instead of at Newton's step
     t = min(1.0, reach)
+    if slope < 1e-3 * most * t:
+        t = min(slope / most, t)
     for trial in range(200):
         slope, bend, size = rise, 0.0, abs(rise)
         for j in range(turn.shape[0]):
@@ -197,7 +207,7 @@ def _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper):
                 return t
         else:
             high = t
-        if high - low <= 1e-15 * high:
+        if high < math.inf and high - low <= 1e-15 * high:
             return low if low > 0.0 else high
         if bend > 0.0:
             t += slope / bend
@@ -246,7 +256,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             off = abs(g) if t < equal or lam[t] > 0.0 else g
             if off > _TOLERANCE * terms:
                 solved = False
-        if value > best_value + 1e-15 * abs(best_value) or solved:
+        if value - best_value > 1e-15 * abs(value) or solved:
             best_value, idle = value, 0
             best[:] = lam
         else:

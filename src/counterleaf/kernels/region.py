@@ -13,9 +13,10 @@ import numpy as np
 from numba import njit
 
 from counterleaf.kernels.memory import CURVED, FLAT, MIXED
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
+from counterleaf.kernels.newton import INFEASIBLE, STUCK, newton
+from counterleaf.kernels.proximal import proximal
 from counterleaf.kernels.separable import charge, respond
-from counterleaf.kernels.simplex import BASIC, dual_value, simplex
+from counterleaf.kernels.simplex import dual_value, simplex
 
 @njit(cache=True, nogil=True)
 def exact_score(q, row):
@@ -65,40 +66,6 @@ def _cold_basis(gu, gd, basis, segment, seat):
         basis[t], segment[t] = -1 - t, 0
     for j in range(seat.shape[0]):
         seat[j] = 1 if gu[j] < 0.0 else (-1 if gd[j] > 0.0 else 0)
-
-
-@njit(cache=True, nogil=True)
-def _proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
-    """Newton where some features have no curvature: proximal points, exact after finitely many.
-
-    Adding c (d - centre)^2 to a flat feature keeps phi's form (slopes fall by 2 c centre), and moving the
-    centre to the last answer until it rests makes the added term and its price vanish.
-    """
-    n = A.shape[1]
-    flat_up, flat_down = cu == 0.0, cd == 0.0
-    u, v, s, w = cu.copy(), gu.copy(), cd.copy(), gd.copy()
-    centre = np.zeros(n)
-    for j in range(n):
-        centre[j] = min(max(0.0, lower[j]), upper[j])
-    c = 1e-2
-    status = STUCK
-    for outer in range(60):
-        for j in range(n):
-            if flat_up[j] or flat_down[j]:
-                u[j], s[j] = cu[j] + c, cd[j] + c
-                v[j], w[j] = gu[j] - 2.0 * c * centre[j], gd[j] - 2.0 * c * centre[j]
-        status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
-        if status != CONVERGED:
-            return status
-        moved = 0.0
-        for j in range(n):
-            if flat_up[j] or flat_down[j]:
-                moved = max(moved, c * abs(delta[j] - centre[j]))
-                centre[j] = delta[j]
-        if moved <= 1e-14:
-            return CONVERGED
-        c = max(c * 0.1, 1e-7)
-    return status
 
 
 @njit(cache=True, nogil=True)
@@ -202,7 +169,7 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
     elif q.method == CURVED:
         status, _ = newton(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
     if q.method == MIXED or (flat and status == STUCK):
-        status = _proximal(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+        status = proximal(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
     if status == STUCK and not flat:  # the method failed: is the region empty?
         free, spare, ignored = np.zeros(n), np.empty(m), np.empty(n)
         basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)

@@ -23,7 +23,7 @@ BASIC = 2
 
 
 @njit(cache=True, nogil=True)
-def _invert(B, out):
+def invert(B, out):
     """Gauss-Jordan with partial pivoting; destroys B; False if B is singular to rounding."""
     m = B.shape[0]
     out[:] = 0.0
@@ -121,7 +121,7 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             else:
                 B[-1 - basis[i], i] = -1.0
                 basic_slack[-1 - basis[i]] = True
-        if not _invert(B, inverse):
+        if not invert(B, inverse):
             return STUCK
         for t in range(m):
             lam[t] = 0.0

@@ -1,0 +1,133 @@
+"""One region's problem where some features' costs are curved and others are flat: proximal points, then exact.
+
+Adding c (d - centre)^2 to a flat feature keeps phi's form (its slopes fall by 2 c centre), so ``newton`` applies; moving
+the centre to each answer leads to the optimum. Long before it gets there, the answer shows which rows are tight
+and which flat features rest between their kinks. Those name one small linear system whose solution is exact.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton, violation
+from counterleaf.kernels.separable import charge, respond
+from counterleaf.kernels.simplex import dual_value, invert
+
+_OUTER = 60
+
+
+@njit(cache=True, nogil=True)
+def proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
+    """Solve the problem of ``newton`` with phi_j of any kind; returns its statuses."""
+    m, n = A.shape
+    u, v, s, w, centre, size = cu.copy(), gu.copy(), cd.copy(), gd.copy(), np.empty(n), np.empty(n)
+    exact_lam, exact_delta = np.empty(m), np.empty(n)
+    for j in range(n):
+        centre[j] = min(max(0.0, lower[j]), upper[j])
+        size[j] = 0.0
+        for t in range(m):
+            size[j] = max(size[j], A[t, j] * A[t, j])
+    c = 1.0
+    status = STUCK
+    for outer in range(_OUTER):
+        c = max(0.1 * c, 1e-5)
+        for j in range(n):
+            if cu[j] == 0.0 or cd[j] == 0.0:
+                pull = c * size[j]
+                u[j], s[j] = cu[j] + pull, cd[j] + pull
+                v[j], w[j] = gu[j] - 2.0 * pull * centre[j], gd[j] - 2.0 * pull * centre[j]
+        status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
+        if status == INFEASIBLE:
+            return INFEASIBLE
+        for j in range(n):
+            centre[j] = delta[j]
+        if _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, exact_lam, exact_delta):
+            for t in range(m):
+                lam[t] = exact_lam[t]
+            for j in range(n):
+                delta[j] = exact_delta[j]
+            return CONVERGED
+    return STUCK
+
+
+@njit(cache=True, nogil=True)
+def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_delta):
+    """Solve exactly on the pieces that ``lam`` and ``delta`` show; True if the result is feasible and closes the gap.
+
+    Tight rows F: A_F d = r_F. Resting flat features B: (A' lam)_B = slope_B. Curved features inside a piece
+    follow their price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
+    """
+    m, n = A.shape
+    rows, columns = np.empty(m, np.int64), np.empty(n, np.int64)
+    slopes = np.empty(n)
+    f, b = 0, 0
+    largest = 0.0
+    for t in range(m):
+        largest = max(largest, abs(lam[t]))
+    for t in range(m):
+        if t < equal or lam[t] > 1e-9 * largest:
+            rows[f] = t
+            f += 1
+    for j in range(n):
+        curve = cu[j] if delta[j] > 0.0 else cd[j]
+        slack = 1e-9 * abs(delta[j])
+        if curve == 0.0 and delta[j] != 0.0 and lower[j] + slack < delta[j] < upper[j] - slack:
+            columns[b], slopes[b] = j, gu[j] if delta[j] > 0.0 else gd[j]
+            b += 1
+    if b > f:
+        return False
+    k = f + b
+    K, inverse, right = np.zeros((k, k)), np.empty((k, k)), np.empty(k)
+    for a in range(f):
+        right[a] = r[rows[a]]
+    for j in range(n):
+        d = delta[j]
+        curve = cu[j] if d > 0.0 else cd[j]
+        inside = curve > 0.0 and d != 0.0 and lower[j] < d < upper[j]
+        if inside:
+            slope = gu[j] if d > 0.0 else gd[j]
+            for a in range(f):
+                right[a] += A[rows[a], j] * slope / (2.0 * curve)
+                for c in range(f):
+                    K[a, c] += A[rows[a], j] * A[rows[c], j] / (2.0 * curve)
+        elif curve > 0.0 or d == 0.0 or not lower[j] + 1e-9 * abs(d) < d < upper[j] - 1e-9 * abs(d):
+            if d != 0.0 and curve == 0.0:
+                d = upper[j] if d > 0.5 * (lower[j] + upper[j]) else lower[j]
+            for a in range(f):
+                right[a] -= A[rows[a], j] * d
+    for i in range(b):
+        right[f + i] = slopes[i]
+        for a in range(f):
+            K[a, f + i] = A[rows[a], columns[i]]
+            K[f + i, a] = A[rows[a], columns[i]]
+    if not invert(K, inverse):
+        return False
+    new_lam[:] = 0.0
+    for a in range(f):
+        total = 0.0
+        for i in range(k):
+            total += inverse[a, i] * right[i]
+        new_lam[rows[a]] = total
+    for t in range(equal, m):
+        new_lam[t] = max(new_lam[t], 0.0)
+    cost = 0.0
+    for j in range(n):
+        price = 0.0
+        for t in range(m):
+            price += new_lam[t] * A[t, j]
+        new_delta[j] = respond(price, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+    for i in range(b):
+        total = 0.0
+        for c in range(k):
+            total += inverse[f + i, c] * right[c]
+        j = columns[i]
+        new_delta[j] = min(max(total, lower[j]), upper[j])
+    for j in range(n):
+        if math.isinf(new_delta[j]):
+            return False
+        cost += charge(new_delta[j], cu[j], gu[j], cd[j], gd[j])
+    if violation(A, r, equal, new_delta) > 1e-11:
+        return False
+    value = dual_value(A, r, cu, gu, cd, gd, lower, upper, new_lam)
+    return cost - value <= 1e-11 * (abs(cost) + abs(value))

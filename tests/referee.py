@@ -1,0 +1,151 @@
+"""A slow, independent oracle: one LP or QP per target leaf by HiGHS or Clarabel. It never imports the search."""
+
+import math
+
+import clarabel
+import highspy
+import numpy as np
+from scipy import sparse
+
+
+def leaf_paths(tree):
+    """leaf -> [(node, side)] with side 1 for right, -1 for left."""
+    paths, stack = {}, [(0, [])]
+    while stack:
+        node, path = stack.pop()
+        if tree.left[node] < 0:
+            paths[node] = path
+        else:
+            stack.append((int(tree.left[node]), [*path, (node, -1)]))
+            stack.append((int(tree.right[node]), [*path, (node, 1)]))
+    return paths
+
+
+def user_limits(case):
+    """(lower, upper, rows) with rows as (coef, relation, rhs), straight from the constraints' own fields."""
+    lower, upper = case.schema.bounds()
+    names = case.schema.names
+    rows = []
+    for c in case.constraints:
+        if hasattr(c, "relation"):
+            coef = np.zeros(len(names))
+            for name, a in c.coef.items():
+                coef[names.index(name)] = a
+            rows.append((coef, c.relation, c.rhs))
+            continue
+        for name in c.names:
+            d = names.index(name)
+            low = case.row[d] + c.lower if c.from_lower else c.lower
+            high = case.row[d] + c.upper if c.from_upper else c.upper
+            lower[d], upper[d] = max(lower[d], low), min(upper[d], high)
+    return lower, upper, rows
+
+
+def leaf_optima(case):
+    """leaf -> least cost over its closed region (inf if empty), class cost included; and the leaves too thin to judge."""
+    tree = case.tree
+    lower, upper, rows = user_limits(case)
+    weights = tree.weights.toarray()
+    optima, thin = {}, set()
+    for leaf, path in leaf_paths(tree).items():
+        label = int(tree.classes[tree.value[leaf]])
+        if label not in case.target:
+            continue
+        A, r, equal = [], [], []
+        for coef, relation, rhs in rows:
+            sign = -1.0 if relation == "<=" else 1.0
+            A.append(sign * coef)
+            r.append(sign * rhs)
+            equal.append(relation == "==")
+        for node, side in path:
+            A.append(side * weights[node])
+            r.append(case.margin - side * tree.bias[node])
+            equal.append(False)
+        A = np.array(A).reshape(-1, tree.n_features)
+        best, room = solve(A, np.array(r), np.array(equal, bool), len(rows), lower, upper, case.row, case.curve, case.slope)
+        optima[leaf] = best + case.target[label]
+        if abs(room) <= 1e-9:
+            thin.add(leaf)
+    return optima, thin
+
+
+def solve(A, r, equal, users, lower, upper, source, curve, slope):
+    """(optimum, room): room is how far the path's rows can all be moved inwards (rows of unit size), -inf if nowhere."""
+    if (lower > upper).any():
+        return math.inf, -math.inf
+    size = np.maximum(np.sqrt(curve.max(axis=0)), np.abs(slope).max(axis=0))
+    size = np.where(size > 0, size, 1.0)
+    A = A / size
+    r = r - A @ (source * size)
+    low, high = (lower - source) * size, (upper - source) * size
+    curve, slope = curve / size**2, slope / size
+    norm = np.abs(A).max(axis=1, initial=0.0)
+    norm = np.where(norm > 0, norm, 1.0)
+    A, r = A / norm[:, None], r / norm
+    path = np.arange(len(r)) >= users
+    room = _room(A, r, equal, path, low, high)
+    if room < -1e-9:
+        return math.inf, room
+    # d = up - down, up in [max(low, 0), max(high, 0)] and so on: phi is convex, so the split is free
+    up_low, up_high = np.maximum(low, 0), np.maximum(high, 0)
+    down_low, down_high = np.maximum(-high, 0), np.maximum(-low, 0)
+    P = np.concatenate([curve[0], curve[1]])
+    c = np.concatenate([slope[0], -slope[1]])
+    G = np.hstack([A, -A])
+    box_low, box_high = np.concatenate([up_low, down_low]), np.concatenate([up_high, down_high])
+    if not P.any():
+        return _linear(G, r, equal, box_low, box_high, c), room
+    return _quadratic(P, c, G, r, equal, box_low, box_high), room
+
+
+def _room(A, r, equal, path, low, high):
+    """max t <= 1 with A d - t >= r on the path's rows."""
+    n = A.shape[1]
+    G = np.hstack([A, -path[:, None].astype(float)])
+    value = _linear(G, r, equal, np.append(low, -1e6), np.append(high, 1.0), np.append(np.zeros(n), -1.0))
+    return -value
+
+
+def _linear(G, r, equal, low, high, c):
+    h = highspy.Highs()
+    h.silent()
+    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        h.setOptionValue(option, 1e-10)
+    lp = highspy.HighsLp()
+    m, n = G.shape
+    lp.num_col_, lp.num_row_ = n, m
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = c, low, high
+    lp.row_lower_, lp.row_upper_ = r, np.where(equal, r, np.inf)
+    matrix = sparse.csc_array(G)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    h.passModel(lp)
+    h.run()
+    status = h.getModelStatus()
+    if status == highspy.HighsModelStatus.kOptimal:
+        return h.getInfo().objective_function_value
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return math.inf
+    if status in (highspy.HighsModelStatus.kUnbounded, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+        return -math.inf
+    raise RuntimeError(f"HiGHS: {status}")
+
+
+def _quadratic(P, c, G, r, equal, low, high):
+    n = len(P)
+    has_low, has_high = np.isfinite(low), np.isfinite(high)
+    eye = sparse.eye_array(n, format="csr")
+    blocks = [sparse.csr_array(G[equal]), sparse.csr_array(-G[~equal]), -eye[has_low], eye[has_high]]
+    b = np.concatenate([r[equal], -r[~equal], -low[has_low], high[has_high]])
+    cones = [clarabel.ZeroConeT(int(equal.sum())), clarabel.NonnegativeConeT(int(len(b) - equal.sum()))]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    settings.max_iter = 400
+    A = sparse.csc_matrix(sparse.vstack(blocks))
+    solution = clarabel.DefaultSolver(sparse.csc_matrix(sparse.diags_array(2 * P)), c, A, b, cones, settings).solve()
+    if "Solved" in str(solution.status):
+        return solution.obj_val
+    if "Infeasible" in str(solution.status):
+        return math.inf if "Primal" in str(solution.status) else -math.inf
+    raise RuntimeError(f"Clarabel: {solution.status}")
