@@ -74,7 +74,9 @@ def solve(A, r, equal, users, lower, upper, source, curve, slope):
     if (lower > upper).any():
         return math.inf, -math.inf
     size = np.maximum(np.sqrt(curve.max(axis=0)), np.abs(slope).max(axis=0))
-    size = np.where(size > 0, size, 1.0)
+    priced = np.abs(A / np.where(size > 0, size, np.inf)).max(axis=1, initial=0.0)
+    free = (np.abs(A) / np.where(priced > 0, priced, 1.0)[:, None]).max(axis=0, initial=0.0)
+    size = np.where(size > 0, size, np.where(free > 0, free, 1.0))
     A = A / size
     r = r - A @ (source * size)
     low, high = (lower - source) * size, (upper - source) * size

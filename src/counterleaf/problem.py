@@ -130,14 +130,23 @@ def pose(
         else:
             method = MIXED if curve[movable].any() else FLAT
     scale = np.where(curve > 0, np.sqrt(2.0 * curve), steep) if method != FLAT else steep
-    with np.errstate(invalid="ignore", divide="ignore"):
-        width = 1.0 / (upper - lower)
-    features[7] = np.where(scale > 0, scale, np.where(np.isfinite(width) & (width > 0), width, 1.0))
+    features[7] = scale if scale.all() or method == BOX else _scale_free(scale, indptr, indices, data)
     features[8] = _horizon(features)
     question = Question(
         splits.nodes, indptr, indices, data, bias, features, equal, method, margin, tree.closed == "right", tree.dtype == "float32"
     )
     return Problem(tree, splits, question)
+
+
+def _scale_free(scale: Array, indptr: Array, indices: Array, data: Array) -> Array:
+    """Scales for features that cost nothing to change: as large in some row as the rest of that row."""
+    row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    priced = scale[indices] > 0
+    length = np.sqrt(np.bincount(row[priced], (data[priced] / scale[indices[priced]]) ** 2, minlength=len(indptr) - 1))
+    share = np.abs(data) / np.where(length > 0, length, 1.0)[row]
+    most = np.zeros(len(scale))
+    np.maximum.at(most, indices, share)
+    return np.where(scale > 0, scale, np.where(most > 0, most, 1.0))
 
 
 def _horizon(features: Array) -> Array:

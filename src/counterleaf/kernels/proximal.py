@@ -40,8 +40,17 @@ def proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
         if status == INFEASIBLE:
             return INFEASIBLE
+        largest = 0.0
+        for t in range(m):
+            largest = max(largest, abs(r[t]))
+        for t in range(m):
+            exact_lam[t] = lam[t] if abs(lam[t]) > 1e-13 * largest else 0.0  # rows of size 1: lam is of the size of r
         for j in range(n):
             centre[j] = delta[j]
+        if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, exact_lam, delta):
+            for t in range(m):
+                lam[t] = exact_lam[t]
+            return CONVERGED
         if _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, exact_lam, exact_delta):
             for t in range(m):
                 lam[t] = exact_lam[t]
@@ -49,6 +58,23 @@ def proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
                 delta[j] = exact_delta[j]
             return CONVERGED
     return STUCK
+
+
+@njit(cache=True, nogil=True)
+def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
+    """True if ``delta`` obeys the rows and costs no more than ``lam`` proves."""
+    cost, terms, largest = 0.0, 0.0, 0.0
+    for j in range(A.shape[1]):
+        if math.isinf(delta[j]):
+            return False
+        cost += charge(delta[j], cu[j], gu[j], cd[j], gd[j])
+    for t in range(A.shape[0]):
+        terms += abs(lam[t] * r[t])
+        largest = max(largest, abs(r[t]))
+    if violation(A, r, equal, delta) > 1e-11:
+        return False
+    value = dual_value(A, r, cu, gu, cd, gd, lower, upper, lam)
+    return value > -math.inf and cost - value <= 1e-11 * (abs(cost) + abs(value)) + 1e-15 * terms + 1e-26 * largest * largest
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +137,6 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_
         new_lam[rows[a]] = total
     for t in range(equal, m):
         new_lam[t] = max(new_lam[t], 0.0)
-    cost = 0.0
     for j in range(n):
         price = 0.0
         for t in range(m):
@@ -123,11 +148,4 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_
             total += inverse[f + i, c] * right[c]
         j = columns[i]
         new_delta[j] = min(max(total, lower[j]), upper[j])
-    for j in range(n):
-        if math.isinf(new_delta[j]):
-            return False
-        cost += charge(new_delta[j], cu[j], gu[j], cd[j], gd[j])
-    if violation(A, r, equal, new_delta) > 1e-11:
-        return False
-    value = dual_value(A, r, cu, gu, cd, gd, lower, upper, new_lam)
-    return cost - value <= 1e-11 * (abs(cost) + abs(value))
+    return _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta)
