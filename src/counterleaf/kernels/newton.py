@@ -312,9 +312,30 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             damping = min(1.0, damping * 100.0)
         elif t_best > 0.5:
             damping = max(1e-14, damping * 1e-2)
-    # Rounding, not the method, ends here: take the best multipliers and say if their point is good enough.
+    # Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
+    # better, but small corrections to the point itself can: they never meet the large numbers.
     lam[:] = best
     _prices(A, lam, price)
     for j in range(n):
-        delta[j] = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
-    return (CONVERGED if violation(A, r, equal, delta) <= 1e-10 else STUCK), best_value
+        d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+        delta[j] = d
+        inside = lower[j] < d < upper[j] and d != 0.0
+        weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
+    count = 0
+    for t in range(m):
+        if t < equal or lam[t] > 0.0:
+            free[count] = t
+            count += 1
+    for again in range(3):
+        for t in range(m):
+            gradient[t] = r[t]
+            for j in range(n):
+                gradient[t] -= A[t, j] * delta[j]
+        _direction(A, free, count, weight, gradient, 1e-14, step)
+        for j in range(n):
+            if weight[j] > 0.0:
+                move = 0.0
+                for a in range(count):
+                    move += step[a] * A[free[a], j]
+                delta[j] = min(max(delta[j] + weight[j] * move, lower[j]), upper[j])
+    return (CONVERGED if violation(A, r, equal, delta) <= 1e-11 else STUCK), best_value

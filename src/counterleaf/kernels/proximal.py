@@ -148,4 +148,24 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_
             total += inverse[f + i, c] * right[c]
         j = columns[i]
         new_delta[j] = min(max(total, lower[j]), upper[j])
+    for again in range(2):  # correct the point itself, where large multipliers cancel in the prices
+        for a in range(f):
+            right[a] = r[rows[a]]
+            for j in range(n):
+                right[a] -= A[rows[a], j] * new_delta[j]
+        for j in range(n):
+            d = delta[j]
+            curve = cu[j] if d > 0.0 else cd[j]
+            if curve > 0.0 and d != 0.0 and lower[j] < d < upper[j]:
+                move = 0.0
+                for a in range(f):
+                    for c in range(f):
+                        move += A[rows[a], j] * inverse[a, c] * right[c]
+                new_delta[j] = min(max(new_delta[j] + move / (2.0 * curve), lower[j]), upper[j])
+        for i in range(b):
+            move = 0.0
+            for c in range(f):
+                move += inverse[f + i, c] * right[c]
+            j = columns[i]
+            new_delta[j] = min(max(new_delta[j] + move, lower[j]), upper[j])
     return _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta)
