@@ -40,18 +40,20 @@ def proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
         if status == INFEASIBLE:
             return INFEASIBLE
-        largest = 0.0
+        largest, rhs = 0.0, 0.0
         for t in range(m):
-            largest = max(largest, abs(r[t]))
+            largest, rhs = max(largest, abs(lam[t])), max(rhs, abs(r[t]))
+        # which rows count as tight? rows of size 1: lam is of the size of r; a slow pull leaves more than rounding
+        tight = max((1e-9, 1e-7, 1e-5)[outer % 3] * largest, 1e-13 * rhs)
         for t in range(m):
-            exact_lam[t] = lam[t] if abs(lam[t]) > 1e-13 * largest else 0.0  # rows of size 1: lam is of the size of r
+            exact_lam[t] = lam[t] if abs(lam[t]) > tight else 0.0
         for j in range(n):
             centre[j] = delta[j]
         if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, exact_lam, delta):
             for t in range(m):
                 lam[t] = exact_lam[t]
             return CONVERGED
-        if _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, exact_lam, exact_delta):
+        if _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, exact_lam, exact_delta):
             for t in range(m):
                 lam[t] = exact_lam[t]
             for j in range(n):
@@ -78,7 +80,7 @@ def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
 
 
 @njit(cache=True, nogil=True)
-def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_delta):
+def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_lam, new_delta):
     """Solve exactly on the pieces that ``lam`` and ``delta`` show; True if the result is feasible and closes the gap.
 
     Tight rows F: A_F d = r_F. Resting flat features B: (A' lam)_B = slope_B. Curved features inside a piece
@@ -88,11 +90,8 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, new_lam, new_
     rows, columns = np.empty(m, np.int64), np.empty(n, np.int64)
     slopes = np.empty(n)
     f, b = 0, 0
-    largest = 0.0
     for t in range(m):
-        largest = max(largest, abs(lam[t]))
-    for t in range(m):
-        if t < equal or lam[t] > 1e-9 * largest:
+        if t < equal or lam[t] > tight:
             rows[f] = t
             f += 1
     for j in range(n):

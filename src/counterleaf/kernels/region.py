@@ -193,6 +193,12 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
                 high[j] = math.inf
             if q.features[8, d] < 0.0 and lower[d] == q.features[1, d]:
                 low[j] = -math.inf
+        largest = 0.0
+        for t in range(m):
+            largest = max(largest, abs(multiplier[t]))
+        for t in range(m):
+            if abs(multiplier[t]) <= 1e-14 * largest:
+                multiplier[t] = 0.0  # rounding, but on a feature that is free and unbounded any price is too much
         bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
         for d in range(source.shape[0]):
             if slot[d] < 0:
