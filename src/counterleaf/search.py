@@ -94,7 +94,7 @@ def _report(pool: Pool, stopped: bool, wanted: int) -> Findings:
         lower_bound = float(bounds.min())
     else:
         lower_bound = float(min(states["bound"][waiting].min(initial=np.inf), bounds.min(initial=np.inf)))
-        bounds = np.minimum(bounds, lower_bound) if status is Status.LIMIT else bounds
+        bounds = np.concatenate([np.minimum(bounds[:1], lower_bound), bounds[1:]])  # the best so far may not be the best
     points = pool.points[chosen["point"]]
     return Findings(status, chosen["node"], chosen["cost"], bounds, points, lower_bound, int(pool.counts[SOLVED]), pool)
 

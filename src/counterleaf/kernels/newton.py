@@ -57,12 +57,13 @@ def violation(A, r, equal, delta):
 def farkas_gap(A, r, equal, lower, upper, ray):
     """How far ``ray`` proves A d >= r empty: ray @ r - max over the box of (A' ray) @ d, over the size of its terms.
 
-    Positive: no d in the box satisfies the rows. Rows with a negative multiplier count as absent.
+    Positive: no d in the box satisfies the rows. Rows with a negative or negligible multiplier count as absent.
     """
-    gap = 0.0
-    size = 0.0
+    gap, size, largest = 0.0, 0.0, 0.0
     for t in range(A.shape[0]):
-        if t >= equal and ray[t] < 0.0:
+        largest = max(largest, abs(ray[t]))
+    for t in range(A.shape[0]):
+        if (t >= equal and ray[t] < 0.0) or abs(ray[t]) <= 1e-12 * largest:
             ray[t] = 0.0
         gap += ray[t] * r[t]
         size += abs(ray[t] * r[t])

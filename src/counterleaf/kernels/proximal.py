@@ -94,14 +94,34 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
         if t < equal or lam[t] > tight:
             rows[f] = t
             f += 1
+    resting = np.zeros(n, np.bool_)
+    frame = np.empty((f, f))  # orthonormal columns: a flat feature that adds none stays where it is
     for j in range(n):
         curve = cu[j] if delta[j] > 0.0 else cd[j]
         slack = 1e-9 * abs(delta[j])
-        if curve == 0.0 and delta[j] != 0.0 and lower[j] + slack < delta[j] < upper[j] - slack:
+        if curve > 0.0 or delta[j] == 0.0 or not lower[j] + slack < delta[j] < upper[j] - slack:
+            continue
+        resting[j] = True
+        if b == f:
+            continue
+        length, left = 0.0, 0.0
+        for a in range(f):
+            frame[a, b] = A[rows[a], j]
+            length += frame[a, b] ** 2
+        for again in range(2):
+            for c in range(b):
+                dot = 0.0
+                for a in range(f):
+                    dot += frame[a, c] * frame[a, b]
+                for a in range(f):
+                    frame[a, b] -= dot * frame[a, c]
+        for a in range(f):
+            left += frame[a, b] ** 2
+        if left > 1e-16 * length:
+            for a in range(f):
+                frame[a, b] /= math.sqrt(left)
             columns[b], slopes[b] = j, gu[j] if delta[j] > 0.0 else gd[j]
             b += 1
-    if b > f:
-        return False
     k = f + b
     K, inverse, right = np.zeros((k, k)), np.empty((k, k)), np.empty(k)
     for a in range(f):
@@ -116,12 +136,14 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
                 right[a] += A[rows[a], j] * slope / (2.0 * curve)
                 for c in range(f):
                     K[a, c] += A[rows[a], j] * A[rows[c], j] / (2.0 * curve)
-        elif curve > 0.0 or d == 0.0 or not lower[j] + 1e-9 * abs(d) < d < upper[j] - 1e-9 * abs(d):
-            if d != 0.0 and curve == 0.0:
+        else:
+            if d != 0.0 and curve == 0.0 and not resting[j]:
                 d = upper[j] if d > 0.5 * (lower[j] + upper[j]) else lower[j]
             for a in range(f):
                 right[a] -= A[rows[a], j] * d
     for i in range(b):
+        for a in range(f):  # its place is to be found: take it out of what is known
+            right[a] += A[rows[a], columns[i]] * delta[columns[i]]
         right[f + i] = slopes[i]
         for a in range(f):
             K[a, f + i] = A[rows[a], columns[i]]
@@ -140,7 +162,7 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
         price = 0.0
         for t in range(m):
             price += new_lam[t] * A[t, j]
-        new_delta[j] = respond(price, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+        new_delta[j] = delta[j] if resting[j] else respond(price, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
     for i in range(b):
         total = 0.0
         for c in range(k):

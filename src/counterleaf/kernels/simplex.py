@@ -54,20 +54,34 @@ def invert(B, out):
 
 
 @njit(cache=True, nogil=True)
-def _sift(at, item, hole, size):
-    """Restore the heap order of (at, item) below ``hole``."""
-    t, k = at[hole], item[hole]
+def _earlier(at, item, turn, a, b):
+    """Order of thresholds: by step; of equal steps the one with the larger pivot, for a well-conditioned basis."""
+    if at[a] != at[b]:
+        return at[a] < at[b]
+    return abs(turn[item[a]]) > abs(turn[item[b]])
+
+
+@njit(cache=True, nogil=True)
+def _sift(at, item, turn, hole, size):
+    """Restore the heap order below ``hole``."""
     while True:
         below = 2 * hole + 1
         if below >= size:
             break
-        if below + 1 < size and at[below + 1] < at[below]:
+        if below + 1 < size and _earlier(at, item, turn, below + 1, below):
             below += 1
-        if at[below] >= t:
+        if not _earlier(at, item, turn, below, hole):
             break
-        at[hole], item[hole] = at[below], item[below]
+        at[hole], at[below] = at[below], at[hole]
+        item[hole], item[below] = item[below], item[hole]
         hole = below
-    at[hole], item[hole] = t, k
+
+
+@njit(cache=True, nogil=True)
+def _step_to(level, price, turn):
+    """The step at which a price reaches a level; what is behind, or ahead only by rounding, is here."""
+    t = (level - price) / turn
+    return t if t > 1e-13 else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -168,8 +182,13 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             return CONVERGED
         # ratio test: lam moves along rho, the price of the leaving variable falls (below) or rises
         sign = -1.0 if below else 1.0
+        largest = 0.0
         for t in range(m):
             rho[t] = sign * inverse[leave, t]
+            largest = max(largest, abs(rho[t]))
+        for t in range(m):
+            if abs(rho[t]) <= _ROUNDING * largest:
+                rho[t] = 0.0  # noise, but it would offer pivots of its own size
         count = 0
         for j in range(n):
             a, terms, p = 0.0, 0.0, 0.0
@@ -185,17 +204,17 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             # the thresholds ahead of the price, with the segment each one releases
             if a > 0.0:
                 if seat[j] < 0:
-                    at[count], item[count] = max((gd[j] - p) / a, 0.0), j
+                    at[count], item[count] = _step_to(gd[j], p, a), j
                     count += 1
                 if seat[j] <= 0:
-                    at[count], item[count] = max((gu[j] - p) / a, 0.0), j
+                    at[count], item[count] = _step_to(gu[j], p, a), j
                     count += 1
             else:
                 if seat[j] > 0:
-                    at[count], item[count] = max((gu[j] - p) / a, 0.0), j
+                    at[count], item[count] = _step_to(gu[j], p, a), j
                     count += 1
                 if seat[j] >= 0:
-                    at[count], item[count] = max((gd[j] - p) / a, 0.0), j
+                    at[count], item[count] = _step_to(gd[j], p, a), j
                     count += 1
         out = basis[leave]
         if out >= 0:
@@ -206,23 +225,19 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 count += 1
         stop, slack = math.inf, -1
         for t in range(equal, m):
-            if not basic_slack[t]:
-                terms = 0.0
-                for i in range(m):
-                    terms = max(terms, abs(rho[i]))
-                if rho[t] < -_ROUNDING * terms:
-                    bound = max(lam[t] / -rho[t], 0.0)
-                    if bound < stop:
-                        stop, slack = bound, t
+            if not basic_slack[t] and rho[t] < 0.0:
+                bound = max(lam[t] / -rho[t], 0.0)
+                if bound < stop:
+                    stop, slack = bound, t
         for hole in range(count // 2 - 1, -1, -1):
-            _sift(at, item, hole, count)
+            _sift(at, item, turn, hole, count)
         enter = -1
         slope = worst
         while count > 0 and at[0] < stop:
             j = item[0]
             count -= 1
             at[0], item[0] = at[count], item[count]
-            _sift(at, item, 0, count)
+            _sift(at, item, turn, 0, count)
             kink = min(max(0.0, lower[j]), upper[j])
             if turn[j] > 0.0:
                 span = upper[j] - kink if seat[j] == 0 else kink - lower[j]
