@@ -24,7 +24,7 @@ CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
 
 _STEPS = 300
 _TOLERANCE = 1e-13  # of the terms of a row
-_ROUNDING = 1e-14  # below this share of its terms a sum of a few rows counts as zero
+_ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as zero
 
 
 @njit(cache=True, nogil=True)
@@ -297,7 +297,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             terms = 0.0
             for a in range(count):
                 terms += abs(step[a] * A[free[a], j])
-            if abs(turn[j]) <= _ROUNDING * terms:
+            if abs(turn[j]) <= 1e-2 * _ROUNDING * terms:
                 turn[j] = 0.0
         t_best = _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper)
         if t_best == math.inf:
@@ -316,6 +316,9 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     # Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
     # better, but small corrections to the point itself can: they never meet the large numbers.
     lam[:] = best
+    ray[:] = best
+    if farkas_gap(A, r, equal, lower, upper, ray) > 1e-9:
+        return INFEASIBLE, math.inf
     _prices(A, lam, price)
     for j in range(n):
         d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])

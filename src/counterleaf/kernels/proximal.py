@@ -80,6 +80,28 @@ def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
 
 
 @njit(cache=True, nogil=True)
+def _adds(frame, k):
+    """Orthonormalise row k of ``frame`` against those before it; False if it depends on them."""
+    before, after = 0.0, 0.0
+    for j in range(frame.shape[1]):
+        before += frame[k, j] ** 2
+    for again in range(2):
+        for i in range(k):
+            dot = 0.0
+            for j in range(frame.shape[1]):
+                dot += frame[i, j] * frame[k, j]
+            for j in range(frame.shape[1]):
+                frame[k, j] -= dot * frame[i, j]
+    for j in range(frame.shape[1]):
+        after += frame[k, j] ** 2
+    if after <= 1e-20 * before:
+        return False
+    for j in range(frame.shape[1]):
+        frame[k, j] /= math.sqrt(after)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_lam, new_delta):
     """Solve exactly on the pieces that ``lam`` and ``delta`` show; True if the result is feasible and closes the gap.
 
@@ -87,41 +109,41 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
     follow their price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
     """
     m, n = A.shape
-    rows, columns = np.empty(m, np.int64), np.empty(n, np.int64)
-    slopes = np.empty(n)
-    f, b = 0, 0
-    for t in range(m):
-        if t < equal or lam[t] > tight:
+    rows, columns, slopes = np.empty(m, np.int64), np.empty(n, np.int64), np.empty(n)
+    inside, resting = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for j in range(n):
+        d = delta[j]
+        slack = 1e-9 * abs(d)
+        if (cu[j] if d > 0.0 else cd[j]) > 0.0:
+            inside[j] = d != 0.0 and lower[j] < d < upper[j]
+        else:
+            resting[j] = d != 0.0 and lower[j] + slack < d < upper[j] - slack
+    # tight rows, the largest multiplier first; one that depends on those before it says nothing new
+    frame, used = np.empty((m, n)), np.zeros(m, np.bool_)
+    f = 0
+    for turn in range(m):
+        t = -1
+        for i in range(m):
+            tighter = t < 0 or abs(lam[i]) > abs(lam[t])
+            if not used[i] and (i < equal or lam[i] > tight) and tighter:
+                t = i
+        if t < 0:
+            break
+        used[t] = True
+        for j in range(n):
+            frame[f, j] = A[t, j] if inside[j] or resting[j] else 0.0
+        if _adds(frame, f):
             rows[f] = t
             f += 1
-    resting = np.zeros(n, np.bool_)
-    frame = np.empty((f, f))  # orthonormal columns: a flat feature that adds none stays where it is
-    for j in range(n):
-        curve = cu[j] if delta[j] > 0.0 else cd[j]
-        slack = 1e-9 * abs(delta[j])
-        if curve > 0.0 or delta[j] == 0.0 or not lower[j] + slack < delta[j] < upper[j] - slack:
-            continue
-        resting[j] = True
-        if b == f:
-            continue
-        length, left = 0.0, 0.0
-        for a in range(f):
-            frame[a, b] = A[rows[a], j]
-            length += frame[a, b] ** 2
-        for again in range(2):
-            for c in range(b):
-                dot = 0.0
-                for a in range(f):
-                    dot += frame[a, c] * frame[a, b]
-                for a in range(f):
-                    frame[a, b] -= dot * frame[a, c]
-        for a in range(f):
-            left += frame[a, b] ** 2
-        if left > 1e-16 * length:
+    b = 0
+    frame = np.empty((f, f))
+    for j in range(n):  # flat features at rest whose place the tight rows tell; another stays where it is
+        if resting[j] and b < f:
             for a in range(f):
-                frame[a, b] /= math.sqrt(left)
-            columns[b], slopes[b] = j, gu[j] if delta[j] > 0.0 else gd[j]
-            b += 1
+                frame[b, a] = A[rows[a], j]
+            if _adds(frame, b):
+                columns[b], slopes[b] = j, gu[j] if delta[j] > 0.0 else gd[j]
+                b += 1
     k = f + b
     K, inverse, right = np.zeros((k, k)), np.empty((k, k)), np.empty(k)
     for a in range(f):
@@ -129,8 +151,7 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
     for j in range(n):
         d = delta[j]
         curve = cu[j] if d > 0.0 else cd[j]
-        inside = curve > 0.0 and d != 0.0 and lower[j] < d < upper[j]
-        if inside:
+        if inside[j]:
             slope = gu[j] if d > 0.0 else gd[j]
             for a in range(f):
                 right[a] += A[rows[a], j] * slope / (2.0 * curve)
@@ -175,9 +196,8 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
             for j in range(n):
                 right[a] -= A[rows[a], j] * new_delta[j]
         for j in range(n):
-            d = delta[j]
-            curve = cu[j] if d > 0.0 else cd[j]
-            if curve > 0.0 and d != 0.0 and lower[j] < d < upper[j]:
+            curve = cu[j] if delta[j] > 0.0 else cd[j]
+            if inside[j]:
                 move = 0.0
                 for a in range(f):
                     for c in range(f):

@@ -16,7 +16,8 @@ from numba import njit
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, farkas_gap
 from counterleaf.kernels.separable import charge
 
-_PIVOTS = 2000
+_PIVOTS = 500
+_GREEDY = 100  # pivots that leave by the largest violation; after that by the first, lest they cycle
 _TOLERANCE = 1e-13
 _ROUNDING = 1e-13
 BASIC = 2
@@ -172,6 +173,8 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 delta[j] = min(max(total, least), most)
             else:
                 least, most = 0.0, (0.0 if -1 - j < equal else math.inf)
+            if leave >= 0 and pivot > _GREEDY:
+                continue
             if least - total > max(worst, _TOLERANCE * (terms + abs(least))):
                 leave, below, worst = i, True, least - total
             if total - most > max(worst, _TOLERANCE * (terms + abs(most))):
