@@ -146,7 +146,11 @@ def _offer(q, pool, state, status, bound):
         return
     if entry.parent >= 0:  # a region within another costs no less
         above = pool.states[entry.parent]
-        bound = max(bound, above.bound - q.nodes[above.node].below)
+        known = above.bound - q.nodes[above.node].below
+        if bound < known:  # then the parent's multipliers are the better proof
+            bound = known
+            for t in range(entry.rows):
+                pool.lam[state, 0, t] = pool.lam[entry.parent, 0, t] if t < above.rows else 0.0
     bound += q.nodes[entry.node].below
     entry.bound = bound
     entry.exact = 1 if status == CONVERGED else 0
@@ -259,6 +263,13 @@ def search(q, pool, count, budget):
                     if attempt == 1:
                         trial = _new_state(q, pool, here, entry.parent, entry.side)
                         counts[STATES] -= 1
+                        for t in range(m):
+                            pool.lam[trial, 0, t] = pool.lam[state, 0, t]
+                        for t in range(pool.basis.shape[2]):
+                            pool.basis[trial, 0, t] = pool.basis[state, 0, t]
+                            pool.basis[trial, 1, t] = pool.basis[state, 1, t]
+                        for k in range(pool.seats.shape[1]):
+                            pool.seats[trial, k] = pool.seats[state, k]
                     status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
                     if status == INFEASIBLE and not found:
                         entry.kind = DISCARDED

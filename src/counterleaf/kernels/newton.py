@@ -24,6 +24,7 @@ CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
 
 _STEPS = 300
 _TOLERANCE = 1e-13  # of the terms of a row
+_SMALL = 1e-2  # of the largest row's terms: a row whose own terms are smaller is judged by these
 _ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as zero
 
 
@@ -40,16 +41,21 @@ def _prices(A, lam, price):
 @njit(cache=True, nogil=True)
 def violation(A, r, equal, delta):
     """The largest miss of a row, as a share of its terms."""
-    worst = 0.0
-    for t in range(A.shape[0]):
-        miss, terms = r[t], abs(r[t])
+    m = A.shape[0]
+    miss, terms = np.empty(m), np.empty(m)
+    most = 0.0
+    for t in range(m):
+        miss[t], terms[t] = r[t], abs(r[t])
         for j in range(A.shape[1]):
-            miss -= A[t, j] * delta[j]
-            terms += abs(A[t, j] * delta[j])
-        if t < equal:
-            miss = abs(miss)
-        if miss > worst * terms:
-            worst = miss / terms
+            miss[t] -= A[t, j] * delta[j]
+            terms[t] += abs(A[t, j] * delta[j])
+        most = max(most, terms[t])
+    worst = 0.0
+    for t in range(m):
+        off = abs(miss[t]) if t < equal else miss[t]
+        share = max(terms[t], _SMALL * most)
+        if off > worst * share:
+            worst = off / share
     return worst
 
 
@@ -246,7 +252,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             value += charge(d, cu[j], gu[j], cd[j], gd[j])
             inside = lower[j] < d < upper[j] and d != 0.0
             weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
-        solved = True
+        most = 0.0
         for t in range(m):
             g, terms = r[t], abs(r[t])
             for j in range(n):
@@ -254,9 +260,12 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
                 terms += abs(A[t, j] * delta[j])
             gradient[t], size[t] = g, terms
             value += lam[t] * g
-            off = abs(g) if t < equal or lam[t] > 0.0 else g
-            if off > _TOLERANCE * terms:
-                solved = False
+            most = max(most, terms)
+        solved = True
+        for t in range(m):
+            size[t] = max(size[t], _SMALL * most)
+            off = abs(gradient[t]) if t < equal or lam[t] > 0.0 else gradient[t]
+            solved = solved and off <= _TOLERANCE * size[t]
         if value - best_value > 1e-15 * abs(value) or solved:
             best_value, idle = value, 0
             best[:] = lam
@@ -304,10 +313,15 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
                 return INFEASIBLE, math.inf
             return STUCK, best_value
+        largest = 0.0
         for a in range(count):
             t = free[a]
             lam[t] += t_best * step[a]
-            if t >= equal and (lam[t] < 0.0 or (t == hit and t_best >= reach)):
+            largest = max(largest, abs(lam[t]))
+            if t == hit and t_best >= reach:
+                lam[t] = 0.0
+        for t in range(equal, m):
+            if lam[t] <= 1e-16 * largest:  # rounding of a row that has let go
                 lam[t] = 0.0
         if t_best < 1e-2:
             damping = min(1.0, damping * 100.0)
@@ -325,9 +339,11 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         delta[j] = d
         inside = lower[j] < d < upper[j] and d != 0.0
         weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
-    count = 0
+    count, largest = 0, 0.0
     for t in range(m):
-        if t < equal or lam[t] > 0.0:
+        largest = max(largest, abs(lam[t]))
+    for t in range(m):
+        if t < equal or lam[t] > 1e-12 * largest:
             free[count] = t
             count += 1
     for again in range(3):

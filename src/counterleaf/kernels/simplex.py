@@ -157,11 +157,15 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             if d != 0.0:
                 for t in range(m):
                     rest[t] -= A[t, j] * d
+        noise = 0.0
+        for t in range(m):
+            noise = max(noise, 1e-15 * abs(rest[t]))
         # leave: the basic variable furthest outside its segment
         leave, below, worst = -1, False, 0.0
         for i in range(m):
-            total, terms = 0.0, 0.0
+            total, terms, spread = 0.0, 0.0, 0.0
             for t in range(m):
+                spread = max(spread, abs(inverse[i, t]))
                 total += inverse[i, t] * rest[t]
                 terms += abs(inverse[i, t] * rest[t])
             level[i] = total
@@ -175,9 +179,9 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 least, most = 0.0, (0.0 if -1 - j < equal else math.inf)
             if leave >= 0 and pivot > _GREEDY:
                 continue
-            if least - total > max(worst, _TOLERANCE * (terms + abs(least))):
+            if least - total > max(worst, _TOLERANCE * (terms + abs(least)), spread * noise):
                 leave, below, worst = i, True, least - total
-            if total - most > max(worst, _TOLERANCE * (terms + abs(most))):
+            if total - most > max(worst, _TOLERANCE * (terms + abs(most)), spread * noise):
                 leave, below, worst = i, False, total - most
         if leave < 0:
             for t in range(equal, m):
@@ -247,7 +251,7 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             else:
                 span = kink - lower[j] if seat[j] == 0 else upper[j] - kink
             slope -= abs(turn[j]) * span
-            if slope <= 0.0:
+            if slope <= _TOLERANCE * worst:
                 enter = j
                 break
             seat[j] += 1 if turn[j] > 0.0 else -1  # long step: pass this threshold
