@@ -59,7 +59,9 @@ def random_tree(rng, depth, features, classes, kind, scale):
         return node
 
     grow(0)
-    return cl.Tree(left, right, np.array(weights), bias, value, classes=np.arange(classes), closed=str(rng.choice(["left", "right"])))
+    return cl.Tree(
+        left, right, np.array(weights), bias, value, classes=np.arange(classes), closed=str(rng.choice(["left", "right"]))
+    )
 
 
 def random_case(rng, features=None, depth=None):

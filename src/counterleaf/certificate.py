@@ -51,11 +51,24 @@ class Certificate:
     """What was asked, what was answered, and the parts that prove it."""
 
     problem: Problem = field(repr=False)
-    status: Status
-    answers: tuple[Answer, ...]
-    lower_bound: float
-    pool: Array | None = field(repr=False)  # the rows to choose among, where the question had them
     findings: Findings = field(repr=False)
+    pool: Array | None = field(repr=False, default=None)  # the rows to choose among, where the question had them
+
+    @property
+    def status(self) -> Status:
+        return self.findings.status
+
+    @property
+    def lower_bound(self) -> float:
+        return self.findings.lower_bound
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        found = self.findings
+        return tuple(
+            Answer(int(leaf), row, float(cost), float(bound))
+            for leaf, row, cost, bound in zip(found.leaves, found.points, found.costs, found.bounds, strict=True)
+        )
 
     def parts(self) -> dict[int, Part]:
         """The terminal parts of the search, by tree node."""
@@ -78,48 +91,14 @@ class Certificate:
         ``lower_bound``; no other target leaf holds a row cheaper than the dearest answer (status optimal) or than
         ``lower_bound`` (status limit); and no target leaf holds any row (status infeasible).
         """
-        if not all(self.holds(answer) for answer in self.answers):
+        answers = self.answers
+        if not all(obeys(self.problem, answer) for answer in answers):
             return False
-        if self.status is Status.OPTIMAL and not self.answers or self.status is Status.INFEASIBLE and self.answers:
+        if (self.status is Status.OPTIMAL and not answers) or (self.status is Status.INFEASIBLE and answers):
             return False
         if self.pool is not None:
             return self._check_choice(self.pool)
         return _Walk(self).covers(0, [], self.problem.question.features[1], self.problem.question.features[2])
-
-    def holds(self, answer: Answer) -> bool:
-        q, x = self.problem.question, answer.row
-        _, lower, upper = _true_box(q.features)
-        if not (np.isfinite(x).all() and (lower <= x).all() and (x <= upper).all()):
-            return False
-        below = q.nodes["below"][answer.leaf]
-        cost = float(self.problem.cost_of(x[None])[0]) + below
-        terms = float(np.abs(self.problem.cost_of(x[None])[0])) + abs(below)
-        if not abs(cost - answer.cost) <= _AGREE * max(terms, abs(answer.cost)):
-            return False
-        if not answer.bound <= answer.cost:
-            return False
-        for i in range(len(q.nodes), len(q.bias)):
-            miss, size = _signed_row(q, i, x)
-            if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
-                return False
-        return self._routes(answer)
-
-    def _routes(self, answer: Answer) -> bool:
-        """Follow the row down the tree, summing as the model does and keeping the margin."""
-        tree, q = self.problem.tree, self.problem.question
-        node = 0
-        while tree.left[node] >= 0:
-            columns = slice(tree.weights.indptr[node], tree.weights.indptr[node + 1])
-            x = answer.row[tree.weights.indices[columns]]
-            seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
-            terms = np.cumsum(tree.weights.data[columns] * seen)
-            f = (terms[-1] if len(terms) else 0.0) + tree.bias[node]
-            right = f > 0 or (f == 0 and q.right_closed)
-            kept = abs(float(np.cumsum(np.append(tree.weights.data[columns] * x, tree.bias[node]))[-1]))
-            if q.margin > 0 and kept < q.margin * (1 - _AGREE):
-                return False
-            node = int(tree.right[node] if right else tree.left[node])
-        return node == answer.leaf and bool(np.isfinite(q.nodes["below"][node]))
 
     def _check_choice(self, pool: Array) -> bool:
         """Among given rows: every row that qualifies costs at least as much as the answer of its leaf, or the last answer."""
@@ -130,9 +109,44 @@ class Certificate:
         costs = self.problem.cost_of(pool) + q.nodes["below"][leaves]
         for leaf, cost, row in zip(leaves.tolist(), costs.tolist(), pool, strict=True):
             claim = Answer(leaf, row, cost, cost)
-            if cost < best.get(leaf, last) * (1 - _AGREE) and self.holds(claim):
+            if cost < best.get(leaf, last) * (1 - _AGREE) and obeys(self.problem, claim):
                 return False
         return True
+
+
+def obeys(problem: Problem, answer: Answer) -> bool:
+    """The row lies in its leaf and in the box, obeys the user's rows, and costs what is claimed."""
+    q, x = problem.question, answer.row
+    low, high = _true_sides(q.features, q.features[1], q.features[2])
+    if not np.isfinite(x).all() or not (((q.features[1] <= x) | np.isinf(low)) & ((x <= q.features[2]) | np.isinf(high))).all():
+        return False
+    change, below = float(problem.cost_of(x[None])[0]), float(q.nodes["below"][answer.leaf])
+    if not abs(change + below - answer.cost) <= _AGREE * (abs(change) + abs(below) + abs(answer.cost)):
+        return False
+    if not answer.bound <= answer.cost:
+        return False
+    for i in range(len(q.nodes), len(q.bias)):
+        columns = slice(q.indptr[i], q.indptr[i + 1])
+        terms = np.append(q.data[columns] * x[q.indices[columns]], q.bias[i])
+        miss, size = math.fsum(terms), float(np.abs(terms).sum())
+        if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
+            return False
+    return _reaches(problem, answer)
+
+
+def _reaches(problem: Problem, answer: Answer) -> bool:
+    """Follow the row down the tree, summing as the model does and keeping the margin."""
+    tree, q = problem.tree, problem.question
+    node = 0
+    while tree.left[node] >= 0:
+        columns = slice(tree.weights.indptr[node], tree.weights.indptr[node + 1])
+        w, x = tree.weights.data[columns], answer.row[tree.weights.indices[columns]]
+        seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
+        f = np.cumsum(np.append(w * seen, 0.0))[-1] + tree.bias[node]
+        if q.margin > 0 and abs(math.fsum([*(w * x), tree.bias[node]])) < q.margin * (1 - _AGREE):
+            return False
+        node = int(tree.right[node] if f > 0 or (f == 0 and q.right_closed) else tree.left[node])
+    return node == answer.leaf and math.isfinite(q.nodes["below"][node])
 
 
 class _Walk:
@@ -213,12 +227,6 @@ class _Walk:
         return float(lam @ (r + slack)) > float((prices[real] * most[real]).sum())
 
 
-def _true_box(features: Array) -> tuple[Array, Array, Array]:
-    lower, upper = _true_sides(features, features[1], features[2])
-    source = features[0]
-    return source, np.where(np.isinf(lower), lower, features[1]), np.where(np.isinf(upper), upper, features[2])
-
-
 def _true_sides(features: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """The box as changes from the source; a side that is only the search's horizon is infinite."""
     source, horizon = features[0], features[8]
@@ -261,11 +269,3 @@ def _exact_terms(q: Question, i: int) -> list[float]:
     (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
     error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
     return [*product.tolist(), *np.where(np.isfinite(error), error, 0.0).tolist(), float(q.bias[i])]
-
-
-def _signed_row(q: Question, i: int, x: Array) -> tuple[float, float]:
-    """(coef @ x + bias, size of its terms) of a user's row."""
-    columns = slice(q.indptr[i], q.indptr[i + 1])
-    terms = np.append(q.data[columns] * x[q.indices[columns]], q.bias[i])
-    return math.fsum(terms), float(np.abs(terms).sum())
-

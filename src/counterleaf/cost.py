@@ -96,8 +96,19 @@ def _check_weights(term: L1 | L2) -> None:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 
 
-def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Array:
-    """The cost as rows (curve up, slope up, curve down, slope down), see ``kernels.separable``."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """A cost as arrays: row d of phi in ``kernels.separable``, and what the solver asks about them."""
+
+    rows: Array  # (4, D): curve up, slope up, curve down, slope down
+    size: Array  # (D,) how steep or curved: the scale in which features look alike; 0 where a feature costs nothing
+    curved: bool  # every feature, in both directions
+    flat: bool  # no feature at all
+    runs: bool  # some feature earns by moving away
+
+
+def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
+    """The cost of a change as arrays."""
     if not isinstance(cost, _Term):
         raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Linear or a sum of them")
     out = np.zeros((4, len(schema)))
@@ -119,7 +130,10 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Array:
         else:
             out[0] += up
             out[2] += down
-    return out
+    curve, slope = np.maximum(out[0], out[2]), np.maximum(np.abs(out[1]), np.abs(out[3]))
+    size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
+    runs = bool((out[1] < 0).any() or (out[3] > 0).any())
+    return Prices(out, size, bool(out[0].all() and out[2].all()), not curve.any(), runs)
 
 
 def _weights(term: L1 | L2, given: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:

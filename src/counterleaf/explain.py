@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.certificate import Answer, Certificate
+from counterleaf.certificate import Answer, Certificate, obeys
 from counterleaf.constraint import lower_constraints
-from counterleaf.cost import L1, L2, lower_cost
+from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.errors import CounterleafError
-from counterleaf.problem import Problem, Splits, pose, prepare, read_target
+from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
 from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
 from counterleaf.search import Findings, Status, find
 
-_PREPARED = 64  # targets and margins remembered per explainer
+_FLOAT32 = float(np.finfo(np.float32).max)
+_REMEMBERED = 64  # targets, and margins, that an explainer keeps ready
 
 
 class Explainer:
@@ -63,7 +64,10 @@ class Explainer:
         if len(schema) != width:
             raise CounterleafError(f"the schema has {len(schema)} features; the model needs {width}")
         self.schema = schema
-        self._prepared: dict[Any, Splits] = {}
+        self._usual = L2() if self._spreads is None else L1("range")
+        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, schema, self._spreads))
+        self._splits: dict[float, Splits] = {}
+        self._aimed: dict[Any, Array] = {}
 
     def explain(
         self,
@@ -95,62 +99,64 @@ class Explainer:
         """
         count, margin, time_limit = _limits(count, margin, time_limit, max_states)
         source = self.schema.encode(row)
-        top = float(np.finfo(self.tree.dtype).max)
-        if self.tree.dtype == "float32" and np.abs(source).max() > top:
-            bad = int(np.abs(source).argmax())
-            raise CounterleafError(f"feature {self.schema.names[bad]!r} of the row is {source[bad]}; the model takes float32, up to {top:.4g}")
-        own = int(self.tree.value[self.tree.apply(source[None])[0]])
+        if self.tree.dtype == "float32":
+            self._check_narrow(source)
+        own = int(self.tree.value[self.tree.leaf_of(source)])
         wanted = read_target(target, self.tree.classes, own)
-        if cost is None:
-            cost = L2() if self._spreads is None else L1("range")
-        priced = lower_cost(cost, self.schema, self._spreads)
         lower, upper, rows, pool = lower_constraints(constraints, self.schema, source)
         if self.tree.dtype == "float32":
-            lower, upper = np.maximum(lower, -top), np.minimum(upper, top)
-        splits = self._prepare(wanted, margin)
-        problem = pose(self.tree, splits, self.schema, source, priced, lower, upper, rows, margin)
+            lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
+        splits, nodes = self._prepare(wanted, margin)
+        problem = pose(self.tree, splits, nodes, self.schema, source, self._price(cost), lower, upper, rows, margin)
         if pool is None:
             found = find(problem, self.schema.names, count, time_limit, max_states)
         else:
             found = _choose(problem, pool, count)
-        answers = tuple(
-            Answer(int(leaf), x, float(c), float(b))
-            for leaf, x, c, b in zip(found.leaves, found.points, found.costs, found.bounds, strict=True)
-        )
-        certificate = Certificate(problem, found.status, answers, found.lower_bound, pool, found)
-        return self._tell(row, source, own, wanted, found, certificate)
+        return self._tell(row, own, wanted, Certificate(problem, found, pool))
 
-    def _prepare(self, target: dict[int, float], margin: float) -> Splits:
-        key = (tuple(sorted(target.items())), margin)
-        if key not in self._prepared:
-            if len(self._prepared) >= _PREPARED:
-                self._prepared.clear()
-            self._prepared[key] = prepare(self.tree, target, margin)
-        return self._prepared[key]
+    def _price(self, cost: Any) -> Prices:
+        """The cost as arrays; the last one is remembered, since questions come in runs."""
+        cost = self._usual if cost is None else cost
+        if cost is not self._priced[0]:
+            self._priced = (cost, lower_cost(cost, self.schema, self._spreads))
+        return self._priced[1]
 
-    def _tell(
-        self, row: Any, source: Array, own: int, wanted: dict[int, float], found: Findings, certificate: Certificate
-    ) -> Explanation:
-        """Translate what was found back into the user's table and ask the model about it."""
-        labels = self.tree.classes.tolist()
-        names = self.schema.names
-        said = self._ask(found.points) if len(found.points) else []
-        before = dict(zip(names, _values(self.schema.decode(source, row), names), strict=True))
-        told = []
-        for k in range(len(found.points)):
-            x = found.points[k]
-            decoded = self.schema.decode(x, row)
-            after = _values(decoded, names)
-            changes = {names[d]: (before[names[d]], after[d]) for d in np.flatnonzero(x != source).tolist()}
-            leaf = int(found.leaves[k])
-            label = labels[self.tree.value[leaf]]
-            told.append(
-                Counterfactual(
-                    decoded, changes, float(found.costs[k]), float(found.bounds[k]), label, leaf, bool(said[k] == label)
-                )
+    def _check_narrow(self, source: Array) -> None:
+        if np.abs(source).max() > _FLOAT32:
+            bad = int(np.abs(source).argmax())
+            raise CounterleafError(
+                f"feature {self.schema.names[bad]!r} of the row is {source[bad]}; the model takes float32, up to {_FLOAT32:.4g}"
             )
+
+    def _prepare(self, target: dict[int, float], margin: float) -> tuple[Splits, Array]:
+        """Splits and nodes for a margin and a target, remembered for the next question."""
+        if margin not in self._splits:
+            self._splits[margin] = prepare(self.tree, margin)
+            while len(self._splits) > _REMEMBERED:
+                self._splits.pop(next(iter(self._splits)))
+        splits = self._splits[margin]
+        key = (margin, *target.items())
+        if key not in self._aimed:
+            self._aimed[key] = aim(self.tree, splits, target)
+            while len(self._aimed) > _REMEMBERED:
+                self._aimed.pop(next(iter(self._aimed)))
+        return splits, self._aimed[key]
+
+    def _tell(self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate) -> Explanation:
+        """Translate what was found back into the user's table and ask the model about it."""
+        found, source, schema = certificate.findings, certificate.problem.source, self.schema
+        labels = self.tree.classes.tolist()
+        said = self._ask(found.points) if len(found.points) else ()
+        told = []
+        for x, leaf, cost, bound, label in zip(found.points, found.leaves, found.costs, found.bounds, said, strict=True):
+            decoded = schema.decode(x, row)
+            changes = {
+                schema.names[d]: (schema.value(row, d), schema.value(decoded, d)) for d in np.flatnonzero(x != source).tolist()
+            }
+            claim = labels[self.tree.value[leaf]]
+            told.append(Counterfactual(decoded, changes, float(cost), float(bound), claim, int(leaf), bool(label == claim)))
         target = tuple(labels[k] for k in wanted)
-        return Explanation(found.status, tuple(told), found.lower_bound, before, labels[own], target, found.states, certificate)
+        return Explanation(found.status, tuple(told), found.lower_bound, row, labels[own], target, schema, certificate)
 
     def _ask(self, rows: Array) -> Any:
         """What the user's own model predicts for the rows."""
@@ -159,19 +165,6 @@ class Explainer:
         import pandas as pd
 
         return self.model.predict(pd.DataFrame(rows, columns=self.model.feature_names_in_))
-
-
-def _values(row: Any, names: list[str]) -> list[Any]:
-    """The values of a decoded row in the order of the schema."""
-    if hasattr(row, "columns"):
-        found = {str(name): row[name].iloc[0] for name in row.columns}
-    elif hasattr(row, "to_dict"):
-        found = {str(name): value for name, value in row.items()}
-    elif isinstance(row, dict):
-        found = row
-    else:
-        return list(row.tolist() if isinstance(row, np.ndarray) else row)
-    return [found[name] for name in names]
 
 
 def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[int | None, float, float | None]:
@@ -184,9 +177,11 @@ def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[
         time_limit = number(time_limit, "time_limit")
         if time_limit <= 0:
             raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
-    if max_states is not None and (isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1):
+    if max_states is not None and (
+        isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1
+    ):
         raise CounterleafError(f"max_states is {max_states!r}; expected a whole number from 1, or None")
-    return count, margin, time_limit
+    return None if count is None else int(count), margin, time_limit
 
 
 def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
@@ -194,18 +189,12 @@ def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
     q = problem.question
     leaves = problem.tree.apply(pool)
     costs = problem.cost_of(pool) + q.nodes["below"][leaves]
-    probe = Certificate(problem, Status.OPTIMAL, (), -math.inf, pool, _nothing(pool.shape[1]))
     best: dict[int, int] = {}
     for k in np.lexsort((np.arange(len(pool)), costs)).tolist():
-        leaf = int(leaves[k])
-        if math.isfinite(costs[k]) and leaf not in best and probe.holds(Answer(leaf, pool[k], float(costs[k]), float(costs[k]))):
+        leaf, cost = int(leaves[k]), float(costs[k])
+        if math.isfinite(cost) and leaf not in best and obeys(problem, Answer(leaf, pool[k], cost, cost)):
             best[leaf] = k
     order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[:count]
     status = Status.OPTIMAL if order else Status.INFEASIBLE
     least = float(costs[order].min()) if order else math.inf
-    return Findings(status, leaves[order], costs[order], costs[order], pool[order], least, len(pool), None)
-
-
-def _nothing(width: int) -> Findings:
-    none = np.empty(0)
-    return Findings(Status.INFEASIBLE, none, none, none, np.empty((0, width)), math.inf, 0, None)
+    return Findings(status, leaves[order], costs[order], costs[order], pool[order], least, None)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.constraint import Row
+from counterleaf.cost import Prices
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.memory import BOX, CURVED, FLAT, MIXED, NODE, Question
@@ -21,10 +22,10 @@ _HORIZON = 1e9  # a cost that still falls this far out (in units of the source, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """A tree made ready for a target and a margin: nothing in it depends on the row."""
+    """A tree made ready for a margin; nothing in it depends on the row or the target."""
 
-    nodes: Array  # (N,) NODE; on one-feature splits the right child is the high side
-    order: Array  # node numbers, children after parents
+    nodes: Array  # (N,) NODE without ``below``; on one-feature splits the right child is the high side
+    levels: tuple[Array, ...]  # inner nodes by depth
     depth: int  # most oblique splits on a path
     oblique: bool
 
@@ -72,42 +73,50 @@ def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
         except (TypeError, ValueError):
             raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a number") from None
         if not math.isfinite(out[labels.index(label)]):
-            raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a finite number: leave out what is forbidden")
+            raise CounterleafError(
+                f"the cost of class {label!r} is {price!r}; expected a finite number: leave out what is forbidden"
+            )
     return out
 
 
-def prepare(tree: Tree, target: Mapping[int, float], margin: float) -> Splits:
-    """Cuts of the one-feature splits, and the least class cost below each node."""
+def prepare(tree: Tree, margin: float) -> Splits:
+    """Settle the cuts of the one-feature splits and the order of the nodes."""
     feature, swapped, low_side, high_side = cuts(tree, margin)
     nodes = np.zeros(tree.n_nodes, NODE)
     nodes["left"] = np.where(swapped, tree.right, tree.left)
     nodes["right"] = np.where(swapped, tree.left, tree.right)
     nodes["feature"], nodes["cut_left"], nodes["cut_right"] = feature, low_side, high_side
-    price = np.full(len(tree.classes) + 1, math.inf)
-    for k, cost in target.items():
-        price[k] = cost
-    below = np.where(tree.left < 0, price[tree.value], math.inf)
     depth = np.zeros(tree.n_nodes, np.int64)
-    levels = [np.array([0])]
-    while len(levels[-1]):
-        inner = levels[-1][tree.left[levels[-1]] >= 0]
+    levels = []
+    level = np.array([0])
+    while len(inner := level[tree.left[level] >= 0]):
+        levels.append(inner)
         for child in (tree.left, tree.right):
             depth[child[inner]] = depth[inner] + (feature[inner] < 0)
-        levels.append(np.concatenate([tree.left[inner], tree.right[inner]]))
-    for level in reversed(levels):
-        inner = level[tree.left[level] >= 0]
+        level = np.concatenate([tree.left[inner], tree.right[inner]])
+    oblique = bool((feature[tree.left >= 0] < 0).any())
+    return Splits(nodes, tuple(levels), int(depth.max()), oblique)
+
+
+def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
+    """The nodes with the least class cost of a target leaf below each."""
+    price = np.full(len(tree.classes) + 1, math.inf)
+    price[list(target)] = list(target.values())
+    below = np.where(tree.left < 0, price[tree.value], math.inf)
+    for inner in reversed(splits.levels):
         below[inner] = np.minimum(below[tree.left[inner]], below[tree.right[inner]])
+    nodes = splits.nodes.copy()
     nodes["below"] = below
-    nodes.setflags(write=False)
-    return Splits(nodes, np.concatenate(levels), int(depth.max()), bool((feature[tree.left >= 0] < 0).any()))
+    return nodes
 
 
 def pose(
     tree: Tree,
     splits: Splits,
+    nodes: Array,
     schema: Schema,
     source: Array,
-    cost: Array,
+    prices: Prices,
     lower: Array,
     upper: Array,
     rows: list[Row],
@@ -116,26 +125,26 @@ def pose(
     """Assemble the arrays of one question."""
     indptr, indices, data, bias, equal = _stack_rows(tree, schema, rows)
     features = np.empty((9, len(source)))
-    features[0], features[1], features[2], features[3:7] = source, lower, upper, cost
-    curve_up, slope_up, curve_down, slope_down = cost
-    steep = np.maximum(np.abs(slope_up), np.abs(slope_down))
-    curve = np.maximum(curve_up, curve_down)
-    movable = lower < upper
-    method = BOX
-    if splits.oblique or rows:
-        flat_up, flat_down = (curve_up == 0) & (upper > source), (curve_down == 0) & (lower < source)
-        flat = movable & (flat_up | flat_down)
-        if not flat.any():
-            method = CURVED
-        else:
-            method = MIXED if curve[movable].any() else FLAT
-    scale = np.where(curve > 0, np.sqrt(2.0 * curve), steep) if method != FLAT else steep
-    features[7] = scale if scale.all() or method == BOX else _scale_free(scale, indptr, indices, data)
-    features[8] = _horizon(features)
+    features[0], features[1], features[2], features[3:7], features[7] = source, lower, upper, prices.rows, prices.size
+    features[8] = _horizon(features) if prices.runs else 0.0
+    method = _method(splits, prices, features) if splits.oblique or rows else BOX
+    if method != BOX and not prices.size.all():
+        features[7] = _scale_free(prices.size, indptr, indices, data)
     question = Question(
-        splits.nodes, indptr, indices, data, bias, features, equal, method, margin, tree.closed == "right", tree.dtype == "float32"
+        nodes, indptr, indices, data, bias, features, equal, method, margin, tree.closed == "right", tree.dtype == "float32"
     )
     return Problem(tree, splits, question)
+
+
+def _method(splits: Splits, prices: Prices, features: Array) -> int:
+    """How to bound a region: by the curvature of the features that can move, in the directions they can move."""
+    if prices.curved or prices.flat:
+        return CURVED if prices.curved else FLAT
+    source, lower, upper, curve_up, _, curve_down = features[:6]
+    up, down = (upper > source) & (lower < upper), (lower < source) & (lower < upper)
+    if (curve_up[up] > 0).all() and (curve_down[down] > 0).all():
+        return CURVED
+    return MIXED if curve_up[lower < upper].any() or curve_down[lower < upper].any() else FLAT
 
 
 def _scale_free(scale: Array, indptr: Array, indices: Array, data: Array) -> Array:

@@ -98,6 +98,4 @@ def _probe(model: Any, tree: Tree, kind: str) -> None:
         warnings.simplefilter("ignore")  # the model may know its columns by name
         path = model.decision_path(np.array(rows)).tocsr()
     if not np.asarray(path[np.arange(len(rows)), reached]).all():
-        raise CounterleafError(
-            f"this {kind} routes rows otherwise than its thresholds say; report the version of scikit-learn"
-        )
+        raise CounterleafError(f"this {kind} routes rows otherwise than its thresholds say; report the version of scikit-learn")

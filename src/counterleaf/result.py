@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.certificate import Certificate
+from counterleaf.schema import Schema
 from counterleaf.search import Status
 
 if TYPE_CHECKING:
@@ -43,11 +44,16 @@ class Explanation(Sequence[Counterfactual]):
     status: Status
     counterfactuals: tuple[Counterfactual, ...]
     lower_bound: float
-    source: dict[str, Any]
+    row: Any
     label: Any
     target: tuple[Any, ...]
-    states: int
+    schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The row that was asked about, by feature name."""
+        return {name: self.schema.value(self.row, d) for d, name in enumerate(self.schema.names)}
 
     @overload
     def __getitem__(self, index: int) -> Counterfactual: ...
@@ -97,7 +103,14 @@ class Explanation(Sequence[Counterfactual]):
         for c in self:
             values = {name: c.changes[name][1] if name in c.changes else old for name, old in self.source.items()}
             rows.append(
-                {**values, "cost": c.cost, "lower_bound": c.lower_bound, "label": c.label, "leaf": c.leaf, "verified": c.verified}
+                {
+                    **values,
+                    "cost": c.cost,
+                    "lower_bound": c.lower_bound,
+                    "label": c.label,
+                    "leaf": c.leaf,
+                    "verified": c.verified,
+                }
             )
         frame = pd.DataFrame(rows, index=["source", *range(1, len(self) + 1)])
         return frame.astype({"leaf": "Int64", "verified": "boolean"})
@@ -143,7 +156,10 @@ def _table(answer: Explanation) -> list[str]:
     body.append(["cost", "", *(f"{c.cost:.6g}" for c in answer)])
     body.append(["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)])
     widths = [max(len(line[k]) for line in [head, *body]) for k in range(len(head))]
-    return ["  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip() for line in [head, *body]]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in [head, *body]
+    ]
 
 
 def _plain(value: Any) -> Any:

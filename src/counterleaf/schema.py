@@ -27,7 +27,9 @@ class Numeric:
 
     def __post_init__(self) -> None:
         if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
-            raise CounterleafError(f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper")
+            raise CounterleafError(
+                f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper"
+            )
         if self.lower == math.inf or self.upper == -math.inf:
             raise CounterleafError(f"feature {self.name!r}: no finite number lies in [{self.lower}, {self.upper}]")
 
@@ -65,7 +67,9 @@ class Schema:
 
     features: Sequence[Numeric]
     inferred: bool = False
+    names: list[str] = field(init=False, repr=False, compare=False)
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
+    _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -82,7 +86,10 @@ class Schema:
                     f"feature {feature.name!r}: integer and step are not supported yet; leave them out and round the answer yourself"
                 )
             index[feature.name] = k
+        box = np.array([f.lower for f in self.features], float), np.array([f.upper for f in self.features], float)
+        object.__setattr__(self, "names", list(index))
         object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "_box", box)
 
     @classmethod
     def infer(cls, data: Any, bounds: bool = True) -> Schema:
@@ -90,10 +97,6 @@ class Schema:
         names, X = table(data)
         low, high = (X.min(axis=0), X.max(axis=0)) if bounds else (np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
         return cls([Numeric(n, float(a), float(b)) for n, a, b in zip(names, low, high, strict=True)], inferred=bounds)
-
-    @property
-    def names(self) -> list[str]:
-        return [feature.name for feature in self.features]
 
     def __len__(self) -> int:
         return len(self.features)
@@ -103,7 +106,8 @@ class Schema:
 
     def bounds(self) -> tuple[Array, Array]:
         """Fresh arrays of lower and upper bounds."""
-        return np.array([f.lower for f in self.features], float), np.array([f.upper for f in self.features], float)
+        lower, upper = self._box
+        return lower.copy(), upper.copy()
 
     def index(self, name: Any) -> int:
         """The place of a feature given by name or by position."""
@@ -139,7 +143,9 @@ class Schema:
         """The solver's vector of a row: a dict, a Series, a one-row frame or a 1-D array."""
         if hasattr(row, "columns"):
             if len(row) != 1:
-                raise CounterleafError(f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]")
+                raise CounterleafError(
+                    f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]"
+                )
             row = {str(name): row[name].iloc[0] for name in row.columns}
         elif hasattr(row, "index") and hasattr(row, "to_dict"):
             row = {str(name): value for name, value in row.items()}
@@ -183,6 +189,16 @@ class Schema:
             return x.astype(_fitting(x, like.dtype))
         return type(like)(_as(value, old) for value, old in zip(x, like, strict=True))
 
+    def value(self, row: Any, d: int) -> Any:
+        """The value of feature d in a row of any type that ``encode`` takes."""
+        name = self.names[d]
+        if hasattr(row, "columns"):
+            return row[next(c for c in row.columns if str(c) == name)].iloc[0]
+        if hasattr(row, "index") and hasattr(row, "to_dict"):
+            return row.iloc[[str(label) for label in row.index].index(name)]
+        value = row[name] if isinstance(row, Mapping) else row[d]
+        return value.item() if isinstance(value, np.generic) else value
+
     def _ordered(self, x: Array, names: Any) -> Array:
         return x[[self._index[str(name)] for name in names]]
 
@@ -216,6 +232,8 @@ def table(data: Any) -> tuple[list[str], Array]:
 
 def _fitting(value: Any, dtype: Any) -> Any:
     """``dtype`` if it holds ``value`` exactly, else float64."""
+    if dtype == np.float64:
+        return dtype
     with np.errstate(all="ignore"):
         cast = np.asarray(value).astype(dtype)
     return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -12,7 +13,18 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import FULL, PAUSED, UNBOUNDED, search
-from counterleaf.kernels.memory import ANSWERED, OPEN, REALISED, RUNAWAY, SOLVED, STATES, UNSETTLED, Pool, grown, new_pool
+from counterleaf.kernels.memory import (
+    ANSWERS,
+    OPEN,
+    REALISED,
+    RUNAWAY,
+    SOLVED,
+    STATES,
+    UNSETTLED,
+    Pool,
+    grown,
+    new_pool,
+)
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
@@ -39,8 +51,7 @@ class Findings:
     bounds: Array
     points: Array
     lower_bound: float  # what no row can undercut, whatever the status
-    states: int  # taken up by the search
-    pool: Pool | None
+    pool: Pool | None  # None where a table was searched, not the tree
 
 
 def find(problem: Problem, names: list[str], count: int | None, time_limit: float | None, max_states: int | None) -> Findings:
@@ -71,32 +82,35 @@ def find(problem: Problem, names: list[str], count: int | None, time_limit: floa
     finally:
         if notice is not None:
             notice.cancel()
-    return _report(pool, why == PAUSED or why == FULL, wanted)
+    return _report(pool, why in (PAUSED, FULL), wanted)
 
 
 def _report(pool: Pool, stopped: bool, wanted: int) -> Findings:
     states = pool.states[: pool.counts[STATES]]
-    kinds = states["kind"]
-    found = np.flatnonzero(kinds == ANSWERED)
-    waiting = (kinds == OPEN) | (kinds == REALISED) | (kinds == UNSETTLED)
-    last = states["cost"][found].max(initial=-np.inf)
-    unsettled = (kinds == UNSETTLED) & ((len(found) < wanted) | (states["bound"] < last))
-    status = Status.OPTIMAL if len(found) else Status.INFEASIBLE
-    if stopped or unsettled.any():
-        status = Status.LIMIT
-        extra = np.flatnonzero(kinds == REALISED)
-        extra = extra[np.lexsort((states["node"][extra], states["cost"][extra]))]
-        found = np.concatenate([found, extra])[:wanted]
-    found = found[np.lexsort((states["node"][found], states["cost"][found]))]
+    found = pool.answers[: pool.counts[ANSWERS]]
+    unsettled = states["bound"][states["kind"] == UNSETTLED]
+    last = states["cost"][found].max(initial=-math.inf) if len(found) == wanted else math.inf
+    if stopped or (unsettled < last).any():
+        return _stopped(pool, states, found, wanted)
+    if len(found) > 1:  # equal to rounding, the queue may have taken two in either order
+        found = found[np.lexsort((states["node"][found], states["cost"][found]))]
     chosen = states[found]
-    bounds = chosen["bound"]
-    if status is Status.OPTIMAL:
-        lower_bound = float(bounds.min())
-    else:
-        lower_bound = float(min(states["bound"][waiting].min(initial=np.inf), bounds.min(initial=np.inf)))
-        bounds = np.concatenate([np.minimum(bounds[:1], lower_bound), bounds[1:]])  # the best so far may not be the best
-    points = pool.points[chosen["point"]]
-    return Findings(status, chosen["node"], chosen["cost"], bounds, points, lower_bound, int(pool.counts[SOLVED]), pool)
+    least = float(chosen["bound"].min()) if len(found) else math.inf
+    status = Status.OPTIMAL if len(found) else Status.INFEASIBLE
+    return Findings(status, chosen["node"], chosen["cost"], chosen["bound"], pool.points[chosen["point"]], least, pool)
+
+
+def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
+    """The best so far, and the least bound of all that was left undone."""
+    kinds = states["kind"]
+    waiting = (kinds == OPEN) | (kinds == REALISED) | (kinds == UNSETTLED)
+    found = np.concatenate([found, np.flatnonzero(kinds == REALISED)])
+    found = found[np.lexsort((states["node"][found], states["cost"][found]))][:wanted]
+    chosen = states[found]
+    bounds = chosen["bound"].copy()
+    least = float(min(states["bound"][waiting].min(initial=math.inf), bounds.min(initial=math.inf)))
+    bounds[:1] = least  # the best so far may not be the best
+    return Findings(Status.LIMIT, chosen["node"], chosen["cost"], bounds, pool.points[chosen["point"]], least, pool)
 
 
 def _announce_compilation() -> threading.Timer | None:
@@ -110,6 +124,3 @@ def _announce_compilation() -> threading.Timer | None:
     timer.daemon = True
     timer.start()
     return timer
-
-
-

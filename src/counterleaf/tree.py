@@ -77,9 +77,7 @@ class Tree:
         bad = ~inner & ((value < 0) | (value >= len(classes)))
         if bad.any():
             leaf = int(np.flatnonzero(bad)[0])
-            raise CounterleafError(
-                f"leaf {leaf} has value {value[leaf]}; expected the index of one of {len(classes)} classes"
-            )
+            raise CounterleafError(f"leaf {leaf} has value {value[leaf]}; expected the index of one of {len(classes)} classes")
         if self.closed not in ("left", "right"):
             raise CounterleafError(f'closed is {self.closed!r}; expected "left" or "right"')
         if self.dtype not in ("float32", "float64"):
@@ -117,21 +115,18 @@ class Tree:
             raise CounterleafError(f"rows have shape {X.shape}; the tree needs (rows, {self.n_features})")
         if not np.isfinite(X).all():
             raise CounterleafError("rows hold NaN or infinity; a split cannot send them anywhere: fill them in first")
+        return self._route(X)
+
+    def _route(self, X: Array) -> Array:
         out = np.empty(len(X), np.int64)
         w = self.weights
-        apply(
-            X,
-            self.left,
-            self.right,
-            w.indptr,
-            w.indices,
-            w.data,
-            self.bias,
-            self.closed == "right",
-            self.dtype == "float32",
-            out,
-        )
+        right_closed, narrow = self.closed == "right", self.dtype == "float32"
+        apply(X, self.left, self.right, w.indptr, w.indices, w.data, self.bias, right_closed, narrow, out)
         return out
+
+    def leaf_of(self, row: Array) -> int:
+        """The leaf of one finite float64 row, unchecked."""
+        return int(self._route(row[None])[0])
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """The label of each row."""
@@ -200,7 +195,7 @@ def _integers(name: str, given: Any) -> Array:
         whole = array.astype(np.int64)
     except (TypeError, ValueError, OverflowError):
         raise CounterleafError(f"{name} holds something that is no integer; expected node or class numbers") from None
-    if array.dtype == bool or array.size and not np.array_equal(array, whole):
+    if array.dtype == bool or (array.size and not np.array_equal(array, whole)):
         raise CounterleafError(f"{name} holds something that is no integer; expected node or class numbers")
     return whole.copy()
 

@@ -19,7 +19,6 @@ from counterleaf.kernels.memory import (
     BOX,
     DISCARDED,
     EXPANDED,
-    FLAT,
     OPEN,
     POINTS,
     QUEUED,
@@ -230,7 +229,9 @@ def search(q, pool, count, budget):
     while counts[QUEUED] > 0 and counts[ANSWERS] < count:
         if pool.states[pool.heap[0]].kind == REALISED:
             counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
-            pool.states[pool.heap[counts[QUEUED]]].kind = ANSWERED
+            state = pool.heap[counts[QUEUED]]
+            pool.states[state].kind = ANSWERED
+            pool.answers[counts[ANSWERS]] = state
             counts[ANSWERS] += 1
             continue
         if counts[SOLVED] >= limit:

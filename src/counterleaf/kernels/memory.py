@@ -6,7 +6,7 @@ import numpy as np
 
 BOX, CURVED, FLAT, MIXED = 0, 1, 2, 3  # the ways to bound a region
 OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED = 0, 1, 2, 3, 4, 5  # the kinds of state
-STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY = 0, 1, 2, 3, 4, 5  # the counters of a pool
+STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY = range(6)  # the counters of a pool
 
 NODE = np.dtype(
     [
@@ -61,7 +61,8 @@ class Pool(NamedTuple):
     delta: np.ndarray  # (capacity, D) the region's point, as a change; D = 0 where boxes suffice
     basis: np.ndarray  # (capacity, 2, M) simplex only: basis and segments
     seats: np.ndarray  # (capacity, D) simplex only
-    points: np.ndarray  # (capacity, D) rows of the realised leaves
+    points: np.ndarray  # (room, D) rows of the realised leaves
+    answers: np.ndarray  # (room,) the answered states, in order
     counts: np.ndarray  # (6,) see STATES and the names after it
 
 
@@ -79,6 +80,7 @@ def new_pool(question: Question, depth: int) -> Pool:
         np.empty((size, 2, m if flat else 0), np.int64),
         np.empty((size, width if flat else 0), np.int8),
         np.empty((2, width)),
+        np.empty(2, np.int64),
         np.zeros(6, np.int64),
     )
 
@@ -95,5 +97,5 @@ def grown(pool: Pool) -> Pool:
     if pool.counts[STATES] + 2 > len(pool.states):
         arrays[:6] = [_doubled(array) for array in arrays[:6]]
     if pool.counts[POINTS] + 1 > len(pool.points):
-        arrays[6] = _doubled(pool.points)
+        arrays[6:8] = [_doubled(array) for array in arrays[6:8]]
     return Pool(*arrays)

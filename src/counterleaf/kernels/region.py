@@ -18,6 +18,7 @@ from counterleaf.kernels.proximal import proximal
 from counterleaf.kernels.separable import charge, respond
 from counterleaf.kernels.simplex import dual_value, simplex
 
+
 @njit(cache=True, nogil=True)
 def exact_score(q, row):
     """w @ source + b of a row as if in twice the precision (compensated products and sums)."""

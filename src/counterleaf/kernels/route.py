@@ -21,8 +21,5 @@ def apply(rows, left, right, indptr, indices, data, bias, right_closed, narrow, 
         node = 0
         while left[node] >= 0:
             f = score(rows[r], indptr[node], indptr[node + 1], indices, data, bias[node], narrow)
-            if f > 0.0 or (right_closed and f == 0.0):
-                node = right[node]
-            else:
-                node = left[node]
+            node = right[node] if f > 0.0 or (right_closed and f == 0.0) else left[node]
         leaves[r] = node

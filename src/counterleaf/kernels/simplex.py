@@ -149,10 +149,7 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
         for j in range(n):
             if seat[j] == BASIC:
                 continue
-            if seat[j] == 0:
-                d = min(max(0.0, lower[j]), upper[j])
-            else:
-                d = upper[j] if seat[j] > 0 else lower[j]
+            d = min(max(0.0, lower[j]), upper[j]) if seat[j] == 0 else upper[j] if seat[j] > 0 else lower[j]
             delta[j] = d
             if d != 0.0:
                 for t in range(m):
