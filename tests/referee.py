@@ -1,10 +1,11 @@
-"""A slow, independent oracle: one LP or QP per target leaf by HiGHS or Clarabel. It never imports the search."""
+"""A slow, independent oracle: one LP or QP per target leaf by HiGHS, Clarabel or PIQP. It never imports the search."""
 
 import math
 
 import clarabel
 import highspy
 import numpy as np
+import piqp
 from scipy import sparse
 
 
@@ -150,4 +151,21 @@ def _quadratic(P, c, G, r, equal, low, high):
         return solution.obj_val
     if "Infeasible" in str(solution.status):
         return math.inf if "Primal" in str(solution.status) else -math.inf
-    raise RuntimeError(f"Clarabel: {solution.status}")
+    return _second_opinion(P, c, G, r, equal, low, high)
+
+
+def _second_opinion(P, c, G, r, equal, low, high):
+    """PIQP, where Clarabel gives up."""
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
+    solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
+    solver.settings.max_iter = 1000
+    P, A, G = (np.asfortranarray(M) for M in (np.diag(2 * P), G[equal], G[~equal]))
+    free = np.full(len(G), np.inf)
+    solver.setup(P, c, A, r[equal], G, r[~equal], free, low, high)
+    status = solver.solve()
+    if status == piqp.PIQP_SOLVED:
+        return solver.result.info.primal_obj
+    if status == piqp.PIQP_PRIMAL_INFEASIBLE:
+        return math.inf
+    raise RuntimeError(f"PIQP: {status}")

@@ -23,7 +23,7 @@ from counterleaf.search import Findings, Status
 
 _AGREE = 1e-9  # two ways of summing the same bound agree to this share of its terms
 _ZERO = 1e-12  # a price residual below this share of its terms counts as zero
-_ROUNDING = 1e-12  # a face may be moved inwards by this share of its terms and still be the same face
+_ROUNDING = 1e-9  # a leaf thinner than this share of its splits' terms, that the model never reached, counts as empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +215,7 @@ class _Walk:
         """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""
         source = self.q.features[0]
         reach = np.abs(A) @ (np.abs(source) + np.where(np.isfinite(high - low), high - low, np.abs(source))) + np.abs(r)
-        width = _ROUNDING if not self.q.narrow else 1e-5
-        if (slack < 0).any() or (slack > width * len(source) * reach).any():
+        if (slack < 0).any() or (slack > (_ROUNDING if not self.q.narrow else 1.0) * reach).any():
             return False
         prices = A.T @ lam
         terms = np.abs(A.T) @ np.abs(lam)

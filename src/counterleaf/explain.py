@@ -101,13 +101,14 @@ class Explainer:
         source = self.schema.encode(row)
         if self.tree.dtype == "float32":
             self._check_narrow(source)
-        own = int(self.tree.value[self.tree.leaf_of(source)])
+        leaf = self.tree.leaf_of(source)
+        own = int(self.tree.value[leaf])
         wanted = read_target(target, self.tree.classes, own)
         lower, upper, rows, pool = lower_constraints(constraints, self.schema, source)
         if self.tree.dtype == "float32":
             lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
         splits, nodes = self._prepare(wanted, margin)
-        problem = pose(self.tree, splits, nodes, self.schema, source, self._price(cost), lower, upper, rows, margin)
+        problem = pose(self.tree, splits, nodes, self.schema, source, self._price(cost), lower, upper, rows, margin, leaf)
         if pool is None:
             found = find(problem, self.schema.names, count, time_limit, max_states)
         else:

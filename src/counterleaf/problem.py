@@ -121,8 +121,9 @@ def pose(
     upper: Array,
     rows: list[Row],
     margin: float,
+    leaf: int,
 ) -> Problem:
-    """Assemble the arrays of one question."""
+    """Assemble the arrays of one question; ``leaf`` is the source's own."""
     indptr, indices, data, bias, equal = _stack_rows(tree, schema, rows)
     features = np.empty((9, len(source)))
     features[0], features[1], features[2], features[3:7], features[7] = source, lower, upper, prices.rows, prices.size
@@ -130,10 +131,32 @@ def pose(
     method = _method(splits, prices, features) if splits.oblique or rows else BOX
     if method != BOX and not prices.size.all():
         features[7] = _scale_free(prices.size, indptr, indices, data)
+    inside = ((lower <= source) & (source <= upper)).all()
     question = Question(
-        nodes, indptr, indices, data, bias, features, equal, method, margin, tree.closed == "right", tree.dtype == "float32"
+        nodes=nodes,
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        bias=bias,
+        features=features,
+        equal=equal,
+        method=method,
+        margin=margin,
+        right_closed=tree.closed == "right",
+        narrow=tree.dtype == "float32",
+        home=leaf if inside and _keeps(rows, schema, source) else -1,
     )
     return Problem(tree, splits, question)
+
+
+def _keeps(rows: list[Row], schema: Schema, source: Array) -> bool:
+    """The source obeys the rows, to the rounding of their sums."""
+    for row in rows:
+        terms = [a * source[schema.index(name)] for name, a in row.coef.items()] + [-row.rhs]
+        miss, size = math.fsum(terms), 1e-15 * sum(map(abs, terms))
+        if (row.relation != "<=" and miss < -size) or (row.relation != ">=" and miss > size):
+            return False
+    return True
 
 
 def _method(splits: Splits, prices: Prices, features: Array) -> int:

@@ -54,9 +54,12 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
         raise CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
     n = arrays.node_count
     inner = np.flatnonzero(arrays.children_left >= 0)
+    threshold = arrays.threshold[inner]
+    # an infinite threshold splits off missing values only: every number goes one way
+    real = np.isfinite(threshold)
     bias = np.zeros(n)
-    bias[inner] = -arrays.threshold[inner]
-    weights = sparse.csr_array((np.ones(len(inner)), (inner, arrays.feature[inner])), shape=(n, arrays.n_features))
+    bias[inner] = np.where(real, -threshold, -np.sign(threshold))
+    weights = sparse.csr_array((real.astype(float), (inner, arrays.feature[inner])), shape=(n, arrays.n_features))
     value = arrays.value[:, 0, :].argmax(axis=1)
     tree = Tree(
         arrays.children_left, arrays.children_right, weights, bias, value, model.classes_, closed="left", dtype="float32"
@@ -82,13 +85,14 @@ def _probe(model: Any, tree: Tree, kind: str) -> None:
             (tree.left[node], (low, min(high, low_side[node]))),
             (tree.right[node], (max(low, high_side[node]), high)),
         ):
-            if side[0] > side[1]:
+            if side[0] > side[1] or side[0] == np.inf or side[1] == -np.inf:
                 continue
             within = {**box, d: side}
             row = np.zeros(tree.n_features)
             for k, (a, b) in within.items():
-                row[k] = a if np.isfinite(a) else b
-            row[d] = side[1] if child == tree.left[node] else side[0]
+                row[k] = a if np.isfinite(a) else b if np.isfinite(b) else 0.0
+            cut = side[1] if child == tree.left[node] else side[0]
+            row[d] = cut if np.isfinite(cut) else row[d]
             rows.append(row)
             reached.append(int(child))
             stack.append((int(child), within))

