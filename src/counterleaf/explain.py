@@ -148,12 +148,12 @@ class Explainer:
         found, source, schema = certificate.findings, certificate.problem.source, self.schema
         labels = self.tree.classes.tolist()
         said = self._ask(found.points) if len(found.points) else ()
+        before = schema.values(row)
         told = []
         for x, leaf, cost, bound, label in zip(found.points, found.leaves, found.costs, found.bounds, said, strict=True):
             decoded = schema.decode(x, row)
-            changes = {
-                schema.names[d]: (schema.value(row, d), schema.value(decoded, d)) for d in np.flatnonzero(x != source).tolist()
-            }
+            after = schema.values(decoded)
+            changes = {schema.names[d]: (before[d], after[d]) for d in np.flatnonzero(x != source).tolist()}
             claim = labels[self.tree.value[leaf]]
             told.append(Counterfactual(decoded, changes, float(cost), float(bound), claim, int(leaf), bool(label == claim)))
         target = tuple(labels[k] for k in wanted)

@@ -53,7 +53,7 @@ class Explanation(Sequence[Counterfactual]):
     @property
     def source(self) -> dict[str, Any]:
         """The row that was asked about, by feature name."""
-        return {name: self.schema.value(self.row, d) for d, name in enumerate(self.schema.names)}
+        return dict(zip(self.schema.names, self.schema.values(self.row), strict=True))
 
     @overload
     def __getitem__(self, index: int) -> Counterfactual: ...

@@ -187,15 +187,19 @@ class Schema:
             return x.astype(_fitting(x, like.dtype))
         return type(like)(_as(value, old) for value, old in zip(x, like, strict=True))
 
-    def value(self, row: Any, d: int) -> Any:
-        """The value of feature d in a row of any type that ``encode`` takes."""
-        name = self.names[d]
+    def values(self, row: Any) -> list[Any]:
+        """The values of a row of any type that ``encode`` takes, in the order of the features."""
+        if isinstance(row, np.ndarray):
+            return list(row.tolist())
         if hasattr(row, "columns"):
-            return row[next(c for c in row.columns if str(c) == name)].iloc[0]
-        if hasattr(row, "index") and hasattr(row, "to_dict"):
-            return row.iloc[[str(label) for label in row.index].index(name)]
-        value = row[name] if isinstance(row, Mapping) else row[d]
-        return value.item() if isinstance(value, np.generic) else value
+            found = {str(name): row[name].iloc[0] for name in row.columns}
+        elif hasattr(row, "index") and hasattr(row, "to_dict"):
+            found = {str(name): value for name, value in row.items()}
+        elif isinstance(row, Mapping):
+            found = dict(row)
+        else:
+            return list(row)
+        return [found[name].item() if isinstance(found[name], np.generic) else found[name] for name in self.names]
 
     def _ordered(self, x: Array, names: Any) -> Array:
         return x[[self._index[str(name)] for name in names]]

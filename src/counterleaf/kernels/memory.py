@@ -72,7 +72,7 @@ def new_pool(question: Question, depth: int) -> Pool:
     width = question.features.shape[1]
     m = question.bias.shape[0] - question.nodes.shape[0] + depth
     flat = question.method == FLAT
-    size = 32
+    size = min(max(32, 8192 // width), 256)  # grows by doubling; small enough to come without a system call
     return Pool(
         np.empty(size, STATE),
         np.empty(size, np.int64),

@@ -31,7 +31,8 @@ _ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as
 @njit(cache=True, nogil=True)
 def _prices(A, lam, price):
     """price = A' lam."""
-    price[:] = 0.0
+    for j in range(A.shape[1]):
+        price[j] = 0.0
     for t in range(A.shape[0]):
         if lam[t] != 0.0:
             for j in range(A.shape[1]):
@@ -90,21 +91,23 @@ def farkas_gap(A, r, equal, lower, upper, ray):
 
 
 @njit(cache=True, nogil=True)
-def _direction(A, free, count, weight, gradient, damping, out):
-    """Solve (A_F D A_F' + damping I) out = gradient on the free rows.
+def _direction(A, free, count, weight, gradient, damping, R, out):
+    """Solve (A_F D A_F' + damping I) out = gradient on the free rows; False if they are nearly dependent.
 
     Cholesky on the small matrix; where rows are nearly parallel that squares their angle away, so
     then the factor comes from Gram-Schmidt on the columns of D^(1/2) A_F' instead.
     """
-    n = A.shape[1]
-    R = np.zeros((count, count))  # lower triangle: R R' = A_F D A_F' + damping I
     for a in range(count):
         for c in range(a + 1):
-            total = 0.0
-            for j in range(n):
-                total += A[free[a], j] * weight[j] * A[free[c], j]
-            R[a, c] = total
-        R[a, a] += damping
+            R[a, c] = 0.0
+        R[a, a] = damping
+    for j in range(A.shape[1]):
+        if weight[j] > 0.0:
+            for a in range(count):
+                scaled = weight[j] * A[free[a], j]
+                if scaled != 0.0:
+                    for c in range(a + 1):
+                        R[a, c] += scaled * A[free[c], j]
     sound = True
     for a in range(count):
         full = R[a, a]
@@ -114,33 +117,12 @@ def _direction(A, free, count, weight, gradient, damping, out):
                 total -= R[a, k] * R[c, k]
             R[a, c] = total / R[c, c]
             full -= R[a, c] * R[a, c]
-        if full < 1e-9 * R[a, a]:
+        if full < 1e-9 * R[a, a] or R[a, a] < 1e-9:  # the latter: no feature of the row can move
             sound = False
             break
         R[a, a] = math.sqrt(full)
     if not sound:
-        height = n + count
-        M = np.zeros((count, height))
-        for a in range(count):
-            for j in range(n):
-                M[a, j] = A[free[a], j] * math.sqrt(weight[j])
-            M[a, n + a] = math.sqrt(damping)
-        R[:] = 0.0
-        for a in range(count):
-            for again in range(2):  # twice is enough for orthogonality to rounding
-                for c in range(a):
-                    total = 0.0
-                    for j in range(height):
-                        total += M[c, j] * M[a, j]
-                    R[a, c] += total
-                    for j in range(height):
-                        M[a, j] -= total * M[c, j]
-            total = 0.0
-            for j in range(height):
-                total += M[a, j] * M[a, j]
-            R[a, a] = math.sqrt(total)
-            for j in range(height):
-                M[a, j] /= R[a, a]
+        _orthogonalise(A, free, count, weight, damping, R)
     for a in range(count):
         total = gradient[free[a]]
         for k in range(a):
@@ -151,6 +133,34 @@ def _direction(A, free, count, weight, gradient, damping, out):
         for k in range(a + 1, count):
             total -= R[k, a] * out[k]
         out[a] = total / R[a, a]
+    return sound
+
+
+@njit(cache=True, nogil=True)
+def _orthogonalise(A, free, count, weight, damping, R):
+    """R R' = A_F D A_F' + damping I without forming the right-hand side: Gram-Schmidt, twice for orthogonality."""
+    n = A.shape[1]
+    M = np.zeros((count, n + count))
+    for a in range(count):
+        for j in range(n):
+            M[a, j] = A[free[a], j] * math.sqrt(weight[j])
+        M[a, n + a] = math.sqrt(damping)
+        for c in range(a):
+            R[a, c] = 0.0
+        for again in range(2):
+            for c in range(a):
+                total = 0.0
+                for j in range(n + count):
+                    total += M[c, j] * M[a, j]
+                R[a, c] += total
+                for j in range(n + count):
+                    M[a, j] -= total * M[c, j]
+        total = 0.0
+        for j in range(n + count):
+            total += M[a, j] * M[a, j]
+        R[a, a] = math.sqrt(total)
+        for j in range(n + count):
+            M[a, j] /= R[a, a]
 
 
 @njit(cache=True, nogil=True)
@@ -177,24 +187,23 @@ def _next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
 
 
 @njit(cache=True, nogil=True)
-def _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper):
+def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper):
     """The maximiser of q on 0 <= t <= reach along a direction with prices ``turn``; inf if q grows for ever.
 
-    The slope rise - turn @ d(price + t turn) falls monotonically and is piecewise linear:
+    The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
     Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
     """
     low, high = 0.0, math.inf
-    slope, most = rise, 0.0
-    for j in range(turn.shape[0]):
-        a = turn[j]
-        if a != 0.0:
-            slope -= a * respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
-            bend = min(cu[j] if upper[j] > 0.0 else math.inf, cd[j] if lower[j] < 0.0 else math.inf)
-            most += 0.5 * a * a / bend
-    # no root lies before slope / most: where that is far below 1, start there instead of at Newton's step
     t = min(1.0, reach)
-    if slope < 1e-3 * most * t:
-        t = min(slope / most, t)
+    if not sound:  # a step that damping alone holds back: no root lies before ascent / most, so start there
+        most = 0.0
+        for j in range(turn.shape[0]):
+            a = turn[j]
+            if a != 0.0:
+                bend = min(cu[j] if upper[j] > 0.0 else math.inf, cd[j] if lower[j] < 0.0 else math.inf)
+                most += 0.5 * a * a / bend
+        if ascent < 1e-3 * most * t:
+            t = min(ascent / most, t)
     for trial in range(200):
         slope, bend, size = rise, 0.0, abs(rise)
         for j in range(turn.shape[0]):
@@ -239,10 +248,11 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     vector in ``ray``; or (STUCK, q) where rounding stops progress: q is still a valid lower bound.
     """
     m, n = A.shape
-    price, turn, weight = np.empty(n), np.empty(n), np.empty(n)
-    gradient, size, step = np.empty(m), np.empty(m), np.empty(m)
-    free = np.empty(m, np.int64)
-    best, best_value, idle, damping = lam.copy(), -math.inf, 0, 1e-14
+    wide, tall = np.empty((3, n)), np.empty((4, m))
+    price, turn, weight = wide[0], wide[1], wide[2]
+    gradient, size, step, best = tall[0], tall[1], tall[2], tall[3]
+    free, R = np.empty(m, np.int64), np.empty((m, m))
+    best_value, idle, damping = -math.inf, 0, 1e-14
     for iteration in range(_STEPS):
         _prices(A, lam, price)
         value = 0.0
@@ -269,7 +279,8 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             solved = solved and off <= (_TOLERANCE if iteration > 0 else 1e-16) * size[t]
         if value - best_value > 1e-15 * abs(value) or solved:
             best_value, idle = value, 0
-            best[:] = lam
+            for t in range(m):
+                best[t] = lam[t]
         else:
             idle += 1
         if solved:
@@ -281,7 +292,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if t < equal or lam[t] > 0.0 or gradient[t] > _TOLERANCE * size[t]:
                 free[count] = t
                 count += 1
-        _direction(A, free, count, weight, gradient, damping, step)
+        sound = _direction(A, free, count, weight, gradient, damping, R, step)
         # a row at lam = 0 that the direction would push below leaves the free set
         while True:
             kept = 0
@@ -292,24 +303,26 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if kept == count:
                 break
             count = kept
-            _direction(A, free, count, weight, gradient, damping, step)
+            sound = _direction(A, free, count, weight, gradient, damping, R, step)
         reach, hit = math.inf, -1
-        rise = 0.0
-        ray[:] = 0.0
+        rise, ascent = 0.0, 0.0
+        for t in range(m):
+            ray[t] = 0.0
         for a in range(count):
             t = free[a]
             ray[t] = step[a]
             rise += step[a] * r[t]
+            ascent += step[a] * gradient[t]
             if t >= equal and step[a] < 0.0 and -lam[t] / step[a] < reach:
                 reach, hit = -lam[t] / step[a], t
-        _prices(A, ray, turn)
         for j in range(n):
-            terms = 0.0
+            turn[j], terms = 0.0, 0.0
             for a in range(count):
+                turn[j] += step[a] * A[free[a], j]
                 terms += abs(step[a] * A[free[a], j])
             if abs(turn[j]) <= 1e-2 * _ROUNDING * terms:
                 turn[j] = 0.0
-        t_best = _line_search(price, turn, rise, reach, cu, gu, cd, gd, lower, upper)
+        t_best = _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper)
         if t_best == math.inf:
             if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
                 return INFEASIBLE, math.inf
@@ -330,8 +343,8 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             damping = max(1e-14, damping * 1e-2)
     # Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
     # better, but small corrections to the point itself can: they never meet the large numbers.
-    lam[:] = best
-    ray[:] = best
+    for t in range(m):
+        lam[t], ray[t] = best[t], best[t]
     if farkas_gap(A, r, equal, lower, upper, ray) > 1e-9:
         return INFEASIBLE, math.inf
     _prices(A, lam, price)
@@ -352,7 +365,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             gradient[t] = r[t]
             for j in range(n):
                 gradient[t] -= A[t, j] * delta[j]
-        _direction(A, free, count, weight, gradient, 1e-14, step)
+        _direction(A, free, count, weight, gradient, 1e-14, R, step)
         for j in range(n):
             if weight[j] > 0.0:
                 move = 0.0

@@ -120,11 +120,13 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
             if slot[d] >= 0:
                 a = z * q.data[k] / scale[d]
                 A[t, slot[d]] = a
-                length = max(length, abs(a)) if q.method == FLAT else math.hypot(length, a)
+                length = max(length, abs(a)) if q.method == FLAT else length + a * a
             else:
                 fixed = q.data[k] * (lower[d] - source[d])
                 total -= z * fixed
                 terms += abs(fixed)
+        if q.method != FLAT:
+            length = math.sqrt(length)
         if length == 0.0:
             length = 1.0
             if abs(total) <= 1e-14 * terms:
@@ -133,7 +135,8 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         r[t] = total / length
         for j in range(n):
             A[t, j] /= length
-    cu, gu, cd, gd, low, high = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    wide = np.empty((7, n))
+    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
     flat = q.method == FLAT
     seat = np.empty(n, np.int8)
     for j in range(n):
@@ -143,10 +146,10 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         cd[j], gd[j] = q.features[5, d] / (s * s), q.features[6, d] / s
         low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
         seat[j] = pool.seats[state, d] if flat else 0
-    point, multiplier = np.empty(n), np.empty(m)
+    multiplier = np.empty(m)
     for t in range(m):
         multiplier[t] = lam[t] * norm[t]
-    status = STUCK
+    status, bound = STUCK, -math.inf
     if flat:
         basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
         cold = False
@@ -168,7 +171,7 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         for j in range(n):
             pool.seats[state, columns[j]] = seat[j]
     elif q.method == CURVED:
-        status, _ = newton(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+        status, bound = newton(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
     if q.method == MIXED or (flat and status == STUCK):
         status = proximal(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
     if status == STUCK and not flat:  # the method failed: is the region empty?
@@ -177,8 +180,8 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         _cold_basis(free, free, basis, segment, seat)
         if simplex(A, r, q.equal, free, free, low, high, basis, segment, seat, spare, ignored, ray) == INFEASIBLE:
             status = INFEASIBLE
-    bound = math.inf
     if status == INFEASIBLE:
+        bound = math.inf
         for t in range(m):
             lam[t] = ray[t] / norm[t]
     else:
@@ -200,7 +203,8 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         for t in range(m):
             if abs(multiplier[t]) <= 1e-14 * largest:
                 multiplier[t] = 0.0  # rounding, but on a feature that is free and unbounded any price is too much
-        bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
+        if q.method != CURVED:  # there it is known, and no feature can run away
+            bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
         for d in range(source.shape[0]):
             if slot[d] < 0:
                 delta[d] = idle(q, d, lower[d], upper[d])

@@ -1,0 +1,39 @@
+# The few verbs people type. Everything runs in .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench docs clean
+
+demo: .venv/installed
+	$(BIN)/python examples/first_answer.py
+
+test: .venv/test
+	$(BIN)/python -m pytest -q -n 2
+
+lint: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/bench
+	$(BIN)/python bench/run.py
+
+docs: .venv/installed
+	$(BIN)/python -m doctest docs/*.md README.md && echo "every example in docs/ and README.md runs as printed"
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/pip: 
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+.venv/installed: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+.venv/test .venv/dev .venv/bench: .venv/pip pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[$(@F)]"
+	touch .venv/installed $@

@@ -1,0 +1,85 @@
+"""Trees and rows to measure on: those beside the repository where present, else grown here from scikit-learn's data."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import counterleaf as cl
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def _csv(name, columns, skip=None):
+    frame = pd.read_csv(SHARED / "data" / name, header=None, na_values="?", skiprows=skip).dropna()
+    return frame.iloc[:, columns].to_numpy(float)
+
+
+def _mnist():
+    raw = gzip.open(SHARED / "data/mnist/t10k-images-idx3-ubyte.gz").read()
+    return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 784) / 255.0
+
+
+_SETS = {
+    "breast": ("breast_split0", lambda: _csv("breast_cancer/breast-cancer-wisconsin.data.gz", slice(1, 10))),
+    "spambase": ("spambase_split1", lambda: _csv("spambase/spambase.data.gz", slice(0, 57))),
+    "letter": ("letter_seed0", lambda: _csv("letter/letter-recognition.data.gz", slice(1, 17))),
+    "mnist": ("mnist_best_s1", _mnist),
+}
+
+
+def oblique_trees():
+    """Yield (name, tree, rows)."""
+    if SHARED.is_dir():
+        for name, (file, rows) in _SETS.items():
+            z = np.load(SHARED / "trees" / f"{file}.npz")
+            tree = cl.Tree(z["children_left"], z["children_right"], z["W"], z["b"], z["leaf_class"])
+            yield name, tree, rows()
+        return
+    for name, load, depth in (("breast (30 features)", load_breast_cancer, 3), ("digits", load_digits, 6)):
+        X, y = load(return_X_y=True)
+        yield name, grow(X, y, depth), X
+
+
+def grow(X, y, depth):
+    """A plain oblique tree: at each node a logistic regression of the commonest class against the rest."""
+    left, right, weights, bias, value = [], [], [], [], []
+    scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+
+    def node(index, level):
+        i = len(left)
+        for array, empty in ((left, -1), (right, -1), (bias, 0.0), (value, -1), (weights, np.zeros(X.shape[1]))):
+            array.append(empty)
+        counts = np.bincount(y[index])
+        if level == depth or counts.max() == len(index):
+            value[i] = int(counts.argmax())
+            return i
+        fit = LogisticRegression(C=0.1, max_iter=500).fit(X[index] / scale, y[index] == counts.argmax())
+        weights[i], bias[i] = fit.coef_[0] / scale, float(fit.intercept_[0])
+        goes_right = X[index] @ weights[i] + bias[i] >= 0
+        if goes_right.all() or not goes_right.any():
+            value[i] = int(counts.argmax())
+            return i
+        left[i] = node(index[~goes_right], level + 1)
+        right[i] = node(index[goes_right], level + 1)
+        return i
+
+    node(np.arange(len(y)), 0)
+    return cl.Tree(left, right, np.array(weights), bias, value)
+
+
+def axis_aligned_models():
+    """Yield (name, fitted scikit-learn tree, rows)."""
+    if SHARED.is_dir():
+        data = pd.read_csv(SHARED / "data/letter/letter-recognition.data.gz", header=None)
+        name, X, y = "letter", data.iloc[:, 1:].to_numpy(float), data[0].to_numpy()
+    else:
+        X, y = load_digits(return_X_y=True)
+        name = "digits"
+    for leaves in (20, 500):
+        model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X[: len(X) // 2], y[: len(X) // 2])
+        yield f"{name}, {model.get_n_leaves()} leaves", model, X[len(X) // 2 :]
