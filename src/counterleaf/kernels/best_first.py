@@ -11,8 +11,8 @@ queued again at its realised cost; popped again, it is an answer.
 import math
 
 import numpy as np
-from numba import njit
 
+from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.memory import (
     ANSWERED,
     ANSWERS,
@@ -40,7 +40,7 @@ _TIE = 1e-14  # bounds closer than this share are equal: both are realised befor
 _ATTEMPTS = 20  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _narrow(q, states, state, lower, upper):
     """Intersect the box with the one-feature splits on the path of ``state``."""
     while states[state].parent >= 0:
@@ -54,7 +54,7 @@ def _narrow(q, states, state, lower, upper):
         state = states[state].parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _widen(q, states, state, lower, upper):
     """Undo ``_narrow``."""
     while states[state].parent >= 0:
@@ -64,7 +64,7 @@ def _widen(q, states, state, lower, upper):
         state = states[state].parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _box_bound(q, lower, upper):
     total = 0.0
     for d in range(lower.shape[0]):
@@ -72,7 +72,7 @@ def _box_bound(q, lower, upper):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place(q, pool, state, lower, upper, x):
     """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
     for d in range(x.shape[0]):
@@ -91,7 +91,7 @@ def _place(q, pool, state, lower, upper, x):
             x[d] = min(max(x[d], lower[d]), upper[d])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _routed(q, x, row, sign, users, slack):
     """True if the model sends x down every split of the path, with the margin.
 
@@ -115,7 +115,7 @@ def _routed(q, x, row, sign, users, slack):
     return routed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cost(q, x):
     total = 0.0
     for d in range(x.shape[0]):
@@ -124,7 +124,7 @@ def _cost(q, x):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _enqueue(pool, state, kind, key, rank):
     entry = pool.states[state]
     entry.kind = kind
@@ -133,7 +133,7 @@ def _enqueue(pool, state, kind, key, rank):
     pool.counts[QUEUED] = push(pool.heap, pool.counts[QUEUED], pool.states, state)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _offer(q, pool, state, status, bound):
     """Queue a solved state, or discard it with its proof. ``bound`` is without the class cost."""
     entry = pool.states[state]
@@ -154,7 +154,7 @@ def _offer(q, pool, state, status, bound):
     _enqueue(pool, state, OPEN, key, entry.node)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _new_state(q, pool, node, parent, side):
     """A fresh state; a child starts from its parent's multipliers, point and basis."""
     state = pool.counts[STATES]
@@ -190,7 +190,7 @@ def _new_state(q, pool, node, parent, side):
     return state
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(q, pool, state):
     """A scratch state just behind the last one, with the region and the warm start of ``state``."""
     entry = pool.states[state]
@@ -206,7 +206,7 @@ def _copy(q, pool, state):
     return copy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def search(q, pool, count, budget):
     """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
     taken up (PAUSED), the pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""

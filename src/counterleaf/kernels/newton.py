@@ -16,8 +16,8 @@ a bound. Any lam with lam >= 0 on the inequalities gives a lower bound, so no fa
 import math
 
 import numpy as np
-from numba import njit
 
+from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.separable import charge, respond
 
 CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
@@ -28,7 +28,7 @@ _SMALL = 1e-2  # of the largest row's terms: a row whose own terms are smaller i
 _ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as zero
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prices(A, lam, price):
     """price = A' lam."""
     for j in range(A.shape[1]):
@@ -39,7 +39,7 @@ def _prices(A, lam, price):
                 price[j] += lam[t] * A[t, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def violation(A, r, equal, delta):
     """The largest miss of a row, as a share of its terms."""
     m = A.shape[0]
@@ -60,7 +60,7 @@ def violation(A, r, equal, delta):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def farkas_gap(A, r, equal, lower, upper, ray):
     """How far ``ray`` proves A d >= r empty: ray @ r - max over the box of (A' ray) @ d, over the size of its terms.
 
@@ -90,7 +90,7 @@ def farkas_gap(A, r, equal, lower, upper, ray):
     return gap / size if size > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _direction(A, free, count, weight, gradient, damping, R, out):
     """Solve (A_F D A_F' + damping I) out = gradient on the free rows; False if they are nearly dependent.
 
@@ -136,7 +136,7 @@ def _direction(A, free, count, weight, gradient, damping, R, out):
     return sound
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _orthogonalise(A, free, count, weight, damping, R):
     """R R' = A_F D A_F' + damping I without forming the right-hand side: Gram-Schmidt, twice for orthogonality."""
     n = A.shape[1]
@@ -163,7 +163,7 @@ def _orthogonalise(A, free, count, weight, damping, R):
             M[a, j] /= R[a, a]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
     """The next t' > t at which the response of some feature changes its piece; inf if there is none."""
     first = math.inf
@@ -186,7 +186,7 @@ def _next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
     return first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper):
     """The maximiser of q on 0 <= t <= reach along a direction with prices ``turn``; inf if q grows for ever.
 
@@ -240,7 +240,7 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower,
     return low if low > 0.0 else t
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     """Solve the problem above from the multipliers ``lam``; every phi_j must be curved where it can move.
 

@@ -8,61 +8,30 @@ and which flat features rest between their kinks. Those name one small linear sy
 import math
 
 import numpy as np
-from numba import njit
 
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton, violation
+from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.newton import violation
 from counterleaf.kernels.separable import charge, respond
 from counterleaf.kernels.simplex import dual_value, invert
 
-_OUTER = 60
+
+@kernel
+def pull(A, cu, gu, cd, gd, centre, strength, curves_up, slopes_up, curves_down, slopes_down):
+    """phi with strength * size_j (d - centre)^2 added to its flat features, size_j the square of the largest entry of column j."""
+    for j in range(A.shape[1]):
+        curves_up[j], slopes_up[j], curves_down[j], slopes_down[j] = cu[j], gu[j], cd[j], gd[j]
+        if cu[j] == 0.0 or cd[j] == 0.0:
+            size = 0.0
+            for t in range(A.shape[0]):
+                size = max(size, A[t, j] * A[t, j])
+            extra = strength * size
+            curves_up[j] += extra
+            curves_down[j] += extra
+            slopes_up[j] -= 2.0 * extra * centre[j]
+            slopes_down[j] -= 2.0 * extra * centre[j]
 
 
-@njit(cache=True, nogil=True)
-def proximal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
-    """Solve the problem of ``newton`` with phi_j of any kind; returns its statuses."""
-    m, n = A.shape
-    u, v, s, w, centre, size = cu.copy(), gu.copy(), cd.copy(), gd.copy(), np.empty(n), np.empty(n)
-    exact_lam, exact_delta = np.empty(m), np.empty(n)
-    for j in range(n):
-        centre[j] = min(max(0.0, lower[j]), upper[j])
-        size[j] = 0.0
-        for t in range(m):
-            size[j] = max(size[j], A[t, j] * A[t, j])
-    c = 1.0
-    status = STUCK
-    for outer in range(_OUTER):
-        c = max(0.1 * c, 1e-5)
-        for j in range(n):
-            if cu[j] == 0.0 or cd[j] == 0.0:
-                pull = c * size[j]
-                u[j], s[j] = cu[j] + pull, cd[j] + pull
-                v[j], w[j] = gu[j] - 2.0 * pull * centre[j], gd[j] - 2.0 * pull * centre[j]
-        status, _ = newton(A, r, equal, u, v, s, w, lower, upper, lam, delta, ray)
-        if status == INFEASIBLE:
-            return INFEASIBLE
-        largest, rhs = 0.0, 0.0
-        for t in range(m):
-            largest, rhs = max(largest, abs(lam[t])), max(rhs, abs(r[t]))
-        # which rows count as tight? rows of size 1: lam is of the size of r; a slow pull leaves more than rounding
-        tight = max((1e-9, 1e-7, 1e-5)[outer % 3] * largest, 1e-13 * rhs)
-        for t in range(m):
-            exact_lam[t] = lam[t] if abs(lam[t]) > tight else 0.0
-        for j in range(n):
-            centre[j] = delta[j]
-        if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, exact_lam, delta):
-            for t in range(m):
-                lam[t] = exact_lam[t]
-            return CONVERGED
-        if _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, exact_lam, exact_delta):
-            for t in range(m):
-                lam[t] = exact_lam[t]
-            for j in range(n):
-                delta[j] = exact_delta[j]
-            return CONVERGED
-    return STUCK
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
     """True if ``delta`` obeys the rows and costs no more than ``lam`` proves."""
     cost, terms, largest = 0.0, 0.0, 0.0
@@ -79,7 +48,7 @@ def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
     return value > -math.inf and cost - value <= 1e-11 * (abs(cost) + abs(value)) + 1e-15 * terms + 1e-26 * largest * largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _adds(frame, k):
     """Orthonormalise row k of ``frame`` against those before it; False if it depends on them."""
     before, after = 0.0, 0.0
@@ -101,14 +70,26 @@ def _adds(frame, k):
     return True
 
 
-@njit(cache=True, nogil=True)
-def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_lam, new_delta):
-    """Solve exactly on the pieces that ``lam`` and ``delta`` show; True if the result is feasible and closes the gap.
+@kernel
+def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
+    """Make ``lam`` and ``delta`` exact, if the pieces they show are the right ones; True if they are now optimal.
 
     Tight rows F: A_F d = r_F. Resting flat features B: (A' lam)_B = slope_B. Curved features inside a piece
     follow their price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
+    ``turn`` varies what counts as tight: a slow pull leaves more than rounding on rows that have let go.
     """
     m, n = A.shape
+    new_lam, new_delta = np.empty(m), np.empty(n)
+    largest, rhs = 0.0, 0.0
+    for t in range(m):
+        largest, rhs = max(largest, abs(lam[t])), max(rhs, abs(r[t]))
+    tight = max(1e-9 * 100.0 ** (turn % 3) * largest, 1e-13 * rhs)  # rows of size 1: lam is of the size of r
+    for t in range(m):
+        new_lam[t] = lam[t] if abs(lam[t]) > tight else 0.0
+    if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, delta):
+        for t in range(m):
+            lam[t] = new_lam[t]
+        return True
     rows, columns, slopes = np.empty(m, np.int64), np.empty(n, np.int64), np.empty(n)
     inside, resting = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for j in range(n):
@@ -121,7 +102,7 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
     # tight rows, the largest multiplier first; one that depends on those before it says nothing new
     frame, used = np.empty((m, n)), np.zeros(m, np.bool_)
     f = 0
-    for turn in range(m):
+    for rank in range(m):
         t = -1
         for i in range(m):
             tighter = t < 0 or abs(lam[i]) > abs(lam[t])
@@ -171,7 +152,8 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
             K[f + i, a] = A[rows[a], columns[i]]
     if not invert(K, inverse):
         return False
-    new_lam[:] = 0.0
+    for t in range(m):
+        new_lam[t] = 0.0
     for a in range(f):
         total = 0.0
         for i in range(k):
@@ -209,4 +191,10 @@ def _settle(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, tight, new_la
                 move += inverse[f + i, c] * right[c]
             j = columns[i]
             new_delta[j] = min(max(new_delta[j] + move, lower[j]), upper[j])
-    return _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta)
+    if not _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta):
+        return False
+    for t in range(m):
+        lam[t] = new_lam[t]
+    for j in range(n):
+        delta[j] = new_delta[j]
+    return True

@@ -10,16 +10,18 @@ and each row by its size, so that features in units of 1e-6 and 1e6 look alike.
 import math
 
 import numpy as np
-from numba import njit
 
+from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.memory import CURVED, FLAT, MIXED
-from counterleaf.kernels.newton import INFEASIBLE, STUCK, newton
-from counterleaf.kernels.proximal import proximal
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
+from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.separable import charge, respond
 from counterleaf.kernels.simplex import dual_value, simplex
 
+_OUTER = 60  # proximal points before a partly flat problem is given up
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def exact_score(q, row):
     """w @ source + b of a row as if in twice the precision (compensated products and sums)."""
     source = q.features[0]
@@ -42,14 +44,14 @@ def exact_score(q, row):
     return total + rest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def idle(q, d, lower, upper):
     """The cheapest value of feature d on its own in [lower, upper], as a change from the source."""
     f = q.features
     return respond(0.0, f[3, d], f[4, d], f[5, d], f[6, d], lower - f[0, d], upper - f[0, d])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def price_of(q, d, change):
     """phi of feature d at ``change``; minus infinity where the change only stops at the horizon."""
     f = q.features
@@ -60,16 +62,7 @@ def price_of(q, d, change):
     return charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
 
 
-@njit(cache=True, nogil=True)
-def _cold_basis(gu, gd, basis, segment, seat):
-    """All slacks basic, every feature where a price of zero puts it."""
-    for t in range(basis.shape[0]):
-        basis[t], segment[t] = -1 - t, 0
-    for j in range(seat.shape[0]):
-        seat[j] = 1 if gu[j] < 0.0 else (-1 if gd[j] > 0.0 else 0)
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def collect(q, states, state, row, sign):
     """Write the rows of the region of ``state``: the user's, then its path's from the root down."""
     for t in range(q.bias.shape[0] - q.nodes.shape[0]):
@@ -83,7 +76,7 @@ def collect(q, states, state, row, sign):
         state = states[state].parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve(q, pool, state, slack, lower, upper, at_source, slot):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
@@ -135,8 +128,10 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         r[t] = total / length
         for j in range(n):
             A[t, j] /= length
-    wide = np.empty((7, n))
+    wide = np.empty((10, n))
     cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
+    slope_up, slope_down, centre = wide[7], wide[8], wide[9]
+    extra = np.empty((4, n)) if q.method == MIXED else wide
     flat = q.method == FLAT
     seat = np.empty(n, np.int8)
     for j in range(n):
@@ -145,41 +140,63 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         cu[j], gu[j] = q.features[3, d] / (s * s), q.features[4, d] / s
         cd[j], gd[j] = q.features[5, d] / (s * s), q.features[6, d] / s
         low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
+        centre[j] = min(max(0.0, low[j]), high[j])
         seat[j] = pool.seats[state, d] if flat else 0
     multiplier = np.empty(m)
     for t in range(m):
         multiplier[t] = lam[t] * norm[t]
     status, bound = STUCK, -math.inf
-    if flat:
-        basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
-        cold = False
-        for t in range(m):
-            basis[t], segment[t] = pool.basis[state, 0, t], pool.basis[state, 1, t]
-            if basis[t] >= 0:
-                basis[t] = slot[basis[t]]
-                cold = cold or basis[t] < 0
-        for attempt in range(2):
+    strength = 1.0
+    for outer in range(0 if flat else (1 if q.method == CURVED else _OUTER)):
+        strength = max(0.1 * strength, 1e-5)
+        if q.method == MIXED:
+            pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
+        status, bound = newton(A, r, q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
+        if status == INFEASIBLE or q.method == CURVED:
+            break
+        for j in range(n):
+            centre[j] = point[j]
+        status = STUCK
+        if settle(A, r, q.equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+            status = CONVERGED
+            break
+    basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
+    cold = not flat
+    for t in range(m):
+        basis[t] = pool.basis[state, 0, t] if flat else -1 - t
+        segment[t] = pool.basis[state, 1, t] if flat else 0
+        if basis[t] >= 0:
+            basis[t] = slot[basis[t]]
+            cold = cold or basis[t] < 0
+    spare, place = np.empty(m), np.empty(n)
+    while status == STUCK:
+        # flat: the warm basis, then a cold one; else the method failed, and prices of zero tell if the region is empty
+        for j in range(n):
+            up, down = (gu[j], gd[j]) if flat else (0.0, 0.0)
+            slope_up[j], slope_down[j] = up, down
             if cold:
-                _cold_basis(gu, gd, basis, segment, seat)
-            status = simplex(A, r, q.equal, gu, gd, low, high, basis, segment, seat, multiplier, point, ray)
-            if status != STUCK or cold:
-                break
-            cold = True
+                seat[j] = 1 if up < 0.0 else (-1 if down > 0.0 else 0)
+        for t in range(m):
+            if cold:
+                basis[t], segment[t] = -1 - t, 0
+        outcome = simplex(A, r, q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        if flat:
+            status = outcome
+            for t in range(m):
+                multiplier[t] = spare[t]
+            for j in range(n):
+                point[j] = place[j]
+        elif outcome == INFEASIBLE:
+            status = INFEASIBLE
+        if cold:
+            break
+        cold = True
+    if flat:
         for t in range(m):
             pool.basis[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
             pool.basis[state, 1, t] = segment[t]
         for j in range(n):
             pool.seats[state, columns[j]] = seat[j]
-    elif q.method == CURVED:
-        status, bound = newton(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
-    if q.method == MIXED or (flat and status == STUCK):
-        status = proximal(A, r, q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
-    if status == STUCK and not flat:  # the method failed: is the region empty?
-        free, spare, ignored = np.zeros(n), np.empty(m), np.empty(n)
-        basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
-        _cold_basis(free, free, basis, segment, seat)
-        if simplex(A, r, q.equal, free, free, low, high, basis, segment, seat, spare, ignored, ray) == INFEASIBLE:
-            status = INFEASIBLE
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(m):

@@ -1,10 +1,11 @@
 """Send rows down a tree in the model's own arithmetic."""
 
 import numpy as np
-from numba import njit
+
+from counterleaf.kernels.compiler import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score(row, start, stop, indices, data, bias, narrow):
     """w @ x + b summed in column order; ``narrow`` casts x to float32 first, as scikit-learn does."""
     total = 0.0
@@ -14,7 +15,7 @@ def score(row, start, stop, indices, data, bias, narrow):
     return total + bias
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply(rows, left, right, indptr, indices, data, bias, right_closed, narrow, leaves):
     """Write the leaf of each row into ``leaves``."""
     for r in range(rows.shape[0]):

@@ -11,8 +11,8 @@ at each pivot: multipliers never drift.
 import math
 
 import numpy as np
-from numba import njit
 
+from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, farkas_gap
 from counterleaf.kernels.separable import charge
 
@@ -23,13 +23,13 @@ _ROUNDING = 1e-13
 BASIC = 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def invert(B, out):
     """Gauss-Jordan with partial pivoting; destroys B; False if B is singular to rounding."""
     m = B.shape[0]
-    out[:] = 0.0
     for i in range(m):
-        out[i, i] = 1.0
+        for k in range(m):
+            out[i, k] = 1.0 if i == k else 0.0
     for c in range(m):
         pivot = c
         for i in range(c + 1, m):
@@ -54,7 +54,7 @@ def invert(B, out):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _earlier(at, item, turn, a, b):
     """Order of thresholds: by step; of equal steps the one with the larger pivot, for a well-conditioned basis."""
     if at[a] != at[b]:
@@ -62,7 +62,7 @@ def _earlier(at, item, turn, a, b):
     return abs(turn[item[a]]) > abs(turn[item[b]])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sift(at, item, turn, hole, size):
     """Restore the heap order below ``hole``."""
     while True:
@@ -78,14 +78,14 @@ def _sift(at, item, turn, hole, size):
         hole = below
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step_to(level, price, turn):
     """The step at which a price reaches a level; what is behind, or ahead only by rounding, is here."""
     t = (level - price) / turn
     return t if t > 1e-13 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam):
     """q(lam) of ``newton``'s docstring for any phi; minus infinity only where a price truly leaves its slopes."""
     value = 0.0
@@ -113,7 +113,7 @@ def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam):
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta, ray):
     """Solve from a basis whose prices respect every unbounded feature (seats all at 0 and slacks basic: prices 0).
 
@@ -127,8 +127,10 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
     at, item = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64)
     basic_slack = np.empty(m, np.bool_)
     for pivot in range(_PIVOTS):
-        basic_slack[:] = False
-        B[:] = 0.0
+        for i in range(m):
+            basic_slack[i] = False
+            for t in range(m):
+                B[t, i] = 0.0
         for i in range(m):
             if basis[i] >= 0:
                 for t in range(m):
@@ -260,7 +262,8 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
         elif slack >= 0:
             basis[leave], segment[leave] = -1 - slack, 0
         else:
-            ray[:] = rho
+            for t in range(m):
+                ray[t] = rho[t]
             return INFEASIBLE if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12 else STUCK
     for t in range(equal, m):
         lam[t] = max(lam[t], 0.0)

@@ -1,0 +1,9 @@
+"""How kernels are compiled: cached on disk, without the interpreter's lock, IEEE arithmetic as written.
+
+``error_model="numpy"`` makes a division by zero an infinity, not an exception: less code, faster to compile.
+No fastmath: exactness is the product.
+"""
+
+from numba import njit
+
+kernel = njit(cache=True, nogil=True, error_model="numpy")
