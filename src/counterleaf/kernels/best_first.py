@@ -155,8 +155,8 @@ def _offer(q, pool, state, status, bound):
 
 
 @kernel
-def _new_state(q, pool, node, parent, side):
-    """A fresh state; a child starts from its parent's multipliers, point and basis."""
+def _new_state(q, pool, node, parent, side, like):
+    """A fresh state that starts from the multipliers, point and basis of the state ``like`` (-1: from nothing)."""
     state = pool.counts[STATES]
     pool.counts[STATES] += 1
     entry = pool.states[state]
@@ -168,42 +168,27 @@ def _new_state(q, pool, node, parent, side):
     entry.exact = 0
     entry.bound = -math.inf
     entry.cost = math.inf
-    known = q.bias.shape[0] - q.nodes.shape[0] if parent < 0 else pool.states[parent].rows
-    entry.rows = known
-    if parent >= 0 and q.nodes[pool.states[parent].node].feature < 0:
-        entry.rows += 1
+    entry.rows = q.bias.shape[0] - q.nodes.shape[0]
+    if parent >= 0:
+        entry.rows = pool.states[parent].rows
+        if q.nodes[pool.states[parent].node].feature < 0:
+            entry.rows += 1
+    known = pool.states[like].rows if like >= 0 else 0
     for t in range(pool.lam.shape[2]):
-        pool.lam[state, 0, t] = pool.lam[parent, 0, t] if parent >= 0 and t < known else 0.0
+        pool.lam[state, 0, t] = pool.lam[like, 0, t] if t < known else 0.0
         pool.lam[state, 1, t] = 0.0
     for t in range(pool.basis.shape[2]):
-        old = parent >= 0 and t < known
-        pool.basis[state, 0, t] = pool.basis[parent, 0, t] if old else -1 - t
-        pool.basis[state, 1, t] = pool.basis[parent, 1, t] if old else 0
+        pool.basis[state, 0, t] = pool.basis[like, 0, t] if t < known else -1 - t
+        pool.basis[state, 1, t] = pool.basis[like, 1, t] if t < known else 0
     for d in range(pool.seats.shape[1]):
-        if parent >= 0:
-            pool.seats[state, d] = pool.seats[parent, d]
+        if like >= 0:
+            pool.seats[state, d] = pool.seats[like, d]
         else:
             pool.seats[state, d] = 1 if q.features[4, d] < 0.0 else (-1 if q.features[6, d] > 0.0 else 0)
-    if parent >= 0:
+    if like >= 0:
         for d in range(pool.delta.shape[1]):
-            pool.delta[state, d] = pool.delta[parent, d]
+            pool.delta[state, d] = pool.delta[like, d]
     return state
-
-
-@kernel
-def _copy(q, pool, state):
-    """A scratch state just behind the last one, with the region and the warm start of ``state``."""
-    entry = pool.states[state]
-    copy = _new_state(q, pool, entry.node, entry.parent, entry.side)
-    pool.counts[STATES] -= 1
-    for t in range(entry.rows):
-        pool.lam[copy, 0, t] = pool.lam[state, 0, t]
-    for t in range(pool.basis.shape[2]):
-        pool.basis[copy, 0, t] = pool.basis[state, 0, t]
-        pool.basis[copy, 1, t] = pool.basis[state, 1, t]
-    for d in range(pool.seats.shape[1]):
-        pool.seats[copy, d] = pool.seats[state, d]
-    return copy
 
 
 @kernel
@@ -228,7 +213,7 @@ def search(q, pool, count, budget):
     if q.nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
-        state = _new_state(q, pool, 0, -1, 0)
+        state = _new_state(q, pool, 0, -1, 0, -1)
         for d in range(width):
             if lower[d] > upper[d]:
                 pool.states[state].kind = DISCARDED
@@ -280,7 +265,8 @@ def search(q, pool, count, budget):
             for attempt in range(0 if found else _ATTEMPTS):
                 if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
-                        trial = _copy(q, pool, state)
+                        trial = _new_state(q, pool, here, entry.parent, entry.side, state)
+                        counts[STATES] -= 1  # scratch, behind the last state
                     status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
                     if status == INFEASIBLE:
                         entry.kind = DISCARDED
@@ -334,7 +320,7 @@ def search(q, pool, count, budget):
                     at = q.features[0, d] + pool.delta[state, d]
                     inherits = inherits and lower[d] <= at <= upper[d]
             if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
-                new = _new_state(q, pool, child, state, side)
+                new = _new_state(q, pool, child, state, side, state)
                 status, bound = CONVERGED, entry.bound - node.below
                 if q.method == BOX:
                     if bound > -math.inf:

@@ -292,10 +292,9 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if t < equal or lam[t] > 0.0 or gradient[t] > _TOLERANCE * size[t]:
                 free[count] = t
                 count += 1
-        sound = _direction(A, free, count, weight, gradient, damping, R, step)
-        # a row at lam = 0 that the direction would push below leaves the free set
         while True:
-            kept = 0
+            sound = _direction(A, free, count, weight, gradient, damping, R, step)
+            kept = 0  # a row at lam = 0 that the direction would push below leaves the free set
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:
                     free[kept] = free[a]
@@ -303,7 +302,6 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if kept == count:
                 break
             count = kept
-            sound = _direction(A, free, count, weight, gradient, damping, R, step)
         reach, hit = math.inf, -1
         rise, ascent = 0.0, 0.0
         for t in range(m):

@@ -17,7 +17,7 @@ from counterleaf.kernels.simplex import dual_value, invert
 
 @kernel
 def pull(A, cu, gu, cd, gd, centre, strength, curves_up, slopes_up, curves_down, slopes_down):
-    """phi with strength * size_j (d - centre)^2 added to its flat features, size_j the square of the largest entry of column j."""
+    """phi with c (d - centre)^2 added to its flat features, c = strength times the largest squared entry of the column."""
     for j in range(A.shape[1]):
         curves_up[j], slopes_up[j], curves_down[j], slopes_down[j] = cu[j], gu[j], cd[j], gd[j]
         if cu[j] == 0.0 or cd[j] == 0.0:
