@@ -16,6 +16,7 @@ from counterleaf.kernels.best_first import FULL, PAUSED, UNBOUNDED, search
 from counterleaf.kernels.memory import (
     ANSWERS,
     OPEN,
+    OPEN_ENDS,
     REALISED,
     RUNAWAY,
     SOLVED,
@@ -88,14 +89,15 @@ def find(problem: Problem, names: list[str], count: int | None, time_limit: floa
 def _report(pool: Pool, stopped: bool, wanted: int) -> Findings:
     states = pool.states[: pool.counts[STATES]]
     found = pool.answers[: pool.counts[ANSWERS]]
-    unsettled = states["bound"][states["kind"] == UNSETTLED]
-    last = states["cost"][found].max(initial=-math.inf) if len(found) == wanted else math.inf
-    if stopped or (unsettled < last).any():
+    chosen = states[found]
+    if pool.counts[OPEN_ENDS]:
+        last = chosen["cost"].max(initial=-math.inf) if len(found) == wanted else math.inf
+        stopped = stopped or bool((states["bound"][states["kind"] == UNSETTLED] < last).any())
+    if stopped:
         return _stopped(pool, states, found, wanted)
     if len(found) > 1:  # equal to rounding, the queue may have taken two in either order
-        found = found[np.lexsort((states["node"][found], states["cost"][found]))]
-    chosen = states[found]
-    least = float(chosen["bound"].min()) if len(found) else math.inf
+        chosen = chosen[np.lexsort((chosen["node"], chosen["cost"]))]
+    least = min(chosen["bound"].tolist(), default=math.inf)
     status = Status.OPTIMAL if len(found) else Status.INFEASIBLE
     return Findings(status, chosen["node"], chosen["cost"], chosen["bound"], pool.points[chosen["point"]], least, pool)
 

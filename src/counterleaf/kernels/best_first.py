@@ -20,6 +20,7 @@ from counterleaf.kernels.memory import (
     DISCARDED,
     EXPANDED,
     OPEN,
+    OPEN_ENDS,
     POINTS,
     QUEUED,
     REALISED,
@@ -291,6 +292,8 @@ def search(q, pool, count, budget):
                 if q.method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
                 _enqueue(pool, state, REALISED, entry.cost, nowhere + here)
+            elif entry.kind == UNSETTLED:
+                counts[OPEN_ENDS] += 1
             _widen(q, pool.states, state, lower, upper)
             continue
         entry.kind = EXPANDED

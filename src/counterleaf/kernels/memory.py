@@ -6,7 +6,7 @@ import numpy as np
 
 BOX, CURVED, FLAT, MIXED = 0, 1, 2, 3  # the ways to bound a region
 OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED = 0, 1, 2, 3, 4, 5  # the kinds of state
-STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY = range(6)  # the counters of a pool
+STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS = range(7)  # the counters of a pool
 
 NODE = np.dtype(
     [
@@ -64,7 +64,7 @@ class Pool(NamedTuple):
     seats: np.ndarray  # (capacity, D) simplex only
     points: np.ndarray  # (room, D) rows of the realised leaves
     answers: np.ndarray  # (room,) the answered states, in order
-    counts: np.ndarray  # (6,) see STATES and the names after it
+    counts: np.ndarray  # (7,) see STATES and the names after it
 
 
 def new_pool(question: Question, depth: int) -> Pool:
@@ -82,7 +82,7 @@ def new_pool(question: Question, depth: int) -> Pool:
         np.empty((size, width if flat else 0), np.int8),
         np.empty((2, width)),
         np.empty(2, np.int64),
-        np.zeros(6, np.int64),
+        np.zeros(7, np.int64),
     )
 
 

@@ -248,8 +248,8 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     vector in ``ray``; or (STUCK, q) where rounding stops progress: q is still a valid lower bound.
     """
     m, n = A.shape
-    wide, tall = np.empty((3, n)), np.empty((4, m))
-    price, turn, weight = wide[0], wide[1], wide[2]
+    wide, tall = np.empty((4, n)), np.empty((4, m))
+    price, turn, weight, terms = wide[0], wide[1], wide[2], wide[3]
     gradient, size, step, best = tall[0], tall[1], tall[2], tall[3]
     free, R = np.empty(m, np.int64), np.empty((m, m))
     best_value, idle, damping = -math.inf, 0, 1e-14
@@ -262,15 +262,19 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             value += charge(d, cu[j], gu[j], cd[j], gd[j])
             inside = lower[j] < d < upper[j] and d != 0.0
             weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
+        for t in range(m):
+            gradient[t], size[t] = r[t], abs(r[t])
+        for j in range(n):  # rows inside: their sums do not wait for one another
+            d = delta[j]
+            if d != 0.0:
+                for t in range(m):
+                    term = A[t, j] * d
+                    gradient[t] -= term
+                    size[t] += abs(term)
         most = 0.0
         for t in range(m):
-            g, terms = r[t], abs(r[t])
-            for j in range(n):
-                g -= A[t, j] * delta[j]
-                terms += abs(A[t, j] * delta[j])
-            gradient[t], size[t] = g, terms
-            value += lam[t] * g
-            most = max(most, terms)
+            value += lam[t] * gradient[t]
+            most = max(most, size[t])
         solved = True
         for t in range(m):
             size[t] = max(size[t], _SMALL * most)
@@ -314,11 +318,14 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             if t >= equal and step[a] < 0.0 and -lam[t] / step[a] < reach:
                 reach, hit = -lam[t] / step[a], t
         for j in range(n):
-            turn[j], terms = 0.0, 0.0
-            for a in range(count):
-                turn[j] += step[a] * A[free[a], j]
-                terms += abs(step[a] * A[free[a], j])
-            if abs(turn[j]) <= 1e-2 * _ROUNDING * terms:
+            turn[j], terms[j] = 0.0, 0.0
+        for a in range(count):
+            for j in range(n):
+                term = step[a] * A[free[a], j]
+                turn[j] += term
+                terms[j] += abs(term)
+        for j in range(n):
+            if abs(turn[j]) <= 1e-2 * _ROUNDING * terms[j]:
                 turn[j] = 0.0
         t_best = _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper)
         if t_best == math.inf:
