@@ -20,7 +20,8 @@ def _csv(name, columns, skip=None):
 
 
 def _mnist():
-    raw = gzip.open(SHARED / "data/mnist/t10k-images-idx3-ubyte.gz").read()
+    with gzip.open(SHARED / "data/mnist/t10k-images-idx3-ubyte.gz") as file:
+        raw = file.read()
     return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 784) / 255.0
 
 

@@ -39,7 +39,7 @@ def test_every_answer_is_confirmed_and_none_undercuts_its_bound(name, scale):
 
 
 def undercut(model, best, row, X):
-    """No row one float closer to the source in a changed feature, and none of many near the answer, is cheaper and confirmed."""
+    """No row one float closer to the source, and none of many between source and answer, is cheaper and confirmed."""
     spread = X.std().where(lambda s: s > 0, X.max() - X.min()).where(lambda s: s > 0, 1.0)
     rng = np.random.default_rng(1)
     tries = []

@@ -61,7 +61,7 @@ def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
     honest = counterleaf.readers.cuts
 
     def shifted(tree):
-        feature, swapped, low, high = honest(tree)
+        feature, swapped, _, high = honest(tree)
         return feature, swapped, high, high
 
     monkeypatch.setattr(counterleaf.readers, "cuts", shifted)

@@ -1,0 +1,103 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+import counterleaf as cl
+
+X, y = load_iris(return_X_y=True, as_frame=True)
+MODEL = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+ANSWER = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, count=3)
+
+
+def test_an_explanation_is_a_sequence():
+    assert len(ANSWER) == 3
+    assert list(ANSWER) == list(ANSWER[:])
+    assert ANSWER[-1] is ANSWER[2]
+    assert isinstance(ANSWER[:2], tuple)
+    with pytest.raises(IndexError):
+        ANSWER[3]
+    with pytest.raises(AttributeError):
+        ANSWER.status = "optimal"
+
+
+def test_the_frame_has_the_source_first():
+    frame = ANSWER.to_frame()
+    assert list(frame.index) == ["source", 1, 2, 3]
+    assert (frame.loc["source", X.columns] == X.iloc[0]).all()
+    assert frame["label"].tolist() == [0, 2, 2, 2]
+    assert frame["verified"].tolist()[1:] == [True] * 3
+    assert (MODEL.predict(frame[X.columns].astype(float)) == frame["label"]).all()
+
+
+def test_json_is_plain_and_exact():
+    fields = json.loads(ANSWER.to_json())
+    assert fields["status"] == "optimal"
+    assert fields["source"] == X.iloc[0].to_dict()
+    assert [c["row"] for c in fields["counterfactuals"]] == [c.row.to_dict() for c in ANSWER]
+    assert [c["cost"] for c in fields["counterfactuals"]] == [c.cost for c in ANSWER]
+    stuck = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, constraints=[cl.freeze(*X.columns)])
+    assert json.loads(stuck.to_json())["lower_bound"] is None
+
+
+def test_the_text_says_what_changes_and_what_is_proved():
+    text = str(ANSWER)
+    assert text.startswith("If petal width (cm) were 1.75 instead of 0.2, the model would say 2 instead of 0.")
+    assert "proved: no row costs less than" in text
+    assert "confirmed by the model" in text
+    assert "sepal width" not in text  # only what changes in some alternative
+
+
+@pytest.mark.parametrize(
+    ("row", "kinds"),
+    [
+        ({"a": 1, "b": 2.5}, (int, float)),
+        ({"a": np.int32(1), "b": np.float32(2.5)}, (np.int32, np.float32)),
+        ([1, 2], (int, float)),
+    ],
+)
+def test_integers_stay_where_the_value_allows(row, kinds):
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[0.0, 1.0], [0, 0], [0, 0]], [-9.25, 0, 0], [-1, 0, 1])
+    schema = cl.Schema([cl.Numeric("a"), cl.Numeric("b")])
+    answer = cl.Explainer(tree, schema=schema).explain(row, target=1)[0]
+    values = answer.row.values() if isinstance(answer.row, dict) else answer.row
+    assert tuple(type(v) for v in values) == kinds
+    assert answer.changes["b"][1] == 9.25
+
+
+def test_arrays_and_frames_keep_their_dtype_where_the_value_allows():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[0.0, 1.0], [0, 0], [0, 0]], [-9.0, 0, 0], [-1, 0, 1])
+    half = cl.Tree([1, -1, -1], [2, -1, -1], [[0.0, 1.0], [0, 0], [0, 0]], [-9.5, 0, 0], [-1, 0, 1])
+    row = np.array([1, 2])
+    assert cl.Explainer(tree).explain(row, target=1)[0].row.dtype == row.dtype
+    assert cl.Explainer(half).explain(row, target=1)[0].row.dtype == np.float64
+    frame = pd.DataFrame({"x0": [1], "x1": [2]})
+    found = cl.Explainer(half).explain(frame, target=1)[0].row
+    assert found.dtypes.tolist() == [np.int64, np.float64]
+    assert frame.loc[0, "x1"] == 2  # the user's own row is left alone
+    mixed = pd.Series({"x1": 2, "x0": 1}, name="r7", dtype=object)
+    found = cl.Explainer(half).explain(mixed, target=1)[0].row
+    assert found.to_dict() == {"x1": 9.5, "x0": 1}
+    assert found.name == "r7"
+
+
+def test_the_public_names():
+    assert set(cl.__all__) == {
+        *("Explainer", "Explanation", "Counterfactual", "Certificate", "Status", "CounterleafError"),
+        *("Tree", "read", "Schema", "Numeric", "L1", "L2", "Linear"),
+        *("freeze", "fix", "between", "increase", "decrease", "linear", "among"),
+    }
+    assert all(hasattr(cl, name) for name in cl.__all__)
+
+
+def test_the_demo_runs_and_reads_well():
+    script = Path(__file__).parents[1] / "examples" / "first_answer.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert "the model would say benign instead of malignant." in done.stdout
+    assert done.stdout.rstrip().endswith("re-checked without the search: True")
