@@ -41,13 +41,14 @@ def oblique_trees():
             tree = cl.Tree(z["children_left"], z["children_right"], z["W"], z["b"], z["leaf_class"])
             yield name, tree, rows()
         return
-    for name, load, depth in (("breast (30 features)", load_breast_cancer, 3), ("digits", load_digits, 6)):
+    for name, load, depth in (("breast (30 features)", load_breast_cancer, 4), ("digits", load_digits, 8)):
         X, y = load(return_X_y=True)
         yield name, grow(X, y, depth), X
 
 
 def grow(X, y, depth):
-    """A plain oblique tree: at each node a logistic regression of the commonest class against the rest."""
+    """A plain oblique tree: at each node a sparse logistic regression of a random half of the classes against the rest."""
+    rng = np.random.default_rng(0)
     left, right, weights, bias, value = [], [], [], [], []
     scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 
@@ -55,15 +56,17 @@ def grow(X, y, depth):
         i = len(left)
         for array, empty in ((left, -1), (right, -1), (bias, 0.0), (value, -1), (weights, np.zeros(X.shape[1]))):
             array.append(empty)
-        counts = np.bincount(y[index])
-        if level == depth or counts.max() == len(index):
-            value[i] = int(counts.argmax())
+        present = np.unique(y[index])
+        value[i] = int(np.bincount(y[index]).argmax())
+        if level == depth or len(present) == 1:
             return i
-        fit = LogisticRegression(C=0.1, max_iter=500).fit(X[index] / scale, y[index] == counts.argmax())
-        weights[i], bias[i] = fit.coef_[0] / scale, float(fit.intercept_[0])
+        half = rng.permutation(present)[: len(present) // 2]
+        columns = rng.permutation(X.shape[1])[: X.shape[1] // 2]
+        fit = LogisticRegression(C=0.02, max_iter=500).fit((X[index] / scale)[:, columns], np.isin(y[index], half))
+        weights[i][columns] = fit.coef_[0] / scale[columns]
+        bias[i] = -float(np.median(X[index] @ weights[i]))  # halves, so that the tree grows
         goes_right = X[index] @ weights[i] + bias[i] >= 0
         if goes_right.all() or not goes_right.any():
-            value[i] = int(counts.argmax())
             return i
         left[i] = node(index[~goes_right], level + 1)
         right[i] = node(index[goes_right], level + 1)
