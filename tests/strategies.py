@@ -148,3 +148,27 @@ def random_constraints(rng, names, row, scale):
         level = sum(a * row[names.index(n)] for n, a in coef.items())
         out.append(cl.linear(coef, str(rng.choice([">=", "<=", "=="])), float(level + 0.5 * rng.normal())))
     return out
+
+
+def whole_case(rng):
+    """A question in small whole numbers: ties, degenerate vertices, parallel splits, sources on faces."""
+    features, depth, classes = int(rng.integers(1, 6)), int(rng.integers(1, 5)), 3
+    grown = random_tree(rng, depth, features, classes, "mixed", np.ones(features))
+    weights, bias = np.round(2 * grown.weights.toarray()), np.round(grown.bias)
+    tree = cl.Tree(grown.left, grown.right, weights, bias, grown.value, grown.classes, closed=grown.closed)
+    row = rng.integers(-3, 4, features).astype(float)
+    schema = cl.Schema(
+        [cl.Numeric(f"f{k}", x - rng.integers(0, 4), x + rng.integers(0, 4)) if rng.random() < 0.5 else cl.Numeric(f"f{k}")
+         for k, x in enumerate(row)]
+    )  # fmt: skip
+    weight = rng.integers(1, 4, features).astype(float)
+    kind = rng.choice(["L1", "L2", "both"])
+    curve, slope = np.array([weight, weight]) * (kind != "L1"), np.array([weight, -weight]) * (kind != "L2")
+    cost = {"L1": cl.L1(weight), "L2": cl.L2(weight), "both": cl.L1(weight) + cl.L2(weight)}[str(kind)]
+    constraints = []
+    if features > 1 and rng.random() < 0.4:
+        coef = {f"f{k}": float(a) for k, a in enumerate(rng.integers(-2, 3, features)) if a}
+        if len(coef) > 1:
+            constraints.append(cl.linear(coef, str(rng.choice([">=", "<=", "=="])), float(rng.integers(-3, 4))))
+    target = {int(rng.integers(classes)): 0.0}
+    return Case(tree, schema, row, cost, constraints, target, 0.0, curve, slope)

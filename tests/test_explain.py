@@ -183,7 +183,95 @@ def test_float32_oblique_trees_are_confirmed():
     for row in rng.normal(size=(20, 6)):
         answer = ask(row, tree=tree, target=None)
         assert answer[0].verified
-        assert answer[0].cost == pytest.approx(answer[0].lower_bound, rel=1e-4)
+        assert answer[0].cost == pytest.approx(answer[0].lower_bound, rel=1e-4, abs=1e-6)  # float32 has 24 bits
+
+
+def stump(w, b, **how):
+    return cl.Tree([1, -1, -1], [2, -1, -1], [w, [0] * len(w), [0] * len(w)], [b, 0, 0], [-1, 0, 1], **how)
+
+
+@pytest.mark.parametrize("cost", [cl.L1(), cl.L2(), cl.L1() + cl.L2()])
+@pytest.mark.parametrize("row", [[1.0, 1.0], [0.0, 0.0], [3.0, 6.0], [-0.5, 0.5]])
+def test_a_split_through_the_origin(cost, row):
+    for label in (0, 1):
+        answer = ask(row, tree=stump([1.0, 2.0], 0.0), target=label, cost=cost)
+        assert answer.status == "optimal"
+        assert answer[0].verified
+        assert answer.certificate.check()
+
+
+@pytest.mark.parametrize("relation", ["==", "<=", ">="])
+@pytest.mark.parametrize("norm", [cl.L2() + 0.5 * cl.L1(), cl.L1(), cl.L2()])
+def test_whole_numbers_meet_kinks_and_breaks_exactly(relation, norm):
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        row, coef = rng.integers(-3, 4, 2).astype(float), rng.integers(1, 4, 2)
+        rule = cl.linear({0: coef[0], 1: coef[1]}, relation, int(rng.integers(-5, 6)))
+        answer = ask(row, tree=stump([1.0, 0.0], -100.0), target=0, cost=norm, constraints=[rule])
+        assert answer.status == "optimal"
+        assert answer.certificate.check()
+
+
+@pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
+def test_a_source_on_the_faces_of_several_leaves(cost):
+    weights = [[1.0, 1], [0, 0], [1, -1], [0, 0], [0, 0]]
+    tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [-2.0, 0, 0, 0, 0], [-1, 0, -1, 1, 1], closed="left")
+    answer = ask([1.0, 1.0], tree=tree, target=1, cost=cost)
+    assert answer[0].cost < 1e-12
+    assert answer.certificate.check()
+
+
+@pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
+def test_a_region_that_only_touches_the_box(cost):
+    """On the corner w @ x + b is 0, and closed="left" keeps that for the other side."""
+    schema = cl.Schema([cl.Numeric("a", -3, -1), cl.Numeric("b", -1, 1)])
+    answer = ask([-3.0, -1.0], tree=stump([2.0, 1.0], 1.0, closed="left"), schema=schema, target=1, cost=cost)
+    assert answer.status == "infeasible"
+    assert answer.certificate.check()
+
+
+def test_a_row_through_the_origin_next_to_a_cut_there():
+    rule = cl.linear({0: 1, 1: -1}, "==", 0)
+    answer = ask([-1.0, -1.0], tree=stump([1.0, 0.0], 0.0, closed="left"), target=1, constraints=[rule])
+    assert answer[0].verified
+    assert answer.certificate.check()
+
+
+def test_columns_named_by_numbers_are_names_first():
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=[1, 2, 3])
+    tree = stump([1.0, 1.0, 1.0], -2.0)
+    explainer = cl.Explainer(tree, data=data, bounds=False)
+    answer = explainer.explain(dict.fromkeys([1, 2, 3], 0.0), target=1, constraints=[cl.freeze(1), cl.freeze(3)])
+    assert answer[0].row == {1: 0.0, 2: 2.0, 3: 0.0}
+
+
+def test_a_feature_named_twice_counts_with_the_sum():
+    answer = ask(constraints=[cl.linear({"x0": 1, 0: 1, "x1": 1}, "==", 4)], cost=cl.L2())
+    assert 2 * answer[0].row[0] + answer[0].row[1] == pytest.approx(4)
+    assert answer.certificate.check()
+
+
+def test_among_with_earnings_is_proved():
+    rows = [[1.0, 1.0], [2.0, 2.0], [-5.0, 0.0]]
+    answer = ask(constraints=[cl.among(rows)], cost=cl.Linear([-1.0, 0.0]), target=["no", "yes"], count=None)
+    assert [c.cost for c in answer] == [-2.0, 5.0]
+    assert answer.certificate.check()
+
+
+def test_a_cost_and_an_answer_keep_what_they_were_given():
+    weights, row = np.ones(2), np.zeros(2)
+    cost = cl.L1(weights)
+    weights[:] = [5.0, 1.0]
+    explainer = cl.Explainer(LINE)
+    answer = explainer.explain(row, target="yes", cost=cost + cl.L1([0.0, 1.0]))
+    row[:] = 9.0
+    assert answer[0].changes == {"x0": (0.0, 1.0)}
+    assert answer.source == {"x0": 0.0, "x1": 0.0}
+
+
+@pytest.mark.parametrize("row", [(0.0, 0.0), np.zeros(2, object), pd.Series([0, 0], index=["x0", "x1"], dtype="Int64"), [False, 0]])
+def test_rows_of_other_kinds_are_taken(row):
+    assert ask(row)[0].cost == pytest.approx(0.5)
 
 
 # limits, determinism
@@ -204,7 +292,7 @@ def test_a_limit_gives_the_best_so_far_and_a_valid_bound():
     assert seen > 0
     assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=None, time_limit=1e-9).status == "limit"
     assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, time_limit=60.0)[0].cost == whole[0].cost
-    assert "Stopped at the limit" in str(ask(np.ones(10) * 9, tree=tree, max_states=1, target=3))
+    assert "Stopped before a row was found" in str(ask(np.ones(10) * 9, tree=tree, max_states=1, target=3))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -233,6 +321,13 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
         ({"row": [0.0]}, "shape \\(1,\\); expected 2 numbers"),
         ({"row": [[0.0, 1.0]]}, "shape \\(1, 2\\)"),
         ({"row": ["a", 0.0]}, "feature 'x0' is 'a'; expected a number"),
+        ({"row": ["0.5", 0.0]}, "feature 'x0' is '0.5'; expected a number"),
+        ({"row": [0, 10**400]}, "feature 'x1' is 1000"),
+        ({"row": object()}, "expected a dict, a Series"),
+        ({"row": pd.Series([0.0, 1.0, 2.0], index=["x0", "x1", "x1"])}, "names a feature twice"),
+        ({"target": [["yes"]]}, "expected a class, a list of classes"),
+        ({"constraints": [cl.linear({"x0": 1, 0: -1}, ">=", 1)]}, "the coefficients cancel"),
+        ({"constraints": [cl.linear({"x0": 1e-300}, ">=", 1e30)]}, "scale the constraint"),
         ({"row": {"x0": 0.0}}, "lacks \\['x1'\\]"),
         ({"row": {"x0": 0.0, "x1": 0.0, "z": 1.0}}, "has the unknown \\['z'\\]"),
         ({"row": pd.DataFrame({"x0": [0.0, 1.0], "x1": [0.0, 1.0]})}, "has 2 rows"),
@@ -290,6 +385,13 @@ def test_bad_questions_get_one_clear_line(question, reason):
         (lambda: "a" * cl.L2(), "factor of a cost is 'a'"),
         (lambda: cl.Explainer(LINE, data=np.ones((3, 3))), "data has 3 columns; the model needs 2"),
         (lambda: cl.Explainer(LINE, data=np.ones(3)), "expected a table"),
+        (lambda: cl.Explainer(LINE, schema=[cl.Numeric("a")]), "expected Schema"),
+        (
+            lambda: cl.Explainer(
+                DecisionTreeClassifier().fit(IRIS_X, IRIS_Y), schema=cl.Schema([cl.Numeric(n) for n in IRIS_X.columns[::-1]])
+            ),
+            "the model was fitted on",
+        ),
         (lambda: cl.Explainer(LINE, schema=cl.Schema([cl.Numeric("a")])), "schema has 1 features; the model needs 2"),
         (
             lambda: cl.Explainer(DecisionTreeClassifier().fit(IRIS_X, IRIS_Y), data=IRIS_X[IRIS_X.columns[::-1]]),

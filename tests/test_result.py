@@ -87,6 +87,17 @@ def test_arrays_and_frames_keep_their_dtype_where_the_value_allows():
     assert found.name == "r7"
 
 
+def test_values_that_look_alike_are_told_apart():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
+    assert "x0 were 1.0 instead of 0.9999999999999999" in str(cl.Explainer(tree).explain([np.nextafter(1, 0)]))
+
+
+def test_a_feature_that_has_the_name_of_a_column_is_refused():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
+    with pytest.raises(cl.CounterleafError, match="rename them"):
+        cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([0.0]).to_frame()
+
+
 def test_the_public_names():
     assert set(cl.__all__) == {
         *("Explainer", "Explanation", "Counterfactual", "Certificate", "Status", "CounterleafError"),

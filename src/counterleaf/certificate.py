@@ -109,7 +109,7 @@ class Certificate:
         costs = self.problem.cost_of(pool) + q.nodes["below"][leaves]
         for leaf, cost, row in zip(leaves.tolist(), costs.tolist(), pool, strict=True):
             claim = Answer(leaf, row, cost, cost)
-            if cost < best.get(leaf, last) * (1 - _AGREE) and obeys(self.problem, claim):
+            if cost < (limit := best.get(leaf, last)) - _AGREE * abs(limit) and obeys(self.problem, claim):
                 return False
         return True
 
@@ -128,7 +128,8 @@ def obeys(problem: Problem, answer: Answer) -> bool:
     for i in range(len(q.nodes), len(q.bias)):
         columns = slice(q.indptr[i], q.indptr[i + 1])
         terms = np.append(q.data[columns] * x[q.indices[columns]], q.bias[i])
-        miss, size = math.fsum(terms), float(np.abs(terms).sum())
+        reach = np.abs(q.data[columns] * q.features[0][q.indices[columns]]).sum()  # x is the source plus a change
+        miss, size = math.fsum(terms), float(np.abs(terms).sum() + 1e-6 * reach)
         if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
             return False
     return _reaches(problem, answer)
@@ -159,6 +160,8 @@ class _Walk:
         self.status = certificate.status
         last = max((answer.cost for answer in certificate.answers), default=math.inf)
         self.floor = last if certificate.status is not Status.LIMIT else certificate.lower_bound
+        # another leaf's row may cost as much as the dearest answer's only because rounding moved both off their bounds
+        self.gap = max((answer.cost - answer.bound for answer in certificate.answers), default=0.0)
 
     def covers(self, node: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
         """Every target leaf below ``node`` is answered or excluded. Depth-first, with an explicit stack."""
@@ -209,7 +212,7 @@ class _Walk:
         claim = answer.bound if answer is not None else self.floor
         if self.status is Status.INFEASIBLE or not math.isfinite(claim):
             return False
-        return bound >= claim - _AGREE * (terms + abs(claim))
+        return bound >= claim - _AGREE * (terms + abs(claim)) - (self.gap if answer is None else 0.0)
 
     def _empty(self, lam: Array, slack: Array, A: Array, r: Array, low: Array, high: Array) -> bool:
         """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""

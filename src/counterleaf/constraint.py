@@ -40,6 +40,14 @@ class Row:
     def __str__(self) -> str:
         return self.words
 
+    def terms(self, schema: Schema) -> dict[int, float]:
+        """Coefficient by place; a feature named twice, by name and by position, counts with the sum."""
+        out: dict[int, float] = {}
+        for name, a in self.coef.items():
+            d = schema.index(name)
+            out[d] = out.get(d, 0.0) + a
+        return {d: a for d, a in out.items() if a}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Among:
@@ -126,12 +134,16 @@ def lower_constraints(constraints: Any, schema: Schema, source: Array) -> tuple[
                 high = given.upper + source[d] if given.from_upper else given.upper
                 lower[d], upper[d] = max(lower[d], low), min(upper[d], high)
         elif isinstance(given, Row):
-            used = {schema.index(name): a for name, a in given.coef.items() if a}
-            if len(used) > 1:
+            used = given.terms(schema)
+            if len(used) != 1:
+                if not used:
+                    raise CounterleafError(f"{given}: the coefficients cancel; at least one must not be 0")
                 rows.append(given)
                 continue
             ((d, a),) = used.items()
             at = given.rhs / a
+            if not math.isfinite(at):
+                raise CounterleafError(f"{given}: {given.rhs} over {a} is no finite number; scale the constraint")
             if given.relation != ("<=" if a > 0 else ">="):
                 lower[d] = max(lower[d], at)
             if given.relation != (">=" if a > 0 else "<="):

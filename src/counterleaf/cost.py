@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,9 @@ class Linear(_Term):
 
     coef: Any
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coef", copy.copy(self.coef))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum(_Term):
@@ -91,7 +95,9 @@ def _check_weights(term: L1 | L2) -> None:
     kind = type(term).__name__
     if term.weights is not None and (term.up is not None or term.down is not None):
         raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
-    for given in (term.weights, term.up, term.down):
+    for name in ("weights", "up", "down"):
+        given = copy.copy(getattr(term, name))  # the user's array may change, the cost may not
+        object.__setattr__(term, name, given)
         if isinstance(given, str) and given not in _SPREADS:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 

@@ -18,6 +18,7 @@ from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
 from counterleaf.search import Findings, Status, find
 
 _FLOAT32 = float(np.finfo(np.float32).max)
+_MANY = 1 << 62  # as good as no limit
 _REMEMBERED = 64  # targets, and margins, that an explainer keeps ready
 
 
@@ -61,8 +62,12 @@ class Explainer:
                     schema = Schema([Numeric(n, f.lower, f.upper) for n, f in zip(self._names, schema, strict=True)], bounds)
         if schema is None:
             schema = Schema([Numeric(name) for name in self._names or [f"x{k}" for k in range(width)]])
+        if not isinstance(schema, Schema):
+            raise CounterleafError(f"schema is a {type(schema).__name__}; expected Schema([...])")
         if len(schema) != width:
             raise CounterleafError(f"the schema has {len(schema)} features; the model needs {width}")
+        if self._names is not None and schema.names != self._names:
+            raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {self._names}")
         self.schema = schema
         self._usual = L2() if self._spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, schema, self._spreads))
@@ -110,7 +115,8 @@ class Explainer:
         splits, nodes = self._prepare(wanted, margin)
         problem = pose(self.tree, splits, nodes, self.schema, source, self._price(cost), lower, upper, rows, margin, leaf)
         if pool is None:
-            found = find(problem, self.schema.names, count, time_limit, max_states)
+            most = None if max_states is None else min(int(max_states), _MANY)
+            found = find(problem, self.schema.names, count, time_limit, most)
         else:
             found = _choose(problem, pool, count)
         return self._tell(row, own, wanted, Certificate(problem, found, pool))
@@ -157,6 +163,7 @@ class Explainer:
             claim = labels[self.tree.value[leaf]]
             told.append(Counterfactual(decoded, changes, float(cost), float(bound), claim, int(leaf), bool(label == claim)))
         target = tuple(labels[k] for k in wanted)
+        row = row.copy() if hasattr(row, "copy") else row
         return Explanation(found.status, tuple(told), found.lower_bound, row, labels[own], target, schema, certificate)
 
     def _ask(self, rows: Array) -> Any:
@@ -182,7 +189,7 @@ def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[
         isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1
     ):
         raise CounterleafError(f"max_states is {max_states!r}; expected a whole number from 1, or None")
-    return None if count is None else int(count), margin, time_limit
+    return None if count is None else min(int(count), _MANY), margin, time_limit
 
 
 def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:

@@ -55,12 +55,17 @@ def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
     labels = classes.tolist()
     if target is None:
         return {k: 0.0 for k in range(len(labels)) if k != own}
-    if isinstance(target, Mapping):
-        wanted = dict(target)
-    elif isinstance(target, Iterable) and not isinstance(target, (str, bytes)):
-        wanted = dict.fromkeys(target, 0.0)
-    else:
-        wanted = {target: 0.0}
+    if isinstance(target, np.ndarray):
+        target = target.tolist()
+    try:
+        if isinstance(target, Mapping):
+            wanted = dict(target)
+        elif isinstance(target, Iterable) and not isinstance(target, (str, bytes)):
+            wanted = dict.fromkeys(target, 0.0)
+        else:
+            wanted = {target: 0.0}
+    except TypeError:
+        raise CounterleafError(f"target is {target!r}; expected a class, a list of classes or a dict of costs") from None
     if not wanted:
         raise CounterleafError("target is empty; name at least one class")
     out: dict[int, float] = {}
@@ -131,7 +136,7 @@ def pose(
     method = _method(splits, prices, features) if splits.oblique or rows else BOX
     if method != BOX and not prices.size.all():
         features[7] = _scale_free(prices.size, indptr, indices, data)
-    inside = ((lower <= source) & (source <= upper)).all()
+    stays = not prices.runs and ((lower <= source) & (source <= upper)).all() and _keeps(rows, schema, source)
     question = Question(
         nodes=nodes,
         indptr=indptr,
@@ -144,7 +149,7 @@ def pose(
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
-        home=leaf if inside and _keeps(rows, schema, source) else -1,
+        home=leaf if stays else -1,
     )
     return Problem(tree, splits, question)
 
@@ -152,7 +157,7 @@ def pose(
 def _keeps(rows: list[Row], schema: Schema, source: Array) -> bool:
     """The source obeys the rows, to the rounding of their sums."""
     for row in rows:
-        terms = [a * source[schema.index(name)] for name, a in row.coef.items()] + [-row.rhs]
+        terms = [a * source[d] for d, a in row.terms(schema).items()] + [-row.rhs]
         miss, size = math.fsum(terms), 1e-15 * sum(map(abs, terms))
         if (row.relation != "<=" and miss < -size) or (row.relation != ">=" and miss > size):
             return False
@@ -201,7 +206,7 @@ def _stack_rows(tree: Tree, schema: Schema, rows: list[Row]) -> tuple[Array, Arr
     indptr, indices, data, bias = w.indptr.tolist(), w.indices.tolist(), w.data.tolist(), tree.bias.tolist()
     for row in equalities + [row for row in rows if row.relation != "=="]:
         sign = -1.0 if row.relation == "<=" else 1.0
-        used = sorted((schema.index(name), sign * a) for name, a in row.coef.items() if a)
+        used = sorted((d, sign * a) for d, a in row.terms(schema).items())
         indices += [d for d, _ in used]
         data += [a for _, a in used]
         indptr.append(len(indices))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.certificate import Certificate
+from counterleaf.errors import CounterleafError
 from counterleaf.schema import Schema
 from counterleaf.search import Status
 
@@ -80,11 +81,11 @@ class Explanation(Sequence[Counterfactual]):
         if self.status is Status.INFEASIBLE:
             return f"No row that obeys the constraints makes the model say {wanted}. This is proved."
         if not self.counterfactuals:
-            return f"Stopped at the limit before a row was found; no row costs less than {self.lower_bound:.6g}."
+            return f"Stopped before a row was found; no row costs less than {self.lower_bound:.6g}."
         best = self.counterfactuals[0]
         if not best.changes:
             return f"Nothing has to change: the model says {best.label} for this row."
-        parts = [f"{name} were {new:.6g} instead of {old:.6g}" for name, (old, new) in best.changes.items()]
+        parts = [f"{name} were {_told(new, old)} instead of {_told(old, new)}" for name, (old, new) in best.changes.items()]
         said = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
         return f"If {said}, the model would say {best.label} instead of {self.label}."
 
@@ -93,12 +94,15 @@ class Explanation(Sequence[Counterfactual]):
         said = "confirmed by the model" if all(c.verified for c in self) else "NOT confirmed by the model"
         if self.status is Status.OPTIMAL:
             return f"Cost {best.cost:.6g}; proved: no row costs less than {self.lower_bound:.6g}; {said}."
-        return f"Cost {best.cost:.6g}; stopped at the limit: no row costs less than {self.lower_bound:.6g}; {said}."
+        return f"Cost {best.cost:.6g}; not proved least: no row costs less than {self.lower_bound:.6g}; {said}."
 
     def to_frame(self) -> pd.DataFrame:
         """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, verified."""
         import pandas as pd
 
+        taken = {"cost", "lower_bound", "label", "leaf", "verified"} & set(self.schema.names)
+        if taken:
+            raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
         rows = [{**self.source, "cost": 0.0, "lower_bound": 0.0, "label": self.label, "leaf": None, "verified": None}]
         for c in self:
             values = {name: c.changes[name][1] if name in c.changes else old for name, old in self.source.items()}
@@ -142,6 +146,7 @@ class Explanation(Sequence[Counterfactual]):
                 ],
             },
             allow_nan=False,
+            default=str,
         )
 
 
@@ -160,6 +165,11 @@ def _table(answer: Explanation) -> list[str]:
         "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
         for line in [head, *body]
     ]
+
+
+def _told(value: Any, other: Any) -> str:
+    """Six digits, or as many as it takes to tell two values apart."""
+    return f"{value:.6g}" if f"{value:.6g}" != f"{other:.6g}" else repr(_plain(value))
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,11 @@ class Numeric:
     step: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise CounterleafError(f"a feature is named {self.name!r}; expected a string")
+        for end in (self.lower, self.upper):
+            if isinstance(end, (str, bytes)) or not hasattr(end, "__float__"):
+                raise CounterleafError(f"feature {self.name!r}: a bound is {end!r}; expected a number")
         if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
             raise CounterleafError(
                 f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper"
@@ -72,6 +77,8 @@ class Schema:
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.features, Iterable):
+            raise CounterleafError(f"a schema is made of a list of features; got {self.features!r}")
         object.__setattr__(self, "features", tuple(self.features))
         if not self.features:
             raise CounterleafError("a schema needs at least one feature")
@@ -109,10 +116,7 @@ class Schema:
 
     def index(self, name: Any) -> int:
         """The place of a feature given by name or by position."""
-        try:
-            found = self._index.get(name)
-        except TypeError:
-            found = None
+        found = self._index.get(name if isinstance(name, str) else str(name))  # columns may be named 1, 2, 3
         if found is not None:
             return found
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(self):
@@ -144,20 +148,26 @@ class Schema:
                 raise CounterleafError(
                     f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]"
                 )
-            row = {str(name): row[name].iloc[0] for name in row.columns}
-        elif hasattr(row, "index") and hasattr(row, "to_dict"):
-            row = {str(name): value for name, value in row.items()}
+            row = row.iloc[0]
+        if hasattr(row, "index") and hasattr(row, "to_dict"):
+            if not row.index.is_unique:
+                raise CounterleafError("the row names a feature twice; names must differ")
+            row = row.to_dict()
         if isinstance(row, Mapping):
+            row = {str(name): value for name, value in row.items()}
             missing = [name for name in self.names if name not in row]
             extra = [name for name in row if name not in self._index]
             if missing or extra:
                 told = [f"lacks {missing}"] * bool(missing) + [f"has the unknown {extra}"] * bool(extra)
                 raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {self.names}")
             row = [row[name] for name in self.names]
-        try:
-            x = np.array(row, dtype=np.float64)
-        except (TypeError, ValueError):
-            x = np.array([number(value, f"feature {name!r}") for name, value in zip(self.names, row, strict=False)])
+        if not (isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
+            if not isinstance(row, Iterable) or isinstance(row, (str, bytes)):
+                raise CounterleafError(f"the row is {row!r}; expected a dict, a Series, a one-row frame or numbers")
+            row = list(row)
+            if not any(isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) for value in row):
+                row = [_real(value, name) for name, value in zip(self.names, row, strict=False)] + row[len(self) :]
+        x = np.array(row, dtype=np.float64)
         if x.shape != (len(self),):
             raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
         if not np.isfinite(x).all():
@@ -182,10 +192,10 @@ class Schema:
                 return type(like)(values, index=like.index, name=like.name)
             return type(like)(values.astype(_fitting(values, dtype)), index=like.index, name=like.name)
         if isinstance(like, Mapping):
-            return {name: _as(x[self._index[name]], old) for name, old in like.items()}
-        if isinstance(like, np.ndarray):
-            return x.astype(_fitting(x, like.dtype))
-        return type(like)(_as(value, old) for value, old in zip(x, like, strict=True))
+            return {name: _as(x[self._index[str(name)]], old) for name, old in like.items()}
+        if type(like) in (list, tuple):
+            return type(like)(_as(value, old) for value, old in zip(x, like, strict=True))
+        return x.astype(_fitting(x, like.dtype)) if isinstance(like, np.ndarray) else x
 
     def values(self, row: Any) -> list[Any]:
         """The values of a row of any type that ``encode`` takes, in the order of the features."""
@@ -193,10 +203,8 @@ class Schema:
             return list(row.tolist())
         if hasattr(row, "columns"):
             found = {str(name): row[name].iloc[0] for name in row.columns}
-        elif hasattr(row, "index") and hasattr(row, "to_dict"):
+        elif (hasattr(row, "index") and hasattr(row, "to_dict")) or isinstance(row, Mapping):
             found = {str(name): value for name, value in row.items()}
-        elif isinstance(row, Mapping):
-            found = dict(row)
         else:
             return list(row)
         return [found[name].item() if isinstance(found[name], np.generic) else found[name] for name in self.names]
@@ -214,6 +222,16 @@ def number(value: Any, what: str) -> float:
     if not math.isfinite(out):
         raise CounterleafError(f"{what} is {value!r}; expected a finite number")
     return out
+
+
+def _real(value: Any, name: str) -> float:
+    """A number of a row; NaN and infinity pass, to be named later."""
+    if isinstance(value, (str, bytes)):
+        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number") from None
 
 
 def table(data: Any) -> tuple[list[str], Array]:
@@ -234,8 +252,9 @@ def table(data: Any) -> tuple[list[str], Array]:
 
 def _fitting(value: Any, dtype: Any) -> Any:
     """``dtype`` if it holds ``value`` exactly, else float64."""
-    if dtype == np.float64:
-        return dtype
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # of pandas' nullable columns
+    if dtype == np.float64 or not isinstance(dtype, np.dtype):
+        return np.float64
     with np.errstate(all="ignore"):
         cast = np.asarray(value).astype(dtype)
     return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64

@@ -108,10 +108,14 @@ def _routed(q, x, row, sign, users, slack):
         if right == (sign[t] > 0.0) and (q.margin == 0.0 or f * sign[t] >= q.margin):
             continue
         routed = False
-        terms = abs(q.bias[i])
+        # what rounding can do to the sum, through the sum itself and through x = source + change; and, where all
+        # of that is zero, a change too small to matter in the units of the cost
+        terms, least = abs(q.bias[i]), 0.0
         for k in range(start, stop):
-            terms += abs(q.data[k] * x[q.indices[k]])
-        error = (6e-8 if q.narrow else 1.2e-16 * (stop - start + 2)) * terms
+            d = q.indices[k]
+            terms += abs(q.data[k]) * (abs(x[d]) + abs(q.features[0, d]))
+            least += abs(q.data[k]) / q.features[7, d]
+        error = (6e-8 if q.narrow else 1.2e-16 * (stop - start + 2)) * terms + 1e-16 * least
         slack[t] = max(2.0 * slack[t], 2.0 * error)
     return routed
 
@@ -210,7 +214,6 @@ def search(q, pool, count, budget):
         slot[d] = -1
     for i in range(at_source.shape[0]):
         at_source[i] = math.nan
-    state, side = -1, 0  # the region at hand: the root first, then the children of what is popped
     if q.nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
@@ -256,14 +259,14 @@ def search(q, pool, count, budget):
             collect(q, pool.states, state, row, sign)
             found = False
             entry.kind = UNSETTLED
-            if here == q.home and entry.bound >= node.below - 1e-12:  # the source itself, if nothing earns by moving
+            if here == q.home:
                 inside = True
                 for d in range(width):
                     x[d] = q.features[0, d]
                     inside = inside and lower[d] <= x[d] <= upper[d]  # a margin may have moved the cuts past it
                 found = inside and _routed(q, x, row, sign, users, slack)
             trial = state
-            for attempt in range(0 if found else _ATTEMPTS):
+            for attempt in range(0 if found or entry.exact == 0 else _ATTEMPTS):
                 if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
                         trial = _new_state(q, pool, here, entry.parent, entry.side, state)

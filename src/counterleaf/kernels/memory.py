@@ -50,7 +50,7 @@ class Question(NamedTuple):
     margin: float
     right_closed: bool
     narrow: bool
-    home: int  # the source's own leaf if the source obeys the user's constraints, else -1
+    home: int  # the source's own leaf if it obeys the user's constraints and nothing earns by moving, else -1
 
 
 class Pool(NamedTuple):

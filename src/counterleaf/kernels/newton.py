@@ -193,7 +193,7 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower,
     The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
     Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
     """
-    low, high = 0.0, math.inf
+    low, high, nudged = 0.0, math.inf, False
     t = min(1.0, reach)
     if not sound:  # a step that damping alone holds back: no root lies before ascent / most, so start there
         most = 0.0
@@ -230,7 +230,10 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower,
         elif slope > 0.0:
             t = _next_break(low, price, turn, gu, gd, cu, cd, lower, upper)
             if t == math.inf and reach == math.inf and high == math.inf:
-                return math.inf
+                if nudged:
+                    return math.inf
+                t = low  # it may stand exactly on the last break: one look behind it
+                nudged = True
             t *= 1.0 + 1e-12
         else:
             t = low

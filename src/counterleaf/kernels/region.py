@@ -191,7 +191,7 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         if cold:
             break
         cold = True
-    if flat:
+    if flat and status == CONVERGED:  # otherwise basis and seats no longer belong together
         for t in range(m):
             pool.basis[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
             pool.basis[state, 1, t] = segment[t]
