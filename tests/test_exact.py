@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import referee
-from strategies import random_case
+from strategies import random_case, whole_case
 
 import counterleaf as cl
 
 
-def check(seed, **shape):
-    case = random_case(np.random.default_rng(seed), **shape)
+def check(seed, make=random_case, **shape):
+    case = make(np.random.default_rng(seed), **shape)
     optima, thin = referee.leaf_optima(case)
     answer = cl.Explainer(case.tree, schema=case.schema).explain(
         case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=None, margin=case.margin
@@ -48,6 +48,7 @@ def obeys(case, x):
     assert (x <= upper).all()
     for coef, relation, rhs in rows:
         off, size = coef @ x - rhs, np.abs(coef * x).sum() + abs(rhs)
+        size += 1e-6 * np.abs(coef * case.row).sum()  # x is source + change, and no float64 lies closer
         assert {">=": -off, "<=": off, "==": abs(off)}[relation] <= 1e-9 * size
 
 
@@ -61,6 +62,12 @@ def test_small_questions(block):
 @pytest.mark.parametrize("seed", range(25))
 def test_wide_and_deep_questions(seed):
     check(seed, features=60, depth=8)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_whole_numbers(block):
+    for seed in range(100 * block, 100 * block + 100):
+        check(seed, make=whole_case)
 
 
 def test_a_question_that_stays_open():

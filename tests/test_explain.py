@@ -269,7 +269,9 @@ def test_a_cost_and_an_answer_keep_what_they_were_given():
     assert answer.source == {"x0": 0.0, "x1": 0.0}
 
 
-@pytest.mark.parametrize("row", [(0.0, 0.0), np.zeros(2, object), pd.Series([0, 0], index=["x0", "x1"], dtype="Int64"), [False, 0]])
+@pytest.mark.parametrize(
+    "row", [(0.0, 0.0), np.zeros(2, object), pd.Series([0, 0], index=["x0", "x1"], dtype="Int64"), [False, 0]]
+)
 def test_rows_of_other_kinds_are_taken(row):
     assert ask(row)[0].cost == pytest.approx(0.5)
 

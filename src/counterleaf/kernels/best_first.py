@@ -38,7 +38,7 @@ from counterleaf.kernels.separable import charge
 DONE, PAUSED, FULL, UNBOUNDED = 0, 1, 2, 3  # why a search stopped
 
 _TIE = 1e-14  # bounds closer than this share are equal: both are realised before either is answered
-_ATTEMPTS = 20  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
+_ATTEMPTS = 30  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
 
 @kernel
@@ -278,7 +278,7 @@ def search(q, pool, count, budget):
                             pool.lam[state, 0, t] = pool.lam[trial, 0, t]
                             pool.lam[state, 1, t] = slack[t]
                         break
-                    if status != CONVERGED:
+                    if status != CONVERGED:  # empty by less than rounding can tell: further in
                         for t in range(m):
                             slack[t] *= 2.0
                         continue

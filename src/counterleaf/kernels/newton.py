@@ -353,7 +353,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     # better, but small corrections to the point itself can: they never meet the large numbers.
     for t in range(m):
         lam[t], ray[t] = best[t], best[t]
-    if farkas_gap(A, r, equal, lower, upper, ray) > 1e-9:
+    if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
         return INFEASIBLE, math.inf
     _prices(A, lam, price)
     for j in range(n):
