@@ -22,7 +22,7 @@ docs: .venv/installed
 	$(BIN)/python -m doctest -o ELLIPSIS docs/*.md README.md
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/pip: 
