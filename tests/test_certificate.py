@@ -45,6 +45,12 @@ def test_a_higher_bound_fails():
         assert not changed(answer.certificate, bounds=high, costs=found.costs).check()
 
 
+def test_a_bound_far_below_its_cost_is_no_proof_of_optimality():
+    for answer in ANSWERS:
+        found = answer.certificate.findings
+        assert not changed(answer.certificate, bounds=found.bounds - 0.01 * np.abs(found.costs)).check()
+
+
 def test_another_row_fails():
     for answer in ANSWERS:
         points = answer.certificate.findings.points + 0.01 * (1 + np.abs(answer.certificate.findings.points))

@@ -88,13 +88,16 @@ class Certificate:
 
         Proved: each answer lies in its leaf as the tree computes it, obeys bounds bit for bit and rows to
         1e-9 of their terms, and costs what is claimed; no row in an answered leaf costs less than its
-        ``lower_bound``; no other target leaf holds a row cheaper than the dearest answer (status optimal) or than
-        ``lower_bound`` (status limit); and no target leaf holds any row (status infeasible).
+        ``lower_bound``, which the answer exceeds by rounding only (status optimal); no other target leaf holds a row
+        cheaper than the dearest answer, to that rounding, or than ``lower_bound`` (status limit); and no target leaf
+        holds any row (status infeasible).
         """
         answers = self.answers
         if not all(obeys(self.problem, answer) for answer in answers):
             return False
         if (self.status is Status.OPTIMAL and not answers) or (self.status is Status.INFEASIBLE and answers):
+            return False
+        if self.status is Status.OPTIMAL and any(a.cost - a.bound > _gap_allowed(self.problem, a) for a in answers):
             return False
         if self.pool is not None:
             return self._check_choice(self.pool)
@@ -133,6 +136,19 @@ def obeys(problem: Problem, answer: Answer) -> bool:
         if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
             return False
     return _reaches(problem, answer)
+
+
+def _gap_allowed(problem: Problem, answer: Answer) -> float:
+    """What rounding may add to a cost: a millionth of it, and a change of 1e-9 of each feature, or of 1e-9 in its cost's units.
+
+    A thousand times that where the model sees float32.
+    """
+    q = problem.question
+    source, cost, size = q.features[0], q.features[3:7], q.features[7]
+    wide = 1e3 if q.narrow else 1.0
+    step = 1e-9 * wide * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
+    change = np.abs(cost[0::2]).max(axis=0) * step**2 + np.abs(cost[1::2]).max(axis=0) * step
+    return 1e-6 * wide * abs(answer.cost) + float(change.sum())
 
 
 def _reaches(problem: Problem, answer: Answer) -> bool:
