@@ -63,18 +63,19 @@ def leaf_optima(case):
             r.append(case.margin - side * tree.bias[node])
             equal.append(False)
         A = np.array(A).reshape(-1, tree.n_features)
-        best, room = solve(A, np.array(r), np.array(equal, bool), len(rows), lower, upper, case.row, case.curve, case.slope)
+        best, room = solve(A, np.array(r), np.array(equal, bool), len(rows), lower, upper, case.row, case.curve, case.slope, case.Q)
         optima[leaf] = best + case.target[label]
         if abs(room) <= 1e-9:
             thin.add(leaf)
     return optima, thin
 
 
-def solve(A, r, equal, users, lower, upper, source, curve, slope):
+def solve(A, r, equal, users, lower, upper, source, curve, slope, Q=None):
     """(optimum, room): room is how far the path's rows can all be moved inwards (rows of unit size), -inf if nowhere."""
     if (lower > upper).any():
         return math.inf, -math.inf
-    size = np.maximum(np.sqrt(curve.max(axis=0)), np.abs(slope).max(axis=0))
+    diagonal = curve.max(axis=0) if Q is None else curve.max(axis=0) + Q.diagonal()
+    size = np.maximum(np.sqrt(diagonal), np.abs(slope).max(axis=0))
     priced = np.abs(A / np.where(size > 0, size, np.inf)).max(axis=1, initial=0.0)
     free = (np.abs(A) / np.where(priced > 0, priced, 1.0)[:, None]).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, np.where(free > 0, free, 1.0))
@@ -89,16 +90,20 @@ def solve(A, r, equal, users, lower, upper, source, curve, slope):
     room = _room(A, r, equal, path, low, high)
     if room < -1e-9:
         return math.inf, room
-    # d = up - down, up in [max(low, 0), max(high, 0)] and so on: phi is convex, so the split is free
-    up_low, up_high = np.maximum(low, 0), np.maximum(high, 0)
-    down_low, down_high = np.maximum(-high, 0), np.maximum(-low, 0)
-    P = np.concatenate([curve[0], curve[1]])
-    c = np.concatenate([slope[0], -slope[1]])
-    G = np.hstack([A, -A])
-    box_low, box_high = np.concatenate([up_low, down_low]), np.concatenate([up_high, down_high])
+    # where phi has a kink, d = up - down with both in the parts of the box on their side: phi is convex, so the split is free
+    kink = np.flatnonzero((curve[0] != curve[1]) | (slope[0] != slope[1]))
+    T = np.hstack([np.eye(len(low)), -np.eye(len(low))[:, kink]])
+    box_low, box_high = low.copy(), high.copy()
+    box_low[kink], box_high[kink] = np.maximum(low, 0)[kink], np.maximum(high, 0)[kink]
+    box_low = np.concatenate([box_low, np.maximum(-high, 0)[kink]])
+    box_high = np.concatenate([box_high, np.maximum(-low, 0)[kink]])
+    P = np.diag(np.concatenate([curve[0], curve[1][kink]]))
+    if Q is not None:
+        P = P + T.T @ (Q / size / size[:, None]) @ T
+    c = np.concatenate([slope[0], -slope[1][kink]])
     if not P.any():
-        return _linear(G, r, equal, box_low, box_high, c), room
-    return _quadratic(P, c, G, r, equal, box_low, box_high), room
+        return _linear(A @ T, r, equal, box_low, box_high, c), room
+    return _quadratic(P, c, A @ T, r, equal, box_low, box_high), room
 
 
 def _room(A, r, equal, path, low, high):
@@ -146,7 +151,7 @@ def _quadratic(P, c, G, r, equal, low, high):
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     settings.max_iter = 400
     A = sparse.csc_matrix(sparse.vstack(blocks))
-    solution = clarabel.DefaultSolver(sparse.csc_matrix(sparse.diags_array(2 * P)), c, A, b, cones, settings).solve()
+    solution = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(2 * P)), c, A, b, cones, settings).solve()
     if "Solved" in str(solution.status):
         return solution.obj_val
     if "Infeasible" in str(solution.status):
@@ -160,7 +165,7 @@ def _second_opinion(P, c, G, r, equal, low, high):
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-10
     solver.settings.max_iter = 1000
-    P, A, G = (np.asfortranarray(M) for M in (np.diag(2 * P), G[equal], G[~equal]))
+    P, A, G = (np.asfortranarray(M) for M in (2 * P, G[equal], G[~equal]))
     free = np.full(len(G), np.inf)
     solver.setup(P, c, A, r[equal], G, r[~equal], free, low, high)
     status = solver.solve()

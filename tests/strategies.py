@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import sparse
 
 import counterleaf as cl
 
@@ -19,6 +20,8 @@ class Case:
     # the same question in plain numbers, for the referee
     curve: np.ndarray = field(default=None)  # (2, D): up, down
     slope: np.ndarray = field(default=None)  # (2, D): up, down
+    Q: np.ndarray = None  # (D, D)
+    scale: np.ndarray = None  # (D,) the size of each feature
 
 
 def random_tree(rng, depth, features, classes, kind, scale):
@@ -90,7 +93,7 @@ def random_case(rng, features=None, depth=None):
     labels = rng.permutation(classes)[: int(rng.integers(1, classes))]
     target = {int(k): float(rng.random() < 0.3) * float(rng.random()) for k in labels}
     margin = float(rng.choice([0.0, 0.0, 0.1]))
-    return Case(tree, schema, row, cost, constraints, target, margin, curve, slope)
+    return Case(tree, schema, row, cost, constraints, target, margin, curve, slope, scale=scale)
 
 
 def random_cost(rng, schema, scale):
@@ -172,3 +175,23 @@ def whole_case(rng):
             constraints.append(cl.linear(coef, str(rng.choice([">=", "<=", "=="])), float(rng.integers(-3, 4))))
     target = {int(rng.integers(classes)): 0.0}
     return Case(tree, schema, row, cost, constraints, target, 0.0, curve, slope)
+
+
+def coupled_case(rng, features=None, depth=None):
+    """A question whose cost couples features: definite or singular, dense or sparse, alone or in a sum."""
+    case = random_case(rng, features, depth)
+    n = len(case.row)
+    scale = case.scale * np.exp(0.5 * rng.normal(size=n))
+    B = rng.normal(size=(n, n)) * (rng.random((n, n)) < rng.choice([0.3, 1.0]))
+    kind = rng.choice(["full", "singular", "line"])
+    if kind == "singular":
+        B = B[: max(1, n // 2)]
+    Q = np.eye(n) - 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1)) if kind == "line" else B.T @ B / n + 0.1 * (kind == "full") * np.eye(n)
+    case.Q = Q / scale / scale[:, None]
+    given = cl.Quadratic(sparse.csr_array(case.Q) if rng.random() < 0.3 else case.Q)
+    if rng.random() < 0.5:
+        case.cost, case.curve, case.slope = given, np.zeros((2, n)), np.zeros((2, n))
+    else:
+        factor = float(rng.choice([0.1, 1.0, 3.0]))
+        case.cost, case.Q = case.cost + factor * given, factor * case.Q
+    return case

@@ -34,7 +34,9 @@ def check(seed, make=random_case, **shape):
         case.row, target=case.target, cost=case.cost, constraints=case.constraints, margin=case.margin
     )
     assert len(best) == min(1, len(answer))
-    if found:
+    if found and case.Q is not None:  # where changes cost nothing, leaves tie to rounding
+        assert best[0].cost == pytest.approx(answer[0].cost, rel=1e-9, abs=1e-12)
+    elif found:
         assert best[0].leaf == answer[0].leaf
         assert best[0].row.tobytes() == answer[0].row.tobytes()
         assert best.lower_bound == answer.lower_bound

@@ -2,7 +2,7 @@
 
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import among, between, decrease, fix, freeze, increase, linear
-from counterleaf.cost import L1, L2, Linear
+from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.readers import read
@@ -23,6 +23,7 @@ __all__ = [
     "Explanation",
     "Linear",
     "Numeric",
+    "Quadratic",
     "Schema",
     "Status",
     "Tree",

@@ -5,7 +5,8 @@ Any multipliers lam >= 0 prove a lower bound on the cost over their part (weak d
 
     cost(x) >= lam @ r + sum_d min_{lower <= d <= upper} phi_d(d) - (A' lam)_d d     for all x in the part,
 
-and a Farkas vector proves a part empty. ``check`` walks the tree from the root and finds for every target leaf
+and a Farkas vector proves a part empty. Where the cost has a coupled part d' Q d, it is replaced by its tangent at any point y,
+which lies below it since Q is convex: d' Q d >= 2 y' Q d - y' Q y. ``check`` walks the tree from the root and finds for every target leaf
 a part that holds it, excluded by its bound, proved empty, or answered by a row that the tree really sends there.
 """
 
@@ -34,6 +35,7 @@ class Part:
     lam: Array
     slack: Array
     empty: bool
+    tangent: Array  # the point of the tangent to the coupled cost, as a change; empty without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class Certificate:
             if state["kind"] != EXPANDED:
                 m = int(state["rows"])
                 node = int(state["node"])
-                out[node] = Part(node, pool.lam[s, 0, :m], pool.lam[s, 1, :m], bool(state["kind"] == DISCARDED))
+                empty = bool(state["kind"] == DISCARDED)
+                out[node] = Part(node, pool.lam[s, 0, :m], pool.lam[s, 1, :m], empty, pool.tangent[s])
         return out
 
     def check(self) -> bool:
@@ -101,6 +104,8 @@ class Certificate:
             return False
         if self.pool is not None:
             return self._check_choice(self.pool)
+        if not _convex(self.problem):
+            return False
         return _Walk(self).covers(0, [], self.problem.question.features[1], self.problem.question.features[2])
 
     def _check_choice(self, pool: Array) -> bool:
@@ -124,7 +129,8 @@ def obeys(problem: Problem, answer: Answer) -> bool:
     if not np.isfinite(x).all() or not (((q.features[1] <= x) | np.isinf(low)) & ((x <= q.features[2]) | np.isinf(high))).all():
         return False
     change, below = float(problem.cost_of(x[None])[0]), float(q.nodes["below"][answer.leaf])
-    if not abs(change + below - answer.cost) <= _AGREE * (abs(change) + abs(below) + abs(answer.cost)):
+    size = abs(change) + abs(below) + abs(answer.cost) + 1e-3 * _coupled_terms(problem, x)
+    if not abs(change + below - answer.cost) <= _AGREE * size:
         return False
     if not answer.bound <= answer.cost:
         return False
@@ -138,17 +144,47 @@ def obeys(problem: Problem, answer: Answer) -> bool:
     return _reaches(problem, answer)
 
 
+def _convex(problem: Problem) -> bool:
+    """The coupled cost less what its tangents leave curved is positive semidefinite, to 1e-9 of its diagonal."""
+    coupling = problem.coupling
+    if coupling is None:
+        return True
+    indptr, indices, data = coupling.scaled
+    n = len(coupling.order)
+    P = np.zeros((n, n))
+    P[np.repeat(np.arange(n), np.diff(indptr)), indices] = data
+    scale = problem.question.features[7][coupling.order]
+    raw = coupling.matrix[coupling.order][:, coupling.order].toarray() / scale / scale[:, None]
+    if not np.allclose(P, raw, rtol=1e-12, atol=1e-14):
+        return False
+    try:
+        np.linalg.cholesky(P + (1e-9 - coupling.theta) * np.eye(n))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _coupled_terms(problem: Problem, row: Array) -> float:
+    """sum |Q_de d_d d_e|: the terms of a coupled cost, which may cancel."""
+    if problem.coupling is None:
+        return 0.0
+    d = np.abs(row - problem.source)
+    return float(d @ (abs(problem.coupling.matrix) @ d))
+
+
 def _gap_allowed(problem: Problem, answer: Answer) -> float:
     """What rounding may add to a cost: a millionth of it, and a change of 1e-9 of each feature, or of 1e-9 in its cost's units.
 
-    A thousand times that where the model sees float32.
+    A thousand times that where the model sees float32; a change of 1e-7 where the cost couples features: of several best
+    rows the one of least norm is found to 1e-8.
     """
     q = problem.question
     source, cost, size = q.features[0], q.features[3:7], q.features[7]
     wide = 1e3 if q.narrow else 1.0
-    step = 1e-9 * wide * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
-    change = np.abs(cost[0::2]).max(axis=0) * step**2 + np.abs(cost[1::2]).max(axis=0) * step
-    return 1e-6 * wide * abs(answer.cost) + float(change.sum())
+    step = 1e-9 * wide * (1.0 if problem.coupling is None else 100.0) * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
+    curve = np.abs(cost[0::2]).max(axis=0) + (0.0 if problem.coupling is None else problem.coupling.matrix.diagonal())
+    change = curve * step**2 + np.abs(cost[1::2]).max(axis=0) * step
+    return 1e-6 * wide * abs(answer.cost) + float(change.sum()) + 1e-12 * _coupled_terms(problem, answer.row)
 
 
 def _reaches(problem: Problem, answer: Answer) -> bool:
@@ -171,6 +207,7 @@ class _Walk:
 
     def __init__(self, certificate: Certificate) -> None:
         self.q = certificate.problem.question
+        self.coupling = certificate.problem.coupling
         self.parts = certificate.parts()
         self.answered = {answer.leaf: answer for answer in certificate.answers}
         self.status = certificate.status
@@ -222,7 +259,14 @@ class _Walk:
         low, high = _true_sides(q.features, lower, upper)
         if part.empty:
             return self._empty(lam, part.slack, A, r, low, high)
-        bound, terms = _dual_bound(q.features[3:7], A, r, low, high, lam)
+        cost, below, sizes = q.features[3:7], 0.0, np.zeros(len(lower))
+        if self.coupling is not None:
+            kept = self.coupling.theta * q.features[7] ** 2  # what the tangent leaves curved
+            y, slope = part.tangent, self.coupling.matrix @ part.tangent - kept * part.tangent
+            cost = cost + np.array([kept, 2 * slope, kept, 2 * slope])
+            below, sizes = float(y @ slope), abs(self.coupling.matrix) @ np.abs(y) + kept * np.abs(y)
+        bound, terms = _dual_bound(cost, A, r, low, high, lam, 2 * sizes)
+        bound, terms = bound - below, terms + float(np.abs(part.tangent) @ sizes[: len(part.tangent)])
         bound += float(q.nodes["below"][part.node])
         answer = self.answered.get(part.node)
         claim = answer.bound if answer is not None else self.floor
@@ -253,11 +297,11 @@ def _true_sides(features: Array, lower: Array, upper: Array) -> tuple[Array, Arr
     return low, high
 
 
-def _dual_bound(cost: Array, A: Array, r: Array, low: Array, high: Array, lam: Array) -> tuple[float, float]:
-    """(lam @ r + sum_d min phi_d - price_d d over the box, size of its terms)."""
+def _dual_bound(cost: Array, A: Array, r: Array, low: Array, high: Array, lam: Array, sizes: Array) -> tuple[float, float]:
+    """(lam @ r + sum_d min phi_d - price_d d over the box, size of its terms); ``sizes``: of further terms in the slopes."""
     cu, gu, cd, gd = cost
     price = A.T @ lam
-    size = np.abs(A.T) @ np.abs(lam) + np.abs(gu) + np.abs(gd)
+    size = np.abs(A.T) @ np.abs(lam) + np.abs(gu) + np.abs(gd) + sizes
     # a residual that is only rounding does not count, where it would be charged without end
     price = np.where((price > gu) & (cu == 0) & np.isinf(high) & (price - gu <= _ZERO * size), gu, price)
     price = np.where((price < gd) & (cd == 0) & np.isinf(low) & (gd - price <= _ZERO * size), gd, price)

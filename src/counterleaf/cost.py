@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array, Schema, Spreads, number
 
@@ -19,7 +20,7 @@ class _Term:
 
     __slots__ = ()
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear], ...]:
+    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]:
         return ((1.0, self),)  # type: ignore[return-value]  # a Sum overrides this; every other kind is listed
 
     def __add__(self, other: Any) -> Sum:
@@ -82,12 +83,30 @@ class Linear(_Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Quadratic(_Term):
+    """sum_{d,e} Q_de (x_d - source_d) (x_e - source_e): changes that cost less, or more, when made together.
+
+    Q is symmetric and positive semidefinite, dense or sparse, one row per column of the tree. Where some changes cost
+    nothing (Q v = 0), of several best rows the answer is the one of least norm.
+
+    Examples
+    --------
+    >>> cost = Quadratic([[1.0, -0.5], [-0.5, 1.0]]) + 0.1 * L1()
+    """
+
+    Q: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "Q", read_matrix(self.Q))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sum(_Term):
     """A weighted sum of terms."""
 
-    terms: tuple[tuple[float, L1 | L2 | Linear], ...]
+    terms: tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear], ...]:
+    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]:
         return self.terms
 
 
@@ -111,13 +130,15 @@ class Prices:
     curved: bool  # every feature, in both directions
     flat: bool  # no feature at all
     runs: bool  # some feature earns by moving away
+    coupling: Coupling | None = None
 
 
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     """The cost of a change as arrays."""
     if not isinstance(cost, _Term):
-        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Linear or a sum of them")
+        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, Linear or a sum of them")
     out = np.zeros((4, len(schema)))
+    Q: Any = None
     for factor, term in cost.parts():
         if isinstance(term, Linear):
             coef = factor * schema.vector(term.coef, "Linear coef", 0.0)
@@ -127,6 +148,11 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             continue
         if factor < 0:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
+        if isinstance(term, Quadratic):
+            if term.Q.shape[0] != len(schema):
+                raise CounterleafError(f"Q has shape {term.Q.shape}; expected ({len(schema)}, {len(schema)}), one row per feature")
+            Q = factor * term.Q if Q is None else Q + factor * term.Q
+            continue
         power = 1 if isinstance(term, L1) else 2
         up = factor * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
         down = factor * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
@@ -137,9 +163,13 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             out[0] += up
             out[2] += down
     curve, slope = np.maximum(out[0], out[2]), np.maximum(np.abs(out[1]), np.abs(out[3]))
-    size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
     runs = bool((out[1] < 0).any() or (out[3] > 0).any())
-    return Prices(out, size, bool(out[0].all() and out[2].all()), not curve.any(), runs)
+    if Q is None or not Q.nnz:
+        size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
+        return Prices(out, size, bool(out[0].all() and out[2].all()), not curve.any(), runs)
+    curve = curve + Q.diagonal()
+    size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
+    return Prices(out, size, False, False, runs, couple(Q, size))
 
 
 def _weights(term: L1 | L2, given: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:

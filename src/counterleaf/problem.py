@@ -11,12 +11,14 @@ import numpy as np
 
 from counterleaf.constraint import Row
 from counterleaf.cost import Prices
+from counterleaf.coupling import Coupling
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.memory import BOX, CURVED, FLAT, MIXED, NODE, Question
+from counterleaf.kernels.memory import BOX, COUPLED, CURVED, FLAT, MIXED, NODE, Question
 from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
 
+_NO_INDEX, _NOTHING = np.empty(0, np.int64), np.empty(0)
 _HORIZON = 1e9  # a cost that still falls this far out (in units of the source, at least 1) counts as unbounded
 
 
@@ -37,6 +39,7 @@ class Problem:
     tree: Tree
     splits: Splits
     question: Question
+    coupling: Coupling | None = None
 
     @property
     def source(self) -> Array:
@@ -47,7 +50,10 @@ class Problem:
         _, _, _, cu, gu, cd, gd, _, _ = self.question.features
         d = rows - self.source
         up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
-        return np.asarray(((cu * up + gu) * up + (cd * down + gd) * down).sum(axis=1))
+        cost = ((cu * up + gu) * up + (cd * down + gd) * down).sum(axis=1)
+        if self.coupling is None:
+            return np.asarray(cost)
+        return np.asarray(cost + np.maximum((d * (d @ self.coupling.matrix)).sum(axis=1), 0.0))  # negative by rounding only
 
 
 def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
@@ -132,11 +138,14 @@ def pose(
     indptr, indices, data, bias, equal = _stack_rows(tree, schema, rows)
     features = np.empty((9, len(source)))
     features[0], features[1], features[2], features[3:7], features[7] = source, lower, upper, prices.rows, prices.size
-    features[8] = _horizon(features) if prices.runs else 0.0
-    method = _method(splits, prices, features) if splits.oblique or rows else BOX
+    features[8] = 0.0
+    if prices.runs:
+        features[8] = _horizon(features, prices.coupling is not None and prices.coupling.theta > 0)
+    method = _method(splits, prices, features) if splits.oblique or rows or prices.coupling else BOX
     if method != BOX and not prices.size.all():
         features[7] = _scale_free(prices.size, indptr, indices, data)
     stays = not prices.runs and ((lower <= source) & (source <= upper)).all() and _keeps(rows, schema, source)
+    Q = None if prices.coupling is None else prices.coupling.matrix
     question = Question(
         nodes=nodes,
         indptr=indptr,
@@ -145,13 +154,16 @@ def pose(
         bias=bias,
         features=features,
         equal=equal,
+        couples=_NO_INDEX if Q is None else Q.indptr.astype(np.int64),
+        coupled=_NO_INDEX if Q is None else Q.indices.astype(np.int64),
+        coupling=_NOTHING if Q is None else Q.data,
         method=method,
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
         home=leaf if stays else -1,
     )
-    return Problem(tree, splits, question)
+    return Problem(tree, splits, question, prices.coupling)
 
 
 def _keeps(rows: list[Row], schema: Schema, source: Array) -> bool:
@@ -166,6 +178,8 @@ def _keeps(rows: list[Row], schema: Schema, source: Array) -> bool:
 
 def _method(splits: Splits, prices: Prices, features: Array) -> int:
     """How to bound a region: by the curvature of the features that can move, in the directions they can move."""
+    if prices.coupling is not None:
+        return COUPLED
     if prices.curved or prices.flat:
         return CURVED if prices.curved else FLAT
     source, lower, upper, curve_up, _, curve_down = features[:6]
@@ -186,9 +200,14 @@ def _scale_free(scale: Array, indptr: Array, indices: Array, data: Array) -> Arr
     return np.where(scale > 0, scale, np.where(most > 0, most, 1.0))
 
 
-def _horizon(features: Array) -> Array:
-    """Where the cost falls without end towards an infinite bound: stop it far out, and mark the side."""
+def _horizon(features: Array, held: bool) -> Array:
+    """Where the cost falls without end towards an infinite bound: stop it far out, and mark the side.
+
+    ``held``: a coupling holds every feature back in the end.
+    """
     source, lower, upper, curve_up, slope_up, curve_down, slope_down = features[:7]
+    if held:
+        return np.zeros(len(source))
     far = _HORIZON * np.maximum(1.0, np.abs(source))
     runs_up = (upper == math.inf) & (curve_up == 0) & (slope_up < 0)
     runs_down = (lower == -math.inf) & (curve_down == 0) & (slope_down > 0)

@@ -11,8 +11,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from counterleaf import quadratic
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.best_first import FULL, PAUSED, UNBOUNDED, search
+from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
 from counterleaf.kernels.memory import (
     ANSWERS,
     OPEN,
@@ -69,7 +70,9 @@ def find(problem: Problem, names: list[str], count: int | None, time_limit: floa
             if deadline is not None:
                 piece = min(piece, _PIECE)
             why = search(q, pool, wanted, piece)
-            if why == FULL:
+            if why == ASK:
+                quadratic.answer(problem, pool)
+            elif why == FULL:
                 pool = grown(pool)
             elif why == UNBOUNDED:
                 name = names[int(pool.counts[RUNAWAY])]
@@ -83,7 +86,7 @@ def find(problem: Problem, names: list[str], count: int | None, time_limit: floa
     finally:
         if notice is not None:
             notice.cancel()
-    return _report(pool, why in (PAUSED, FULL), wanted)
+    return _report(pool, why in (PAUSED, FULL, ASK), wanted)
 
 
 def _report(pool: Pool, stopped: bool, wanted: int) -> Findings:

@@ -16,9 +16,12 @@ from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.memory import (
     ANSWERED,
     ANSWERS,
+    ASKED,
     BOX,
+    COUPLED,
     DISCARDED,
     EXPANDED,
+    FRESH,
     OPEN,
     OPEN_ENDS,
     POINTS,
@@ -35,14 +38,14 @@ from counterleaf.kernels.region import collect, exact_score, idle, price_of, sol
 from counterleaf.kernels.route import score
 from counterleaf.kernels.separable import charge
 
-DONE, PAUSED, FULL, UNBOUNDED = 0, 1, 2, 3  # why a search stopped
+DONE, PAUSED, FULL, UNBOUNDED, ASK = 0, 1, 2, 3, 4  # why a search stopped
 
 _TIE = 1e-14  # bounds closer than this share are equal: both are realised before either is answered
 _ATTEMPTS = 30  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
 
 @kernel
-def _narrow(q, states, state, lower, upper):
+def narrow(q, states, state, lower, upper):
     """Intersect the box with the one-feature splits on the path of ``state``."""
     while states[state].parent >= 0:
         node = q.nodes[states[states[state].parent].node]
@@ -57,7 +60,7 @@ def _narrow(q, states, state, lower, upper):
 
 @kernel
 def _widen(q, states, state, lower, upper):
-    """Undo ``_narrow``."""
+    """Undo ``narrow``."""
     while states[state].parent >= 0:
         d = q.nodes[states[states[state].parent].node].feature
         if d >= 0:
@@ -122,15 +125,20 @@ def _routed(q, x, row, sign, users, slack):
 
 @kernel
 def _cost(q, x):
-    total = 0.0
+    total, together = 0.0, 0.0
+    f = q.features
     for d in range(x.shape[0]):
-        f = q.features
-        total += charge(x[d] - f[0, d], f[3, d], f[4, d], f[5, d], f[6, d])
-    return total
+        change = x[d] - f[0, d]
+        total += charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
+        if q.method == COUPLED:
+            for k in range(q.couples[d], q.couples[d + 1]):
+                e = q.coupled[k]
+                together += q.coupling[k] * change * (x[e] - f[0, e])
+    return total + max(together, 0.0)  # negative by rounding only
 
 
 @kernel
-def _enqueue(pool, state, kind, key, rank):
+def enqueue(pool, state, kind, key, rank):
     entry = pool.states[state]
     entry.kind = kind
     entry.key = key
@@ -139,7 +147,7 @@ def _enqueue(pool, state, kind, key, rank):
 
 
 @kernel
-def _offer(q, pool, state, status, bound):
+def offer(q, pool, state, status, bound):
     """Queue a solved state, or discard it with its proof. ``bound`` is without the class cost."""
     entry = pool.states[state]
     if status == INFEASIBLE:
@@ -152,11 +160,24 @@ def _offer(q, pool, state, status, bound):
             bound = known
             for t in range(entry.rows):
                 pool.lam[state, 0, t] = pool.lam[entry.parent, 0, t] if t < above.rows else 0.0
+            for d in range(pool.tangent.shape[1]):
+                pool.tangent[state, d] = pool.tangent[entry.parent, d]
     bound += q.nodes[entry.node].below
     entry.bound = bound
     entry.exact = 1 if status == CONVERGED else 0
-    key = bound - _TIE * abs(bound) if bound > -math.inf else bound
-    _enqueue(pool, state, OPEN, key, entry.node)
+    enqueue(pool, state, OPEN, _just_below(bound), entry.node)
+
+
+@kernel
+def _just_below(bound):
+    return bound - _TIE * abs(bound) if bound > -math.inf else bound
+
+
+@kernel
+def postpone(pool, state, bound):
+    """Queue a state at a bound known without its own solve (or before the end of it)."""
+    pool.states[state].bound = bound
+    enqueue(pool, state, FRESH, _just_below(bound), pool.states[state].node)
 
 
 @kernel
@@ -185,9 +206,14 @@ def _new_state(q, pool, node, parent, side, like):
     for t in range(pool.basis.shape[2]):
         pool.basis[state, 0, t] = pool.basis[like, 0, t] if t < known else -1 - t
         pool.basis[state, 1, t] = pool.basis[like, 1, t] if t < known else 0
+    for d in range(pool.tangent.shape[1]):
+        pool.tangent[state, d] = pool.tangent[like, d] if like >= 0 else 0.0
     for d in range(pool.seats.shape[1]):
         if like >= 0:
             pool.seats[state, d] = pool.seats[like, d]
+        elif q.method == COUPLED:
+            pool.seats[state, d] = 1  # all free: those that should not be are soon told
+            pool.delta[state, d] = 0.0
         else:
             pool.seats[state, d] = 1 if q.features[4, d] < 0.0 else (-1 if q.features[6, d] > 0.0 else 0)
     if like >= 0:
@@ -199,7 +225,8 @@ def _new_state(q, pool, node, parent, side, like):
 @kernel
 def search(q, pool, count, budget):
     """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
-    taken up (PAUSED), the pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
+    taken up (PAUSED), the pool is FULL, the cost falls for ever on a target leaf (UNBOUNDED), or the caller must
+    solve the region of state counts[ASKED] (ASK): bound it if it is FRESH, else move its point inwards by its slack."""
     width = q.features.shape[1]
     nowhere = q.nodes.shape[0]
     users = q.bias.shape[0] - nowhere
@@ -222,11 +249,11 @@ def search(q, pool, count, budget):
             if lower[d] > upper[d]:
                 pool.states[state].kind = DISCARDED
                 return DONE
+        bound = _box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
         if q.method == BOX:
-            _offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
+            offer(q, pool, state, CONVERGED, bound - q.nodes[0].below)
         else:
-            status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
-            _offer(q, pool, state, status, bound)
+            postpone(pool, state, bound)
     limit = counts[SOLVED] + budget
     while counts[QUEUED] > 0 and counts[ANSWERS] < count:
         if pool.states[pool.heap[0]].kind == REALISED:
@@ -246,7 +273,21 @@ def search(q, pool, count, budget):
         entry = pool.states[state]
         here = entry.node
         node = q.nodes[here]
-        _narrow(q, pool.states, state, lower, upper)
+        # with target leaves on one side only, a node's bound is of no use that the child's own is not
+        lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
+        fresh = entry.kind == FRESH and not lone
+        if fresh and q.method == COUPLED:
+            counts[ASKED] = state
+            return ASK
+        narrow(q, pool.states, state, lower, upper)
+        if fresh:
+            if q.method == BOX:
+                offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
+            else:
+                status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
+                offer(q, pool, state, status, bound)
+            _widen(q, pool.states, state, lower, upper)
+            continue
         if node.left < 0:
             if entry.bound == -math.inf:
                 for d in range(width):
@@ -255,7 +296,7 @@ def search(q, pool, count, budget):
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
-            row, sign, slack = np.empty(m, np.int64), np.empty(m), np.zeros(m)
+            row, sign, slack = np.empty(m, np.int64), np.empty(m), pool.lam[state, 1, :m]
             collect(q, pool.states, state, row, sign)
             found = False
             entry.kind = UNSETTLED
@@ -267,6 +308,9 @@ def search(q, pool, count, budget):
                 found = inside and _routed(q, x, row, sign, users, slack)
             trial = state
             for attempt in range(0 if found or entry.exact == 0 else _ATTEMPTS):
+                if attempt > 0 and q.method == COUPLED:
+                    counts[ASKED] = state
+                    return ASK
                 if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
                         trial = _new_state(q, pool, here, entry.parent, entry.side, state)
@@ -276,7 +320,6 @@ def search(q, pool, count, budget):
                         entry.kind = DISCARDED
                         for t in range(m):
                             pool.lam[state, 0, t] = pool.lam[trial, 0, t]
-                            pool.lam[state, 1, t] = slack[t]
                         break
                     if status != CONVERGED:  # empty by less than rounding can tell: further in
                         for t in range(m):
@@ -294,7 +337,7 @@ def search(q, pool, count, budget):
                 entry.cost = _cost(q, x) + node.below
                 if q.method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
-                _enqueue(pool, state, REALISED, entry.cost, nowhere + here)
+                enqueue(pool, state, REALISED, entry.cost, nowhere + here)
             elif entry.kind == UNSETTLED:
                 counts[OPEN_ENDS] += 1
             _widen(q, pool.states, state, lower, upper)
@@ -328,6 +371,11 @@ def search(q, pool, count, budget):
             if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
                 new = _new_state(q, pool, child, state, side, state)
                 status, bound = CONVERGED, entry.bound - node.below
+                if q.method == COUPLED and not inherits:
+                    postpone(pool, new, bound + q.nodes[child].below)
+                    if d >= 0:
+                        lower[d], upper[d] = old_lower, old_upper
+                    continue
                 if q.method == BOX:
                     if bound > -math.inf:
                         before = price_of(q, d, idle(q, d, old_lower, old_upper))
@@ -336,7 +384,7 @@ def search(q, pool, count, budget):
                         bound = _box_bound(q, lower, upper)
                 elif not inherits:
                     status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot)
-                _offer(q, pool, new, status, bound)
+                offer(q, pool, new, status, bound)
             if d >= 0:
                 lower[d], upper[d] = old_lower, old_upper
         _widen(q, pool.states, state, lower, upper)

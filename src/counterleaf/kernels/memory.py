@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-BOX, CURVED, FLAT, MIXED = 0, 1, 2, 3  # the ways to bound a region
-OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED = 0, 1, 2, 3, 4, 5  # the kinds of state
-STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS = range(7)  # the counters of a pool
+BOX, CURVED, FLAT, MIXED, COUPLED = 0, 1, 2, 3, 4  # the ways to bound a region
+OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH = 0, 1, 2, 3, 4, 5, 6  # the kinds of state; FRESH: not yet bounded
+STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS, ASKED = range(8)  # the counters of a pool
 
 NODE = np.dtype(
     [
@@ -26,7 +26,7 @@ STATE = np.dtype(
         ("side", np.int64),  # of the split at the parent's node: 1 right, -1 left, 0 at the root
         ("rows", np.int64),  # rows of the region, the user's included
         ("kind", np.int64),
-        ("exact", np.int64),  # 1 if ``delta`` is the region's optimum
+        ("exact", np.int64),  # 0 unless ``delta`` is the region's optimum; counts how often the caller was asked for it
         ("point", np.int64),  # its realised row, -1 before
         ("rank", np.int64),  # breaks ties of ``key``: unrealised first, then by node
         ("key", np.float64),
@@ -46,6 +46,9 @@ class Question(NamedTuple):
     bias: np.ndarray  # (N + K,) row i is data @ x + bias
     features: np.ndarray  # (9, D): source, lower, upper, curve and slope up, curve and slope down, scale, horizon
     equal: int  # how many of the user's rows (the first) are equalities
+    couples: np.ndarray  # (D + 1,) the matrix of a quadratic cost in CSR, empty without one
+    coupled: np.ndarray
+    coupling: np.ndarray
     method: int
     margin: float
     right_closed: bool
@@ -60,29 +63,31 @@ class Pool(NamedTuple):
     heap: np.ndarray  # (capacity,) state numbers
     lam: np.ndarray  # (capacity, 2, M) multipliers (or a Farkas vector), and the slack they hold for
     delta: np.ndarray  # (capacity, D) the region's point, as a change; D = 0 where boxes suffice
+    tangent: np.ndarray  # (capacity, D) where the cost couples features: with lam, what proves the bound
     basis: np.ndarray  # (capacity, 2, M) simplex only: basis and segments
-    seats: np.ndarray  # (capacity, D) simplex only
+    seats: np.ndarray  # (capacity, D) simplex: seats; where the cost couples features: pieces
     points: np.ndarray  # (room, D) rows of the realised leaves
     answers: np.ndarray  # (room,) the answered states, in order
-    counts: np.ndarray  # (7,) see STATES and the names after it
+    counts: np.ndarray  # (8,) see STATES and the names after it
 
 
 def new_pool(question: Question, depth: int) -> Pool:
     """An empty pool for a tree whose paths hold at most ``depth`` rows."""
     width = question.features.shape[1]
     m = question.bias.shape[0] - question.nodes.shape[0] + depth
-    flat = question.method == FLAT
+    flat, coupled = question.method == FLAT, question.method == COUPLED
     size = min(max(32, 8192 // width), 256)  # grows by doubling; small enough to come without a system call
     return Pool(
         np.empty(size, STATE),
         np.empty(size, np.int64),
         np.empty((size, 2, m)),
         np.empty((size, 0 if question.method == BOX else width)),
+        np.empty((size, width if coupled else 0)),
         np.empty((size, 2, m if flat else 0), np.int64),
-        np.empty((size, width if flat else 0), np.int8),
+        np.empty((size, width if flat or coupled else 0), np.int8),
         np.empty((2, width)),
         np.empty(2, np.int64),
-        np.zeros(7, np.int64),
+        np.zeros(8, np.int64),
     )
 
 
@@ -96,7 +101,7 @@ def grown(pool: Pool) -> Pool:
     """The pool with twice the room for whatever is full."""
     arrays = list(pool)
     if pool.counts[STATES] + 2 > len(pool.states):
-        arrays[:6] = [_doubled(array) for array in arrays[:6]]
+        arrays[:7] = [_doubled(array) for array in arrays[:7]]
     if pool.counts[POINTS] + 1 > len(pool.points):
-        arrays[6:8] = [_doubled(array) for array in arrays[6:8]]
+        arrays[7:9] = [_doubled(array) for array in arrays[7:9]]
     return Pool(*arrays)

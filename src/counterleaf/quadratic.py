@@ -1,0 +1,230 @@
+"""The bound of one region where the cost couples features: pivoting in compiled code, PIQP where that does not settle it.
+
+``kernels.best_first`` hands the region of a state over and goes on with what is written back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import piqp
+from scipy import sparse
+
+from counterleaf.kernels.best_first import enqueue, offer, postpone
+from counterleaf.kernels.coupled import CUT, DOWN, HIGH, KINK, LOW, UP, gather, pivot, prove
+from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
+from counterleaf.kernels.simplex import simplex
+from counterleaf.problem import Problem
+from counterleaf.schema import Array
+
+_STEPS = 80  # pivots before another method is asked
+_PUT_OFF = 20  # times that a state may give way to others before it is solved to the end
+_PULL = 1e-8  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
+_ROUNDS = 6  # of that pull, each from the last point, so that it biases nothing
+_ATTEMPTS = 30  # doublings of a slack
+_SOLVED = 1e-9  # a point of PIQP's within this share of its bound is the optimum
+
+
+Proof = tuple[Array, Array]  # multipliers and the point of a tangent
+
+
+class Region(NamedTuple):
+    """min z' P z + sum phi_j(z_j) s.t. rows z >= r, low <= z <= high; scaled, in elimination order (see ``kernels.coupled``)."""
+
+    rows: tuple[Array, Array, Array]
+    r: Array
+    equal: int
+    P: tuple[Array, Array, Array]
+    theta: float
+    box: Array
+
+
+def answer(problem: Problem, pool: Pool) -> None:
+    """Solve the region that the search asked for and queue its state again."""
+    q, coupling = problem.question, problem.coupling
+    assert coupling is not None
+    state = int(pool.counts[ASKED])
+    entry = pool.states[state]
+    fresh = entry["kind"] == FRESH
+    start, column, value, r, norm, box = gather(q, coupling.order, pool, state)
+    region = Region((start, column, value), r, q.equal, coupling.scaled, coupling.theta, box)
+    order, scale = coupling.order, q.features[7][coupling.order]
+    piece, z = pool.seats[state][order], pool.delta[state][order] * scale
+    m = len(r)
+    lam = pool.lam[state, 0, :m] * norm
+    cut = math.inf
+    if fresh and pool.counts[QUEUED] and entry["exact"] < _PUT_OFF:
+        cut = float(pool.states[pool.heap[0]]["key"]) - float(q.nodes[entry["node"]]["below"])
+        cut += 1e-9 * abs(cut)
+    status, bound, proof = _solve(region, cut, piece, lam, z)
+    if status == INFEASIBLE:
+        pool.lam[state, 0, :m] = lam / norm
+        pool.states[state]["kind"] = DISCARDED
+        return
+    pool.seats[state, order] = piece
+    ends = [z == box[4], z == box[5], True]
+    pool.delta[state, order] = np.select(ends, [box[6], box[7], z / scale])
+    if not fresh:
+        _again(pool, state, status)
+        return
+    known = float(entry["bound"] - q.nodes[entry["node"]]["below"])
+    if bound >= known:
+        pool.lam[state, 0, :m] = proof[0] / norm
+        pool.tangent[state, order] = proof[1] / scale
+    else:
+        bound = known
+    if status == CUT:
+        entry["exact"] += 1
+        postpone(pool, state, bound + q.nodes[entry["node"]]["below"])
+    else:
+        offer(q, pool, state, status, bound)
+
+
+def _again(pool: Pool, state: int, status: int) -> None:
+    """Queue a leaf whose point was moved inwards; further in next time, if that failed."""
+    entry = pool.states[state]
+    entry["exact"] += 1
+    if entry["exact"] > _ATTEMPTS:
+        pool.counts[OPEN_ENDS] += 1
+        return
+    if status != CONVERGED:
+        pool.lam[state, 1] *= 2.0
+    enqueue(pool, state, OPEN, entry["key"], entry["rank"])
+
+
+def _solve(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
+    """(status, bound, what proves it); ``piece``, ``lam`` and ``z`` are the warm start and the result, ``lam`` a Farkas vector
+    where the region is empty."""
+    status, bound, proof = _pivot(region, cut, piece, lam, z)
+    if status != STUCK:
+        return status, bound, proof
+    if _empty(region, lam):
+        return INFEASIBLE, math.inf, proof
+    found = _interior(region)
+    if found is None:
+        return STUCK, bound, proof
+    z[:], lam[:], piece[:] = found
+    again = _pivot(region, cut, piece, lam, z)
+    if again[0] != STUCK:
+        return again
+    z[:], lam[:], piece[:] = found
+    for tried in ((lam.copy(), z.copy()), _balanced(region, piece, lam, z)):
+        level = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+        if level > bound:
+            bound, proof = level, tried
+    np.clip(z, region.box[4], region.box[5], out=z)
+    solved = _cost(region, z) - bound <= _SOLVED * (1e-3 + abs(bound))
+    return CONVERGED if solved else STUCK, bound, proof
+
+
+def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
+    best, proof = -math.inf, (np.zeros(len(lam)), np.zeros(len(z)))
+    pull, centre = (0.0 if region.theta else _PULL), np.zeros(len(z))
+    for _ in range(_ROUNDS if pull else 1):
+        tried = np.zeros(len(lam)), np.zeros(len(z))
+        status, bound = pivot(*region, pull, centre, cut, _STEPS, piece, lam, z, *tried)
+        if bound > best:
+            best, proof = bound, tried
+        if status != CONVERGED or _met(region, z, best):
+            return status, best, proof
+        centre = z.copy()
+    if pull:
+        tried = _balanced(region, piece, lam, z)
+        bound = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+        if bound > best:
+            best, proof = bound, tried
+    return status, best, proof
+
+
+def _met(region: Region, z: Array, bound: float) -> bool:
+    return math.isfinite(bound) and _cost(region, z) - bound <= 1e-14 * (1.0 + abs(bound))
+
+
+def _balanced(region: Region, piece: Array, lam: Array, z: Array) -> Proof:
+    """Multipliers and point moved as little as makes every free feature's price meet its slope.
+
+    On a feature that is free, unbounded and without curvature of its own, any residual would void the proof.
+    """
+    cu, gu, cd, gd = region.box[:4]
+    m, n = len(lam), len(z)
+    A, P = _sparse(region.rows, (m, n)), _sparse(region.P, (n, n))
+    free, held = np.flatnonzero((piece == UP) | (piece == DOWN)), np.flatnonzero(lam)
+    curve, slope = np.where(piece == UP, cu, cd), np.where(piece == UP, gu, gd)
+    system = np.hstack([2.0 * (P[free][:, free].toarray() + np.diag(curve[free])), -A[held][:, free].toarray().T])
+    miss = (A.T @ lam - 2.0 * (P @ z + curve * z) - slope)[free]
+    lam, z = lam.copy(), z.copy()
+    for _ in range(2):
+        step = np.linalg.lstsq(system, miss, rcond=1e-12)[0]
+        z[free] += step[: len(free)]
+        lam[held] += step[len(free) :]
+        miss = (A.T @ lam - 2.0 * (P @ z + curve * z) - slope)[free]
+    largest = np.abs(z).max(initial=0.0)  # P has entries of the size of 1: prices are of that size, or rounding
+    z[np.abs(z) < 1e-14 * largest] = 0.0
+    lam[np.abs(lam) < 1e-14 * max(largest, np.abs(lam).max(initial=0.0))] = 0.0
+    return lam, z
+
+
+def _empty(region: Region, ray: Array) -> bool:
+    """True if no point obeys the rows within the box; ``ray`` then proves it."""
+    m, n = len(region.r), region.box.shape[1]
+    A = _sparse(region.rows, (m, n)).toarray()
+    zero = np.zeros(n)
+    found = simplex(
+        A, region.r, region.equal, zero, zero, region.box[4], region.box[5],
+        -1 - np.arange(m), np.zeros(m, np.int64), np.zeros(n, np.int8), np.empty(m), np.empty(n), ray,
+    )  # fmt: skip
+    return bool(found == INFEASIBLE)
+
+
+def _interior(region: Region) -> tuple[Array, Array, Array] | None:
+    """(point, multipliers, pieces) by PIQP's interior point; None if it fails.
+
+    A feature with a kink, or with other curves up and down, is the difference of two that are nonnegative.
+    """
+    cu, gu, cd, gd, low, high = region.box[:6]
+    m, n = len(region.r), len(cu)
+    A, P = _sparse(region.rows, (m, n)), _sparse(region.P, (n, n))
+    split = np.flatnonzero((gu != gd) | (cu != cd))
+    eye = sparse.eye_array(n, format="csc")
+    T = sparse.hstack([eye, -eye[:, split]], format="csc")  # z = T w
+    curve, slope = np.concatenate([cu, cd[split]]), np.concatenate([gu, -gd[split]])
+    least, most = low.copy(), high.copy()
+    least[split], most[split] = np.maximum(low[split], 0.0), np.maximum(high[split], 0.0)
+    least = np.concatenate([least, np.maximum(-high[split], 0.0)])
+    most = np.concatenate([most, np.maximum(-low[split], 0.0)])
+    H = sparse.csc_matrix(2.0 * (T.T @ P @ T + sparse.diags_array(curve)))
+    G = sparse.csc_matrix(A @ T)
+    solver = piqp.SparseSolver()
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-11)
+    top = np.where(np.arange(m) < region.equal, region.r, np.inf)
+    solver.setup(H, slope, None, None, G, region.r, top, least, most)
+    status = solver.solve()
+    if status not in (piqp.PIQP_SOLVED, piqp.PIQP_MAX_ITER_REACHED) or not np.isfinite(solver.result.x).all():
+        return None
+    w, found = solver.result.x, solver.result
+    at_least, at_most = found.z_bl > w - least, found.z_bu > most - w  # the multiplier outweighs the room
+    z, lam = T @ w, np.where(found.z_l > found.s_l, found.z_l, 0.0)
+    lam[: region.equal] = (found.z_l - found.z_u)[: region.equal]
+    piece = np.select([low >= high, at_least[:n], at_most[:n], z >= 0], [LOW, LOW, HIGH, UP], DOWN)
+    rests, falls = at_least[split], ~at_least[n:]  # on the two halves of a feature that was split
+    up = np.where(at_most[split], HIGH, UP)
+    down = np.where(at_most[n:], LOW, DOWN)
+    piece[split] = np.select([low[split] >= high[split], ~rests & ~(falls & (z[split] < 0)), falls], [LOW, up, down], KINK)
+    piece[split] = np.where(rests & ~falls & (low[split] > 0), LOW, np.where(rests & ~falls & (high[split] < 0), HIGH, piece[split]))
+    piece = np.where((piece == KINK) & (gu <= gd), UP, piece)
+    return z, lam, piece.astype(np.int8)
+
+
+def _sparse(csr: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
+    indptr, indices, data = csr
+    return sparse.csr_array((data, indices, indptr), shape=shape)
+
+
+def _cost(region: Region, z: Array) -> float:
+    cu, gu, cd, gd = region.box[:4]
+    up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
+    return float(z @ (_sparse(region.P, (len(z), len(z))) @ z) + ((cu * up + gu) * up + (cd * down + gd) * down).sum())
