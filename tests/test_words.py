@@ -151,9 +151,20 @@ def test_the_numbers_of_given_rows_are_theirs():
 
 
 def test_values_of_the_source_are_as_given():
-    explainer = steps(10.0, 1e9, 10.0, 10.0)
-    table = cells(str(explainer.explain([0.1 + 0.2, 123456789, np.float32(0.1), True])))
-    assert [table[f"f{d}"][0] for d in range(4)] == ["0.3", "123456789", "0.1", "1"]
+    explainer = steps(10.0, 1e9, 10.0, 10.0, 10.0)
+    table = cells(str(explainer.explain([0.1 + 0.2, 123456789, np.float32(0.1), True, -0.123456789012])))
+    assert [table[f"f{d}"][0] for d in range(5)] == ["0.3", "123456789", "0.1", "1", "-0.123456789012"]
+
+
+def test_numbers_that_must_add_up_do_so_in_few_digits():
+    weights = np.zeros((3, 3))
+    weights[0] = [1.0, 2.0, 0.3]
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [-1.2345678, 0, 0], [-1, 0, 1])
+    shares = cl.linear({"x0": 1, "x1": 1, "x2": 1}, "==", 1)
+    answer = cl.Explainer(tree).explain([0.5, 0.25, 0.25], target=1, constraints=shares)
+    (row, _), words = next(written_rows(answer)), cells(str(answer))
+    assert sum(row) == pytest.approx(1, abs=1e-12)
+    assert all(len(words[name][1]) <= 7 for name in answer[0].changes)
 
 
 def test_several_changes_and_several_classes():

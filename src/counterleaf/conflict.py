@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_SOLVES = 1000  # once some conflict is known; few questions need a tenth of it
+_SOLVES = 1000  # few questions need a tenth of it
 
 
 def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[int, ...]:
@@ -15,8 +15,8 @@ def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[in
     ``feasible(subset)`` may be False only where that is proved, so that what is returned is proved infeasible. It is
     smallest because every conflict meets the complement of every feasible set: a smallest set that meets all
     complements known so far is, if infeasible, a smallest conflict; if not, it grows into a feasible set with a new
-    complement. Where ``feasible`` is True for want of a proof, and past a thousand solves, all that holds is that
-    the conflict has lost every constraint it was seen to do without.
+    complement. Where ``feasible`` is True for want of a proof, or a thousand solves are not enough, all that holds is
+    that the conflict has lost every constraint it was seen to do without.
 
     Examples
     --------
@@ -32,9 +32,9 @@ def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[in
             known = rest
     candidate: list[int] = []
     complements: list[set[int]] = []
-    size, solves = 1, 0
+    size, solves = 1, n
     # invariant: known is a conflict, none has fewer than size constraints, candidate is feasible
-    while size < len(known) and solves < _SOLVES:
+    while size < len(known) and solves + n <= _SOLVES:
         for k in range(n):
             if k not in candidate and len(candidate) < n - 1:  # all n are infeasible
                 solves += 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.certificate import Answer, obeys
+from counterleaf.kernels.memory import Question
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
@@ -21,17 +22,26 @@ def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
 
     The row that is returned reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
     """
-    exact, source = found.row, problem.source
-    reach = _CLOSE * np.abs(exact - source)
+    exact, q = found.row, problem.question
+    reach = _CLOSE * np.abs(exact - problem.source)
+    partners = _partners(q, places)
 
     def valid(row: Array) -> bool:
-        if problem.tree.leaf_of(row) != found.leaf:
+        if problem.tree.leaf_of(row) != found.leaf or (np.abs(row - exact) > reach).any():
             return False
-        cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][found.leaf])
+        cost = float(problem.cost_of(row[None])[0] + q.nodes["below"][found.leaf])
         return obeys(problem, Answer(found.leaf, row, cost, cost))
 
     def near(d: int, *centres: float) -> Iterator[float]:
         return (value for value in _decimals(reach[d], centres) if abs(value - exact[d]) <= reach[d])
+
+    def with_number(row: Array, d: int, value: float) -> Array:
+        row = row.copy()
+        row[d] = value
+        for partner, (columns, weights, bias) in partners.items():
+            if d != partner and d in columns:
+                row[partner] -= (weights @ row[columns] + bias) / weights[columns == partner][0]
+        return row
 
     if not places or not valid(exact):
         return exact
@@ -40,18 +50,14 @@ def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
         row[d] = next(near(d, float(exact[d])))
     if valid(row):
         return row
-    row = exact.copy()
-    if problem.splits.oblique or len(problem.question.bias) > problem.tree.n_nodes:
+    row = exact
+    if problem.splits.oblique or len(q.bias) > len(q.nodes):
         # in a corner between several faces every number that is rounded alone leads out; from further inside, few do
         inside = _inside(problem, found, places, reach)
         row = inside if valid(inside) else row
-    for d in places:  # the row is valid as it stands: written up to here, full digits from here on
-        for value in near(d, float(exact[d]), float(row[d])):
-            trial = row.copy()
-            trial[d] = value
-            if valid(trial):
-                row = trial
-                break
+    for d in sorted(places, key=partners.__contains__):
+        trials = (with_number(row, d, value) for value in near(d, float(exact[d]), float(row[d])))
+        row = next(filter(valid, trials), row)  # valid at every step: few digits up to here, all of them from here on
     return row
 
 
@@ -90,6 +96,17 @@ def _unit(power: int) -> Decimal:
     return Decimal((0, (1,), power))
 
 
+def _partners(q: Question, places: list[int]) -> dict[int, tuple[Array, Array, float]]:
+    """For each equality over several features, one number that makes up for the rounding of the others."""
+    out: dict[int, tuple[Array, Array, float]] = {}
+    for i in range(len(q.nodes), len(q.nodes) + q.equal):
+        inside = slice(q.indptr[i], q.indptr[i + 1])
+        free = [d for d in places if d in q.indices[inside] and d not in out]
+        if free:
+            out[free[-1]] = (q.indices[inside], q.data[inside], float(q.bias[i]))
+    return out
+
+
 def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) -> Array:
     """A row near the answer as deep inside its leaf, box and constraints as half of ``reach`` allows.
 
@@ -97,7 +114,7 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
 
         max t   over |z| <= 1/2, t   such that   slack + G z >= t |G|_1
 
-    so that every number may be off by t of its reach, all at once. Numbers bound by an equality stay.
+    so that every number may be off by t of its reach, all at once. Numbers of an equality stay.
     """
     from scipy.optimize import linprog
 
@@ -120,10 +137,10 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
                 G[t, place[d]] = w * reach[d]
     size = np.abs(G).sum(axis=1)
     G, slack = G[size > 0] / size[size > 0, None], np.minimum(slack[size > 0] / size[size > 0], 2.0)
-    low = np.maximum(-0.5, (q.features[1] - exact)[places] / reach[places])
-    high = np.minimum(0.5, (q.features[2] - exact)[places] / reach[places])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # the reach of a tiny change underflows to 0
+        low, high = (np.nan_to_num((side - exact)[places] / reach[places]) for side in (q.features[1], q.features[2]))
     tied = np.isin(places, q.indices[q.indptr[len(q.nodes)] : q.indptr[first]])
-    bounds = np.column_stack([np.where(tied, 0.0, low), np.where(tied, 0.0, high)])
+    bounds = np.column_stack([np.where(tied, 0.0, np.maximum(low, -0.5)), np.where(tied, 0.0, np.minimum(high, 0.5))])
     best = linprog(
         np.append(np.zeros(len(places)), -1.0),
         np.column_stack([-G, np.ones(len(G))]),

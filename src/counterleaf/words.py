@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _IN_SENTENCE, _IN_TABLE = 12, 40  # features
 
+_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
+_LEFT = _CELL.replace("right", "left")
+_UP, _DOWN = f"{_CELL}; background: rgba(40, 120, 220, 0.2)", f"{_CELL}; background: rgba(230, 130, 20, 0.2)"
+
 
 @dataclass(frozen=True, slots=True)
 class _Page:
@@ -65,11 +69,6 @@ def html(answer: Explanation) -> str:
     if page.proof:
         out.append(f'<p style="opacity: 0.75">{escape(page.proof)}</p>')
     return f"<div>{''.join(out)}</div>"
-
-
-_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
-_LEFT = _CELL.replace("right", "left")
-_UP, _DOWN = f"{_CELL}; background: rgba(40, 120, 220, 0.2)", f"{_CELL}; background: rgba(230, 130, 20, 0.2)"
 
 
 def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
@@ -148,7 +147,7 @@ def _given(value: Any, beside: list[str]) -> str:
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
     # a float32 was given in its own digits: 0.1, not 0.10000000149
-    short = plain(value if value.is_integer() else str(narrow) if narrow == value else f"{value:.12g}")
+    short = plain(value if value.is_integer() else str(narrow) if float(narrow) == value else f"{value:.12g}")
     return plain(value) if short in beside else short
 
 
