@@ -145,6 +145,12 @@ def test_an_answer_that_fails_its_own_check_is_written_in_full():
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 
+def test_names_of_two_lines_and_costs_beyond_all_floats_print():
+    lines = str(steps(5.0, names=["a\nb"]).explain([1])).splitlines()
+    assert lines[3].split() == ["a", "b", "1", "5"]
+    assert "If f0 were 1e+300 instead of -1e+300, the model" in str(steps(1e300).explain([-1e300]))
+
+
 def test_the_numbers_of_given_rows_are_theirs():
     rows = [[44.99871], [50.0]]
     assert "were 44.99871 instead of 40" in str(steps(42.0).explain([40.0], constraints=cl.among(rows)))

@@ -84,10 +84,12 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
 def _page(answer: Explanation) -> _Page:
     if not len(answer):
         return _Page(_nothing_found(answer), [], [], [], "", [], "")
-    names, source = answer.schema.names, answer.certificate.problem.source
+    names = [" ".join(name.splitlines()) for name in answer.schema.names]
+    source = answer.certificate.problem.source
     found = answer.certificate.answers
     changed = [np.flatnonzero(one.row != source).tolist() for one in found]
     told = _costliest(answer, changed[:1], _IN_SENTENCE)
