@@ -294,7 +294,7 @@ def test_a_limit_gives_the_best_so_far_and_a_valid_bound():
     assert seen > 0
     assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=None, time_limit=1e-9).status == "limit"
     assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, time_limit=60.0)[0].cost == whole[0].cost
-    assert "Stopped before a row was found" in str(ask(np.ones(10) * 9, tree=tree, max_states=1, target=3))
+    assert "The search stopped before it found a change" in str(ask(np.ones(10) * 9, tree=tree, max_states=1, target=3))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -36,6 +36,25 @@ def test_the_frame_has_the_source_first():
     assert (MODEL.predict(frame[X.columns].astype(float)) == frame["label"]).all()
 
 
+def test_the_frame_can_leave_out_what_stays():
+    frame = ANSWER.to_frame(only_changed=True)
+    moved = [name for name in X.columns if any(name in c.changes for c in ANSWER)]
+    assert 0 < len(moved) < len(X.columns)
+    assert list(frame.columns) == [*moved, "cost", "lower_bound", "label", "leaf", "verified"]
+    pd.testing.assert_frame_equal(frame, ANSWER.to_frame()[frame.columns])
+    none = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=0).to_frame(only_changed=True)
+    assert list(none.columns) == ["cost", "lower_bound", "label", "leaf", "verified"]
+
+
+def test_columns_of_the_frame_stay_whole_where_the_values_are():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0, 0.0], [0] * 3, [0] * 3], [-9.0, 0, 0], [-1, 0, 1])
+    frame = cl.Explainer(tree).explain([1, 2, 3], cost=cl.L1([1, 2, 1])).to_frame()
+    assert frame["x0"].tolist() == [1, 7]
+    assert [frame[name].dtype for name in ("x0", "x1", "x2")] == [np.int64] * 3
+    frame = cl.Explainer(tree).explain([1, 2.5, 3], cost=cl.L1([1, 2, 1])).to_frame(only_changed=True)
+    assert frame["x0"].tolist() == [1.0, 6.5]
+
+
 def test_json_is_plain_and_exact():
     fields = json.loads(ANSWER.to_json())
     assert fields["status"] == "optimal"
@@ -48,9 +67,9 @@ def test_json_is_plain_and_exact():
 
 def test_the_text_says_what_changes_and_what_is_proved():
     text = str(ANSWER)
-    assert text.startswith("If petal width (cm) were 1.75 instead of 0.2, the model would say 2 instead of 0.")
-    assert "proved: no row costs less than" in text
-    assert "confirmed by the model" in text
+    assert text.startswith("If petal width (cm) were 1.751 instead of 0.2, the model would say 2 instead of 0.")
+    assert "Proved: no allowed change costs less than #1 (0.6458)" in text
+    assert "Your model confirms all 3: it says 2 for these rows." in text
     assert "sepal width" not in text  # only what changes in some alternative
 
 
@@ -89,13 +108,15 @@ def test_arrays_and_frames_keep_their_dtype_where_the_value_allows():
 
 def test_values_that_look_alike_are_told_apart():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
-    assert "x0 were 1.0 instead of 0.9999999999999999" in str(cl.Explainer(tree).explain([np.nextafter(1, 0)]))
+    assert "x0 were 1 instead of 0.9999999999999999" in str(cl.Explainer(tree).explain([np.nextafter(1, 0)]))
 
 
 def test_a_feature_that_has_the_name_of_a_column_is_refused():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
     with pytest.raises(cl.CounterleafError, match="rename them"):
         cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([0.0]).to_frame()
+    held = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([2.0], target=1)
+    assert held.to_frame(only_changed=True).loc["source", "cost"] == 0.0  # the feature of that name is left out
 
 
 def test_the_public_names():

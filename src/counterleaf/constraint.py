@@ -24,7 +24,7 @@ class Limit:
     from_lower: bool = False
     from_upper: bool = False
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.words
 
 
@@ -37,7 +37,7 @@ class Row:
     relation: str
     rhs: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.words
 
     def terms(self, schema: Schema) -> dict[int, float]:
@@ -57,8 +57,11 @@ class Among:
     names: list[str] | None
     rows: Array
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.words
+
+
+Constraint = Limit | Row | Among
 
 
 def freeze(*names: Any) -> Limit:
@@ -115,12 +118,23 @@ def among(rows: Any) -> Among:
     return Among(f"among({len(X)} rows)", names if hasattr(rows, "columns") else None, X)
 
 
-def lower_constraints(constraints: Any, schema: Schema, source: Array) -> tuple[Array, Array, list[Row], Array | None]:
-    """(lower, upper, rows over several features, rows to choose among or None) for this source row."""
-    if isinstance(constraints, (Limit, Row, Among)):
-        constraints = [constraints]
+def listed(constraints: Any) -> list[Constraint]:
+    """The constraints of a question, of which a single one need not be in a list."""
+    if isinstance(constraints, Constraint):
+        return [constraints]
     if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
         raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
+    given = list(constraints)
+    for one in given:
+        if not isinstance(one, Constraint):
+            raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
+    return given
+
+
+def lower_constraints(
+    constraints: list[Constraint], schema: Schema, source: Array
+) -> tuple[Array, Array, list[Row], Array | None]:
+    """(lower, upper, rows over several features, rows to choose among or None) for this source row."""
     lower, upper = schema.bounds()
     if schema.inferred:
         lower, upper = np.minimum(lower, source), np.maximum(upper, source)
@@ -148,11 +162,9 @@ def lower_constraints(constraints: Any, schema: Schema, source: Array) -> tuple[
                 lower[d] = max(lower[d], at)
             if given.relation != (">=" if a > 0 else "<="):
                 upper[d] = min(upper[d], at)
-        elif isinstance(given, Among):
+        else:
             found = _aligned(given, schema)
             pool = found if pool is None else pool[(pool[:, None] == found[None]).all(axis=2).any(axis=1)]
-        else:
-            raise CounterleafError(f"constraint {given!r} is a {type(given).__name__}; expected freeze, between, linear, ...")
     return lower, upper, rows, pool
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
 
 from counterleaf.certificate import Answer, Certificate, obeys
-from counterleaf.constraint import lower_constraints
+from counterleaf.conflict import smallest_conflict
+from counterleaf.constraint import Constraint, listed, lower_constraints
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.errors import CounterleafError
 from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
@@ -103,23 +105,40 @@ class Explainer:
             If the question makes no sense. "No such row" is the status "infeasible", with a proof.
         """
         count, margin, time_limit = _limits(count, margin, time_limit, max_states)
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        most = None if max_states is None else min(int(max_states), _MANY)
         source = self.schema.encode(row)
         if self.tree.dtype == "float32":
             self._check_narrow(source)
         leaf = self.tree.leaf_of(source)
         own = int(self.tree.value[leaf])
         wanted = read_target(target, self.tree.classes, own)
-        lower, upper, rows, pool = lower_constraints(constraints, self.schema, source)
-        if self.tree.dtype == "float32":
-            lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
+        given = listed(constraints)
         splits, nodes = self._prepare(wanted, margin)
-        problem = pose(self.tree, splits, nodes, self.schema, source, self._price(cost), lower, upper, rows, margin, leaf)
-        if pool is None:
-            most = None if max_states is None else min(int(max_states), _MANY)
-            found = find(problem, self.schema.names, count, time_limit, most)
-        else:
-            found = _choose(problem, pool, count)
-        return self._tell(row, own, wanted, Certificate(problem, found, pool))
+        prices = self._price(cost)
+
+        def solve(some: list[Constraint], leaves: int | None) -> Certificate:
+            lower, upper, rows, pool = lower_constraints(some, self.schema, source)
+            if self.tree.dtype == "float32":
+                lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
+            problem = pose(self.tree, splits, nodes, self.schema, source, prices, lower, upper, rows, margin, leaf)
+            if pool is not None:
+                return Certificate(problem, _choose(problem, pool, leaves), pool)
+            left = None if deadline is None else deadline - time.perf_counter()
+            return Certificate(problem, find(problem, self.schema.names, leaves, left, most))
+
+        def feasible(subset: list[int]) -> bool:
+            """Unless proved otherwise: a search that was stopped, or whose cost fell for ever, has not proved it."""
+            if deadline is not None and time.perf_counter() >= deadline:
+                return True
+            try:
+                return solve([given[k] for k in subset], 1).status is not Status.INFEASIBLE
+            except CounterleafError:
+                return True
+
+        certificate = solve(given, count)
+        conflict = smallest_conflict(len(given), feasible) if certificate.status is Status.INFEASIBLE else ()
+        return self._tell(row, own, wanted, certificate, tuple(given[k] for k in conflict))
 
     def _price(self, cost: Any) -> Prices:
         """The cost as arrays; the last one is remembered, since questions come in runs."""
@@ -149,7 +168,9 @@ class Explainer:
                 self._aimed.pop(next(iter(self._aimed)))
         return splits, self._aimed[key]
 
-    def _tell(self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate) -> Explanation:
+    def _tell(
+        self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate, conflict: tuple[Constraint, ...]
+    ) -> Explanation:
         """Translate what was found back into the user's table and ask the model about it."""
         found, source, schema = certificate.findings, certificate.problem.source, self.schema
         labels = self.tree.classes.tolist()
@@ -164,7 +185,9 @@ class Explainer:
             told.append(Counterfactual(decoded, changes, float(cost), float(bound), claim, int(leaf), bool(label == claim)))
         target = tuple(labels[k] for k in wanted)
         row = row.copy() if hasattr(row, "copy") else row
-        return Explanation(found.status, tuple(told), found.lower_bound, row, labels[own], target, schema, certificate)
+        return Explanation(
+            found.status, tuple(told), found.lower_bound, row, labels[own], target, schema, certificate, conflict
+        )
 
     def _ask(self, rows: Array) -> Any:
         """What the user's own model predicts for the rows."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from counterleaf import words
 from counterleaf.certificate import Certificate
+from counterleaf.constraint import Constraint
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Schema
 from counterleaf.search import Status
@@ -40,6 +42,12 @@ class Explanation(Sequence[Counterfactual]):
 
     ``status`` is "optimal", "infeasible" (no such row exists: no counterfactuals) or "limit" (stopped early: the
     best so far). No row that reaches the target costs less than ``lower_bound``.
+
+    ``conflict`` is, where the status is "infeasible", a smallest set of the question's own constraints that leave no
+    row, each such claim proved by solving; empty if no row exists even without them. Where a limit of time or states cut the
+    solving short, they still leave no row but may not be the fewest.
+
+    ``print`` and notebooks write numbers with as few digits as leave the row valid; the rows themselves are exact.
     """
 
     status: Status
@@ -50,6 +58,7 @@ class Explanation(Sequence[Counterfactual]):
     target: tuple[Any, ...]
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
+    conflict: tuple[Constraint, ...] = ()
 
     @property
     def source(self) -> dict[str, Any]:
@@ -70,42 +79,25 @@ class Explanation(Sequence[Counterfactual]):
         return iter(self.counterfactuals)
 
     def __str__(self) -> str:
-        lines = [self._sentence()]
-        if self.counterfactuals:
-            lines += ["", *_table(self)]
-            lines += ["", self._proof()]
-        return "\n".join(lines)
+        return words.text(self)
 
-    def _sentence(self) -> str:
-        wanted = " or ".join(map(str, self.target)) or "anything else"
-        if self.status is Status.INFEASIBLE:
-            return f"No row that obeys the constraints makes the model say {wanted}. This is proved."
-        if not self.counterfactuals:
-            return f"Stopped before a row was found; no row costs less than {self.lower_bound:.6g}."
-        best = self.counterfactuals[0]
-        if not best.changes:
-            return f"Nothing has to change: the model says {best.label} for this row."
-        parts = [f"{name} were {_told(new, old)} instead of {_told(old, new)}" for name, (old, new) in best.changes.items()]
-        said = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-        return f"If {said}, the model would say {best.label} instead of {self.label}."
+    def _repr_html_(self) -> str:
+        return words.html(self)
 
-    def _proof(self) -> str:
-        best = self.counterfactuals[0]
-        said = "confirmed by the model" if all(c.verified for c in self) else "NOT confirmed by the model"
-        if self.status is Status.OPTIMAL:
-            return f"Cost {best.cost:.6g}; proved: no row costs less than {self.lower_bound:.6g}; {said}."
-        return f"Cost {best.cost:.6g}; not proved least: no row costs less than {self.lower_bound:.6g}; {said}."
+    def to_frame(self, only_changed: bool = False) -> pd.DataFrame:
+        """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, verified.
 
-    def to_frame(self) -> pd.DataFrame:
-        """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, verified."""
+        ``only_changed`` leaves out the features that keep their value in all of them.
+        """
         import pandas as pd
 
-        taken = {"cost", "lower_bound", "label", "leaf", "verified"} & set(self.schema.names)
+        source = {name: old for name, old in self.source.items() if not only_changed or any(name in c.changes for c in self)}
+        taken = {"cost", "lower_bound", "label", "leaf", "verified"} & set(source)
         if taken:
             raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
-        rows = [{**self.source, "cost": 0.0, "lower_bound": 0.0, "label": self.label, "leaf": None, "verified": None}]
+        rows = [{**source, "cost": 0.0, "lower_bound": 0.0, "label": self.label, "leaf": None, "verified": None}]
         for c in self:
-            values = {name: c.changes[name][1] if name in c.changes else old for name, old in self.source.items()}
+            values = {name: c.changes[name][1] if name in c.changes else old for name, old in source.items()}
             rows.append(
                 {
                     **values,
@@ -148,28 +140,6 @@ class Explanation(Sequence[Counterfactual]):
             allow_nan=False,
             default=str,
         )
-
-
-def _table(answer: Explanation) -> list[str]:
-    """Features that change in some alternative, one line each: the source, then the alternatives, "=" for unchanged."""
-    names = [name for name in answer.source if any(name in c.changes for c in answer)]
-    head = ["", "source", *(f"#{k + 1}" for k in range(len(answer)))]
-    body = [
-        [name, f"{answer.source[name]:.6g}", *(f"{c.changes[name][1]:.6g}" if name in c.changes else "=" for c in answer)]
-        for name in names
-    ]
-    body.append(["cost", "", *(f"{c.cost:.6g}" for c in answer)])
-    body.append(["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)])
-    widths = [max(len(line[k]) for line in [head, *body]) for k in range(len(head))]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
-        for line in [head, *body]
-    ]
-
-
-def _told(value: Any, other: Any) -> str:
-    """Six digits, or as many as it takes to tell two values apart."""
-    return f"{value:.6g}" if f"{value:.6g}" != f"{other:.6g}" else repr(_plain(value))
 
 
 def _plain(value: Any) -> Any:

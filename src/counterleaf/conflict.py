@@ -1,0 +1,71 @@
+"""Which of the user's constraints cannot hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_SOLVES = 1000  # few questions need a tenth of it
+
+
+def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[int, ...]:
+    """The fewest of ``n`` constraints that no row obeys, given that none obeys them all.
+
+    Empty if no row exists even without constraints; of several smallest, the first in order is preferred.
+
+    ``feasible(subset)`` may be False only where that is proved, so that what is returned is proved infeasible. It is
+    smallest because every conflict meets the complement of every feasible set: a smallest set that meets all
+    complements known so far is, if infeasible, a smallest conflict; if not, it grows into a feasible set with a new
+    complement. Where ``feasible`` is True for want of a proof, or a thousand solves are not enough, all that holds is
+    that the conflict has lost every constraint it was seen to do without.
+
+    Examples
+    --------
+    >>> smallest_conflict(4, lambda subset: not ({0, 1, 2} <= set(subset) or {1, 3} <= set(subset)))
+    (1, 3)
+    """
+    if n == 0 or not feasible([]):
+        return ()
+    known = list(range(n))
+    for k in reversed(range(n)):
+        rest = [i for i in known if i != k]
+        if rest and not feasible(rest):
+            known = rest
+    candidate: list[int] = []
+    complements: list[set[int]] = []
+    size, solves = 1, n
+    # invariant: known is a conflict, none has fewer than size constraints, candidate is feasible
+    while size < len(known) and solves + n <= _SOLVES:
+        for k in range(n):
+            if k not in candidate and len(candidate) < n - 1:  # all n are infeasible
+                solves += 1
+                wider = sorted([*candidate, k])
+                candidate = wider if feasible(wider) else candidate
+        complements.append(set(range(n)).difference(candidate))
+        while (found := _meeting(complements, size)) is None:
+            size += 1
+        candidate = found
+        solves += 1
+        if size < len(known) and not feasible(candidate):
+            return tuple(candidate)
+    return tuple(known)
+
+
+def _meeting(sets: list[set[int]], size: int, start: int = 0) -> list[int] | None:
+    """Up to ``size`` numbers from ``start`` that meet all the sets, the first such list in order; None if there is none."""
+    if not sets:
+        return []
+    apart: set[int] = set()
+    need = 0
+    for s in sets:
+        if apart.isdisjoint(s):  # sets with nothing in common need a number each
+            apart |= s
+            need += 1
+    if need > size:
+        return None
+    for k in range(start, min(map(max, sets)) + 1):
+        missed = [s for s in sets if k not in s]
+        if len(missed) < len(sets):
+            rest = _meeting(missed, size - 1, k + 1)
+            if rest is not None:
+                return [k, *rest]
+    return None

@@ -1,0 +1,236 @@
+"""An answer in plain words, as text and as HTML: a sentence, a table, what is proved, what the model said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.certificate import Answer, Certificate
+from counterleaf.digits import plain, round_down, shorten
+from counterleaf.problem import Problem
+from counterleaf.schema import Array
+from counterleaf.search import Status
+
+if TYPE_CHECKING:
+    from counterleaf.result import Explanation
+
+_IN_SENTENCE, _IN_TABLE = 12, 40  # features
+
+_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
+_LEFT = _CELL.replace("right", "left")
+_UP, _DOWN = f"{_CELL}; background: rgba(40, 120, 220, 0.2)", f"{_CELL}; background: rgba(230, 130, 20, 0.2)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What there is to say; ``text`` and ``html`` only lay it out."""
+
+    sentence: str
+    head: list[str]
+    lines: list[list[str]]  # name, source, alternatives; "=" for what stays
+    moves: list[list[float]]  # by how much each alternative moves the feature of a line
+    more: str  # how many features change but have no line
+    foot: list[list[str]]
+    proof: str
+
+
+def text(answer: Explanation) -> str:
+    """The answer as it prints."""
+    page = _page(answer)
+    if not page.head:
+        return " ".join(filter(None, [page.sentence, page.proof]))
+    table = [page.head, *page.lines, *page.foot]
+    widths = [max(len(line[k]) for line in table) for k in range(len(page.head))]
+    rows = [
+        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in table
+    ]
+    if page.more:
+        rows.insert(1 + len(page.lines), page.more)
+    return "\n".join([page.sentence, "", *rows, "", page.proof])
+
+
+def html(answer: Explanation) -> str:
+    """The answer for a notebook: one element, no script, readable on a light and on a dark page."""
+    page = _page(answer)
+    out = [f"<p>{escape(page.sentence)}</p>"]
+    if page.head:
+        rows = [_row("th", page.head)]
+        rows += [_row("td", line, moves) for line, moves in zip(page.lines, page.moves, strict=True)]
+        if page.more:
+            rows.append(f'<tr><td colspan="{len(page.head)}" style="{_LEFT}">{page.more}</td></tr>')
+        rows += [_row("td", line) for line in page.foot]
+        out.append(f'<table style="border-collapse: collapse">{"".join(rows)}</table>')
+    if page.proof:
+        out.append(f'<p style="opacity: 0.75">{escape(page.proof)}</p>')
+    return f"<div>{''.join(out)}</div>"
+
+
+def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
+    """A table row; arrows as well as colours say which way a number moves."""
+    cells = [f'<{tag} style="{_LEFT}">{escape(line[0])}</{tag}>']
+    for k, word in enumerate(line[1:]):
+        move = moves[k - 1] if moves and k else 0.0
+        if move:
+            cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(word)}</{tag}>')
+        else:
+            faint = f'<span style="opacity: 0.4">{word}</span>' if word == "=" else escape(word)
+            cells.append(f'<{tag} style="{_CELL}">{faint}</{tag}>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+@np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
+def _page(answer: Explanation) -> _Page:
+    if not len(answer):
+        return _Page(_nothing_found(answer), [], [], [], "", [], "")
+    names = [" ".join(name.splitlines()) for name in answer.schema.names]
+    source = answer.certificate.problem.source
+    found = answer.certificate.answers
+    changed = [np.flatnonzero(one.row != source).tolist() for one in found]
+    told = _costliest(answer, changed[:1], _IN_SENTENCE)
+    listed = _costliest(answer, changed, _IN_TABLE)  # those told among them
+    shown = [[d for d in listed if d in places] for places in map(set, changed)]
+    written = [_written(answer.certificate, one, places) for one, places in zip(found, shown, strict=True)]
+    given = answer.schema.values(answer.row)
+    before = {d: _given(given[d], [w[d] for w in written if d in w]) for d in listed}
+    if not listed and len(answer) == 1:  # nothing to compare
+        return _Page(_sentence(answer, [], 0), [], [], [], "", [], _proof(answer))
+    parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
+    more = len({d for places in changed for d in places}) - len(listed)
+    return _Page(
+        _sentence(answer, parts, len(changed[0]) - len(told)),
+        ["", "source", *(f"#{k + 1}" for k in range(len(answer)))],
+        [[names[d], before[d], *(w.get(d, "=") for w in written)] for d in listed],
+        [[float(one.row[d] - source[d]) for one in found] for d in listed],
+        f"... and {_features(more, 'more')}" if more else "",
+        [
+            ["cost", "", *_apart([c.cost for c in answer])],
+            ["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)],
+        ],
+        _proof(answer),
+    )
+
+
+def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list[int]:
+    """The places of the features that change, in order; if more than ``most``, those of the first rows, dearest first."""
+    places = sorted({d for row in changed for d in row})
+    if len(places) <= most:
+        return places
+    chosen: list[int] = []
+    for found, row in zip(answer.certificate.answers, changed, strict=False):
+        share = {d: _share(answer.certificate.problem, found.row, d) for d in row if d not in chosen}
+        chosen += sorted(share, key=share.__getitem__, reverse=True)
+        if len(chosen) >= most:
+            break
+    return chosen[:most]
+
+
+def _share(problem: Problem, row: Array, d: int) -> float:
+    """What the change of one feature costs alone."""
+    alone = problem.source.copy()
+    alone[d] = row[d]
+    return abs(float(problem.cost_of(alone[None])[0]))
+
+
+def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict[int, str]:
+    """The numbers of one alternative at these places; those of a row that was itself given are not the text's to round."""
+    row = found.row if certificate.pool is not None else shorten(certificate.problem, found, places)
+    return {d: plain(row[d]) for d in places}
+
+
+def _given(value: Any, beside: list[str]) -> str:
+    """A number of the source: whole ones in full, others to 12 digits, or as many as tell it from those beside it."""
+    value = float(value)
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+    # a float32 was given in its own digits: 0.1, not 0.10000000149
+    short = plain(value if value.is_integer() else str(narrow) if float(narrow) == value else f"{value:.12g}")
+    return plain(value) if short in beside else short
+
+
+def _apart(costs: list[float]) -> list[str]:
+    """Costs to four digits, or up to six where that tells two of them apart."""
+    for digits in (4, 5, 6):
+        words = [plain(f"{cost:.{digits}g}") for cost in costs]
+        if len(set(words)) == len(set(costs)):
+            break
+    return words
+
+
+def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
+    best = answer[0]
+    if not best.changes:
+        return f"Nothing has to change: the model already says {best.label}{_margin(answer)}."
+    changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
+    says = f"say {best.label} instead of {answer.label}" if best.label != answer.label else f"still say {best.label}"
+    start = "If" if _is_least(answer) else "The best found before the search stopped: if"
+    return f"{start} {changes}, the model would {says}{_margin(answer)}."
+
+
+def _nothing_found(answer: Explanation) -> str:
+    wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
+    if answer.status is Status.LIMIT:
+        least = f" None costs less than {_least(answer)}." if 0 < answer.lower_bound < math.inf else ""
+        return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
+    if not answer.conflict:
+        bounds = " within the bounds of the table" if np.isfinite(answer.schema.bounds()).any() else ""
+        return f"No row{bounds} makes the model say {wanted}, even without constraints. This is proved."
+    listed = "; ".join(map(str, answer.conflict))
+    if len(answer.conflict) == 1:
+        why = f"This one rules it out by itself: {listed}."
+    else:
+        why = f"These cannot hold together: {listed}. At least one of them has to give."
+    return f"No change makes the model say {wanted} within your constraints. {why} This is proved."
+
+
+def _proof(answer: Explanation) -> str:
+    this = "this one" if len(answer) == 1 else "#1"
+    if not answer[0].changes:
+        this = "leaving the row as it is"
+    proved = f"Proved: no allowed change costs less than {this} ({_apart([c.cost for c in answer])[0]})"
+    if answer.status is Status.OPTIMAL:
+        others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
+        return f"{proved}{others}. {_confirmed(answer)}"
+    if _is_least(answer):
+        return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer)}"
+    floor = f", but none costs less than {_least(answer)}" if math.isfinite(answer.lower_bound) else ""
+    return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer)}"
+
+
+def _confirmed(answer: Explanation) -> str:
+    doubted = [k for k, c in enumerate(answer) if not c.verified]
+    labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in doubted or range(len(answer))))
+    if doubted:
+        rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in doubted])
+        return f"NOT confirmed: your model does not say {labels} for {rows}."
+    if len(answer) == 1:
+        return f"Your model confirms it: it says {labels} for this row."
+    return f"Your model confirms {'both' if len(answer) == 2 else f'all {len(answer)}'}: it says {labels} for these rows."
+
+
+def _is_least(answer: Explanation) -> bool:
+    """The first answer is proved cheapest, to rounding; also where a search for more was stopped."""
+    return answer.status is Status.OPTIMAL or answer[0].cost - answer.lower_bound <= 1e-9 * abs(answer[0].cost)
+
+
+def _least(answer: Explanation) -> str:
+    """The bound, rounded down: what is written holds as well."""
+    return plain(round_down(answer.lower_bound, 4))
+
+
+def _margin(answer: Explanation) -> str:
+    margin = answer.certificate.problem.question.margin
+    return f" with the margin of {plain(margin)} that was asked for" if margin else ""
+
+
+def _features(count: int, which: str) -> str:
+    return f"{count} {which} feature{'s' if count > 1 else ''}"
+
+
+def _series(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
