@@ -44,10 +44,14 @@ class Problem:
 
     def cost_of(self, rows: Array) -> Array:
         """Cost of each row of a 2-D array, class cost left out."""
+        return np.asarray(self.shares(rows).sum(axis=-1))
+
+    def shares(self, row: Array) -> Array:
+        """What the change of each feature costs, in a row or in each of several; their sum is ``cost_of``."""
         _, _, _, cu, gu, cd, gd, _, _ = self.question.features
-        d = rows - self.source
+        d = row - self.source
         up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
-        return np.asarray(((cu * up + gu) * up + (cd * down + gd) * down).sum(axis=1))
+        return np.asarray((cu * up + gu) * up + (cd * down + gd) * down)
 
 
 def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
