@@ -18,6 +18,7 @@ from counterleaf.plot.sheet import (
     new_figure,
     reach,
     short,
+    short_names,
     tint,
     width,
 )
@@ -70,7 +71,8 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     legend = [] if named.issuperset(legend) else legend
     box = problem.question.features[1:3, pair]
     off = [bool(np.delete(row != source, pair).any()) for row in points]  # changes that the plane does not show
-    notes = ["dashed: bounds"] * bool(((low < box) & (box < high)).any())
+    framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
+    notes = ["dashed: bounds"] * framed
     notes += ["other features as in the source"] * (tree.n_features > 2) + ["hollow: they change too"] * any(off)
 
     under = 54 if notes else 40
@@ -78,8 +80,9 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     figure = new_figure(60 + size[0] + side, under + size[1] + 24)
     axes = add_axes(figure, 60, under, size[0], size[1])
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    axes.set_xlabel("\n".join([short(answer.schema.names[pair[0]]), "; ".join(notes)]).rstrip())
-    axes.set_ylabel(short(answer.schema.names[pair[1]]))
+    across, up = short_names([answer.schema.names[d] for d in pair])
+    axes.set_xlabel("\n".join([across, *(["; ".join(notes)] if notes else [])]))
+    axes.set_ylabel(up)
     head = headline(answer, answer[0] if len(answer) else None)
     axes.set_title(f"1: {head}" if len(points) > 1 else head, weight="bold", loc="left")
     looks: list[dict[str, Any]] = [

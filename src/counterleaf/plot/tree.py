@@ -90,8 +90,12 @@ def _condition(tree: Tree, node: int, names: Sequence[str]) -> str:
     if len(features) == 1:
         return f"{short(names[features[0]], 24)}\n{less[int(data[0] < 0)]} {number(-bias / float(data[0]))}"
     largest = sorted(np.argsort(-np.abs(data), kind="stable")[:_MOST_TERMS].tolist())
-    terms = [f"{MINUS if data[k] < 0 else '+'} {abs(data[k]):.2g} {short(names[features[k]], 12)}" for k in largest]
-    said = " ".join(terms).removeprefix("+ ") + (" + …" if len(features) > _MOST_TERMS else "")
+    said = ""
+    for k in largest:
+        size = "" if abs(data[k]) == 1 else f"{abs(data[k]):.2g} "
+        sign = (MINUS if data[k] < 0 else "") if not said else f" {MINUS if data[k] < 0 else '+'} "
+        said += f"{sign}{size}{short(names[features[k]], 12)}"
+    said += " + …" * (len(features) > _MOST_TERMS)
     return f"{said or '0'}\n{less[0]} {number(-bias)}"
 
 
@@ -117,9 +121,7 @@ def draw_tree(answer: Explanation) -> Figure:
     left = min(x - widths[n] / 2 for n, (x, _) in places.items()) - edge
     right = max(x + widths[n] / 2 for n, (x, _) in places.items()) + edge
     title = headline(answer, answer[0] if len(answer) else None)
-    keys = [
-        Line2D([], [], color=SOURCE, linestyle=(0, (3, 1.6)), linewidth=1.8, label=f"source: {short(str(answer.label), 18)}")
-    ]
+    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(str(answer.label), 18)}")]
     if len(answer):
         keys.append(Line2D([], [], color="#80B9D9", linewidth=4, label=f"answer: {short(str(answer[0].label), 18)}"))
     need = max(width(title, NORMAL, "bold"), sum(width(str(key.get_label()), SMALL) + 44 for key in keys)) + 2 * edge
@@ -142,8 +144,8 @@ def draw_tree(answer: Explanation) -> Figure:
         x, y = (0.45 * a + 0.55 * b for a, b in zip(at[0], at[child], strict=True))
         sheet.text(x + 5 * side, y + 3, said, size=SMALL, color=QUIET, ha="right" if side < 0 else "left", va="bottom")
     sheet.text(edge, height - 13, title, weight="bold", va="center")
-    sheet.legend(handles=keys, loc="upper left", bbox_to_anchor=((edge - 6) / sheet.get_xlim()[1], (height - 20) / height),
-                 ncols=2, frameon=False, borderaxespad=0, handlelength=2.4, columnspacing=1.2)  # fmt: skip
+    sheet.legend(handles=keys, loc="upper left", bbox_to_anchor=(edge / sheet.get_xlim()[1], (height - 23) / height),
+                 ncols=2, frameon=False, borderaxespad=0, borderpad=0, handlelength=2.4, columnspacing=1.2)  # fmt: skip
     return figure
 
 
