@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import counterleaf as cl
 from counterleaf.plot import draw_path
 from counterleaf.plot.polygons import area, clip, near, regions, within
-from counterleaf.plot.sheet import ANSWER, SOURCE, reach, short, short_names, tint, told
+from counterleaf.plot.sheet import ANSWER, SOURCE, hatch, reach, short, short_names, tint, told
 from counterleaf.plot.tree import arrange, path_to, prune
 
 matplotlib.use("Agg")
@@ -178,7 +178,7 @@ def test_a_slice_marks_answers_that_leave_it():
     figure = CANCER.plot(features=("worst radius", "worst concave points"))
     faces = [to_rgb(line.get_markerfacecolor()) for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert faces == [to_rgb(ANSWER), (1, 1, 1), (1, 1, 1)]
-    assert "hollow: they change too" in figure.axes[0].get_xlabel()
+    assert "hollow: others change" in figure.axes[0].get_xlabel()
 
 
 def test_a_class_without_room_is_in_the_legend():
@@ -363,6 +363,36 @@ def test_the_path_of_margins_marks_where_no_row_exists():
     assert [text.get_text() for text in proved.get_legend().get_texts()] == ["cost", "proved bound"]
     assert not proved.patches
     assert "no row" in words(draw_path([1.0], [float("nan")]))
+
+
+def test_a_doubt_stands_in_the_title():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 2)), rng.integers(0, 3, 500)
+    explainer = cl.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), data=X)
+    cut = next(a for a in (explainer.explain(X[0], count=9, max_states=k) for k in range(1, 99)) if len(a))
+    assert str(cut.status) == "limit"
+    assert any("(not proved least)" in said for said in words(cut.plot()))
+    early = explainer.explain(X[0], max_states=1)
+    assert any("no row found yet for" in said for said in words(early.plot("tree")))
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_ticks_are_plain_at_every_size(size):
+    schema = cl.Schema([cl.Numeric("a", 0, 10 * size), cl.Numeric("b", 0, 10 * size)])
+    axes = slope(schema=schema, bias=-5 * size).plot().axes[0]
+    axes.figure.draw_without_rendering()
+    assert axes.yaxis.get_offset_text().get_text() == ""
+
+
+def test_a_tree_of_one_leaf_is_drawn():
+    tree = cl.Tree([-1], [-1], [[0.0, 0.0]], [0.0], [0], classes=["only"])
+    answer = cl.Explainer(tree).explain([1.0, 2.0], target="only")
+    assert words(answer.plot("tree")).count("only") == 1
+    assert "source" in words(answer.plot("regions"))
+
+
+def test_many_classes_differ_in_colour_or_hatch():
+    assert len({(tint(k), hatch(k)) for k in range(64)}) == 64
 
 
 def test_names_and_numbers_are_short_but_differ():

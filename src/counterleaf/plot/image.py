@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,16 +38,20 @@ def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figur
     upper_row = gap if one_row else gap + tall + 20
     figure = new_figure((gap + wide) * (3 if one_row else 1 + len(shown)) + (key if one_row else gap), upper_row + tall + head)
 
+    exact: dict[str, Any] = {"origin": "upper", "interpolation": "nearest"}
+
     def panel(column: int, bottom: float, title: str) -> Axes:
         axes = add_axes(figure, gap + column * (wide + gap), bottom, wide, tall)
         axes.set(xticks=[], yticks=[], title=title)
         return axes
 
     for k, (picture, title) in enumerate(zip(shades, heads, strict=True)):
-        panel(k, upper_row, title).imshow(picture, cmap="gray_r", vmin=0, vmax=1)
+        panel(k, upper_row, title).imshow(picture, cmap="gray_r", vmin=0, vmax=1, **exact)
     diverging = LinearSegmentedColormap.from_list("change", ["#67001F", "#D6604D", "white", "#4393C3", "#053061"])
     for k, picture in enumerate(change):
-        drawn = panel(2 if one_row else k + 1, gap, "difference").imshow(picture, cmap=diverging, vmin=-most, vmax=most)
+        drawn = panel(2 if one_row else k + 1, gap, "difference").imshow(
+            picture, cmap=diverging, vmin=-most, vmax=most, **exact
+        )
     at = 3 * (wide + gap) + 6 if one_row else gap + wide - key
     bar = figure.colorbar(drawn, cax=add_axes(figure, at, gap, 9, tall), ticks=[-most, 0, most])
     more, less = ("ink added", "ink erased") if len(shape) == 2 else ("lighter", "darker")

@@ -9,11 +9,11 @@ import numpy as np
 from counterleaf.plot.polygons import Box, beside, near, regions, within
 from counterleaf.plot.sheet import (
     ANSWER,
-    HATCHES,
     NORMAL,
     SMALL,
     SOURCE,
     add_axes,
+    hatch,
     headline,
     new_figure,
     reach,
@@ -73,20 +73,22 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     off = [bool(np.delete(row != source, pair).any()) for row in points]  # changes that the plane does not show
     framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
     notes = ["dashed: bounds"] * framed
-    notes += ["other features as in the source"] * (tree.n_features > 2) + ["hollow: they change too"] * any(off)
+    notes += ["others as in the source"] * (tree.n_features > 2) + ["hollow: others change"] * any(off)
 
+    head = headline(answer, answer[0] if len(answer) else None)
+    head = f"1: {head}" if len(points) > 1 else head
     under = 54 if notes else 40
-    side = 14 + max([width(labels[value], SMALL) + 34 for value in legend], default=0.0)
+    side = 14 + max([width(head, NORMAL, "bold") - size[0], *(width(labels[value], SMALL) + 34 for value in legend), 0.0])
     figure = new_figure(60 + size[0] + side, under + size[1] + 24)
     axes = add_axes(figure, 60, under, size[0], size[1])
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     across, up = short_names([answer.schema.names[d] for d in pair])
     axes.set_xlabel("\n".join([across, *(["; ".join(notes)] if notes else [])]))
     axes.set_ylabel(up)
-    head = headline(answer, answer[0] if len(answer) else None)
-    axes.set_title(f"1: {head}" if len(points) > 1 else head, weight="bold", loc="left")
+    axes.set_title(head, weight="bold", loc="left")
+    _keep_ticks_plain(axes, low, high)
     looks: list[dict[str, Any]] = [
-        {"facecolor": tint(k), "hatch": HATCHES[k % len(HATCHES)], "edgecolor": tint(k, 0.75)} for k in range(len(labels))
+        {"facecolor": tint(k), "hatch": hatch(k), "edgecolor": tint(k, 0.75)} for k in range(len(labels))
     ]
     for leaf, polygon in cells:
         axes.add_patch(Polygon(polygon, linewidth=0, **looks[tree.value[leaf]]))
@@ -141,6 +143,15 @@ def _place_texts(
             taken.append(inside)
             named.add(value)
     return out, named
+
+
+def _keep_ticks_plain(axes: Axes, low: Array, high: Array) -> None:
+    """Whole numbers at the ticks: a power of ten apart from them would stand in the title's place."""
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+
+    for axis, most in zip((axes.xaxis, axes.yaxis), np.maximum(np.abs(low), np.abs(high)), strict=True):
+        usual = 1e-3 <= most < 1e6
+        axis.set_major_formatter(ScalarFormatter(useOffset=False) if usual else FuncFormatter(lambda v, _: f"{v:.6g}"))
 
 
 def _draw_bounds(axes: Axes, box: Array, low: Array, high: Array) -> None:

@@ -42,7 +42,7 @@ def style() -> AbstractContextManager[None]:
         ("white", "figure.facecolor axes.facecolor"),
         (SMALL, "xtick.labelsize ytick.labelsize legend.fontsize"),
         (NORMAL, "font.size axes.labelsize axes.titlesize"),
-        (False, "text.parse_math text.usetex axes.grid"),
+        (False, "text.parse_math text.usetex axes.grid figure.autolayout figure.constrained_layout.use"),
     ):
         look |= dict.fromkeys(keys.split(), value)
     return rc_context(look)
@@ -123,8 +123,15 @@ def headline(answer: Explanation, c: Counterfactual | None) -> str:
     if c is None:
         wanted = " or ".join(map(str, answer.target)) or "anything else"
         return short(f"no row says {wanted}" if answer.status is Status.INFEASIBLE else f"no row found yet for {wanted}", 60)
-    says = f"{c.label} already" if not c.changes else f"{short(str(c.label))} instead of {short(str(answer.label))}"
-    return f"{says}, cost {c.cost:.3g}" + ("" if c.verified else " (not confirmed by the model)")
+    new, old = short(str(c.label), 18), short(str(answer.label), 18)
+    doubts = ["not proved least"] * (answer.status is Status.LIMIT) + ["not confirmed by the model"] * (not c.verified)
+    said = f"{new} instead of {old}" if c.changes else f"{new} already"
+    return f"{said}, cost {c.cost:.3g}" + (f" ({', '.join(doubts)})" if doubts else "")
+
+
+def hatch(index: int) -> str:
+    """The hatch of a class: with its colour, different for the first 64 classes."""
+    return HATCHES[(index + index // len(PALETTE)) % len(HATCHES)]
 
 
 def tint(index: int, share: float = 0.4) -> tuple[float, ...]:

@@ -137,9 +137,8 @@ def draw_tree(answer: Explanation) -> Figure:
         look: dict[str, Any] = {"color": key.get_color(), "linestyle": key.get_linestyle(), "linewidth": key.get_linewidth()}
         sheet.plot(*zip(*(at[node] for node in path), strict=True), **look, zorder=order)
     for node, text in texts.items():
-        _draw_node(
-            sheet, at[node], text, int(tree.value[node]), "split" if drawn[node] else "leaf" if tree.left[node] < 0 else "rest"
-        )
+        colour = "white" if drawn[node] else tint(int(tree.value[node])) if tree.left[node] < 0 else None
+        _draw_node(sheet, at[node], text, colour)
     for child, said, side in zip(drawn[0], ("yes", "no"), (-1, 1), strict=False):
         x, y = (0.45 * a + 0.55 * b for a, b in zip(at[0], at[child], strict=True))
         sheet.text(x + 5 * side, y + 3, said, size=SMALL, color=QUIET, ha="right" if side < 0 else "left", va="bottom")
@@ -149,19 +148,15 @@ def draw_tree(answer: Explanation) -> Figure:
     return figure
 
 
-def _draw_node(sheet: Axes, at: tuple[float, float], text: str, value: int, kind: str) -> None:
-    """A split's words, a leaf's class, or a triangle for a subtree left out."""
+def _draw_node(sheet: Axes, at: tuple[float, float], text: str, colour: Any) -> None:
+    """A split's words or a leaf's class in a box; without a colour, a triangle for a subtree folded away."""
     from matplotlib.patches import Polygon
 
     x, y = at
-    if kind == "rest":
-        sheet.add_patch(
-            Polygon(
-                [(x, y + 9), (x - 9, y - 6), (x + 9, y - 6)], facecolor="#E4E4E4", edgecolor="#999999", linewidth=0.8, zorder=4
-            )
-        )
+    edge: dict[str, Any] = {"edgecolor": "#777777", "linewidth": 0.7}
+    if colour is None:
+        sheet.add_patch(Polygon([(x, y + 9), (x - 9, y - 6), (x + 9, y - 6)], facecolor="#E4E4E4", zorder=4, **edge))
         sheet.text(x, y - 9, text, size=SMALL, color=QUIET, ha="center", va="top", zorder=5)
-        return
-    look = {"facecolor": tint(value) if kind == "leaf" else "white", "edgecolor": "#777777", "linewidth": 0.7}
-    box = {**look, "boxstyle": "round,pad=0.3" if kind == "leaf" else "square,pad=0.3"}
-    sheet.text(x, y, text, size=SMALL, ha="center", va="center", zorder=5, bbox=box, linespacing=1.1)
+    else:
+        box = {"facecolor": colour, "boxstyle": "square,pad=0.3" if colour == "white" else "round,pad=0.3", **edge}
+        sheet.text(x, y, text, size=SMALL, ha="center", va="center", zorder=5, bbox=box, linespacing=1.1)
