@@ -47,13 +47,24 @@ class Problem:
 
     def cost_of(self, rows: Array) -> Array:
         """Cost of each row of a 2-D array, class cost left out."""
+        alone, together = self._costs(rows)
+        return np.asarray(alone.sum(axis=-1) + np.maximum(together.sum(axis=-1), 0.0))  # a coupled cost is negative by rounding only
+
+    def shares(self, row: Array) -> Array:
+        """What the change of each feature costs, in a row or in each of several; their sum is ``cost_of``.
+
+        Of a cost that two features share, each bears half: a share may be negative.
+        """
+        alone, together = self._costs(row)
+        return np.asarray(alone + together)
+
+    def _costs(self, rows: Array) -> tuple[Array, Array]:
+        """Per feature: the separable cost, the coupled one."""
         _, _, _, cu, gu, cd, gd, _, _ = self.question.features
         d = rows - self.source
         up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
-        cost = ((cu * up + gu) * up + (cd * down + gd) * down).sum(axis=1)
-        if self.coupling is None:
-            return np.asarray(cost)
-        return np.asarray(cost + np.maximum((d * (d @ self.coupling.matrix)).sum(axis=1), 0.0))  # negative by rounding only
+        alone = (cu * up + gu) * up + (cd * down + gd) * down
+        return alone, np.zeros_like(d) if self.coupling is None else d * (d @ self.coupling.matrix)
 
 
 def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:

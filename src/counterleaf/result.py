@@ -16,6 +16,7 @@ from counterleaf.search import Status
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +111,33 @@ class Explanation(Sequence[Counterfactual]):
             )
         frame = pd.DataFrame(rows, index=["source", *range(1, len(self) + 1)])
         return frame.astype({"leaf": "Int64", "verified": "boolean"})
+
+    def plot(
+        self,
+        kind: str | None = None,
+        shape: tuple[int, ...] | None = None,
+        features: tuple[Any, Any] | None = None,
+        count: int | None = None,
+    ) -> Figure:
+        """A picture of the answer, as a matplotlib figure that notebooks show and ``savefig`` saves.
+
+        Parameters
+        ----------
+        kind : "changes" (what changes and its share of the cost), "regions" (the leaves over two features),
+            "image" (the row as an image), "tree" (the paths of source and answer); by default "image" if a shape is
+            given, "regions" if features are or if the tree has two, else "changes".
+        shape : (height, width) or (height, width, 3) of the image.
+        features : the two features that span the regions; the others stay as in the source.
+        count : most answers to show; by default 1 for "changes", 3 for "image", 9 for "regions". "tree" shows one.
+
+        Raises
+        ------
+        CounterleafError
+            If there is no such picture of this answer, or if matplotlib is not installed.
+        """
+        from counterleaf.plot import draw
+
+        return draw(self, kind, shape, features, count)
 
     def to_json(self) -> str:
         """Source, answers, bounds and status; numbers come back bit for bit."""

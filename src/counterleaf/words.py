@@ -12,8 +12,6 @@ import numpy as np
 
 from counterleaf.certificate import Answer, Certificate
 from counterleaf.digits import plain, round_down, shorten
-from counterleaf.problem import Problem
-from counterleaf.schema import Array
 from counterleaf.search import Status
 
 if TYPE_CHECKING:
@@ -123,18 +121,11 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
         return places
     chosen: list[int] = []
     for found, row in zip(answer.certificate.answers, changed, strict=False):
-        share = {d: _share(answer.certificate.problem, found.row, d) for d in row if d not in chosen}
-        chosen += sorted(share, key=share.__getitem__, reverse=True)
+        share = np.abs(answer.certificate.problem.shares(found.row))
+        chosen += sorted(set(row) - set(chosen), key=lambda d: (-share[d], d))
         if len(chosen) >= most:
             break
     return chosen[:most]
-
-
-def _share(problem: Problem, row: Array, d: int) -> float:
-    """What the change of one feature costs alone."""
-    alone = problem.source.copy()
-    alone[d] = row[d]
-    return abs(float(problem.cost_of(alone[None])[0]))
 
 
 def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict[int, str]:

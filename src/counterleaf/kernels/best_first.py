@@ -90,7 +90,7 @@ def _place(q, pool, state, lower, upper, x):
             x[d] = upper[d]
         else:
             x[d] = origin + change
-            if q.narrow and q.method != BOX:
+            if q.narrow and q.method != BOX and q.bias.shape[0] == q.nodes.shape[0]:  # rows of the user's may need more digits
                 x[d] = np.float64(np.float32(x[d]))
             x[d] = min(max(x[d], lower[d]), upper[d])
 
@@ -125,16 +125,16 @@ def _routed(q, x, row, sign, users, slack):
 
 @kernel
 def _cost(q, x):
-    total, together = 0.0, 0.0
+    alone, together = 0.0, 0.0
     f = q.features
     for d in range(x.shape[0]):
         change = x[d] - f[0, d]
-        total += charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
+        alone += charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
         if q.method == COUPLED:
             for k in range(q.couples[d], q.couples[d + 1]):
                 e = q.coupled[k]
                 together += q.coupling[k] * change * (x[e] - f[0, e])
-    return total + max(together, 0.0)  # negative by rounding only
+    return alone + max(together, 0.0)  # negative by rounding only
 
 
 @kernel

@@ -1,0 +1,73 @@
+"""Answers as pictures. matplotlib is imported where it is used, so that the rest works without it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.plot.changes import draw_changes
+from counterleaf.plot.image import draw_image
+from counterleaf.plot.margins import draw_path
+from counterleaf.plot.regions import draw_regions
+from counterleaf.plot.sheet import style
+from counterleaf.plot.tree import draw_tree
+from counterleaf.result import Explanation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw", "draw_path"]
+
+
+def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:
+    """The figure behind ``Explanation.plot``; refuses what cannot be drawn."""
+    tree = answer.certificate.problem.tree
+    if kind is None:
+        kind = "image" if shape is not None else "regions" if features is not None or tree.n_features == 2 else "changes"
+    if kind not in ("changes", "regions", "image", "tree"):
+        raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
+    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
+        raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None")
+    if not len(answer) and kind in ("changes", "image"):
+        raise CounterleafError(
+            f'the answer is "{answer.status}" and holds no row, so there is no change to draw; kind="tree" shows the source'
+        )
+    most = None if count is None else int(count)
+    with style():
+        if kind == "changes":
+            return draw_changes(answer, most or 1)
+        if kind == "image":
+            return draw_image(answer, _image_shape(shape, tree.n_features), most or 3)
+        if kind == "regions":
+            return draw_regions(answer, _pair(answer, features), most or 9)
+        return draw_tree(answer)
+
+
+def _image_shape(shape: Any, n: int) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except (TypeError, ValueError):
+        raise CounterleafError(f"shape is {shape!r}; an image needs (height, width) or (height, width, 3)") from None
+    if len(sizes) not in (2, 3) or (len(sizes) == 3 and sizes[2] != 3) or min(sizes) < 1:
+        raise CounterleafError(f"shape is {shape!r}; expected (height, width) or (height, width, 3)")
+    if math.prod(sizes) != n:
+        raise CounterleafError(f"shape {sizes} holds {math.prod(sizes)} pixels; the row has {n} features")
+    return sizes
+
+
+def _pair(answer: Explanation, features: Any) -> list[int]:
+    """The two features that span the plane."""
+    n = len(answer.schema)
+    if features is None and n == 2:
+        return [0, 1]
+    if features is None:
+        raise CounterleafError(f'the tree has {n} features and a plane two; pass features=("a", "b")')
+    if isinstance(features, (str, bytes)) or not hasattr(features, "__len__") or len(features) != 2:
+        raise CounterleafError(f"features is {features!r}; expected the names of two features")
+    a, b = (answer.schema.index(name) for name in features)
+    if a == b:
+        raise CounterleafError(f"features names {features[0]!r} twice; expected two different features")
+    return [a, b]

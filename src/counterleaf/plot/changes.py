@@ -1,0 +1,125 @@
+"""What changes, on each feature's own scale, and its share of the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.plot.sheet import (
+    ANSWER,
+    MINUS,
+    NORMAL,
+    QUIET,
+    SMALL,
+    SOURCE,
+    headline,
+    new_sheet,
+    number,
+    reach,
+    short_names,
+    told,
+    width,
+)
+from counterleaf.result import Counterfactual, Explanation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_MOST = 15  # lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One feature of the picture of changes; ``moves`` has (old, new, share of the cost) or None per answer."""
+
+    name: str
+    scale: tuple[float, float]
+    moves: tuple[tuple[Any, Any, float] | None, ...]
+
+
+def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
+    """The features that change in some answer, the largest share of the best answer's cost first."""
+    problem = answer.certificate.problem
+    costs = problem.shares(answer.certificate.findings.points[: len(shown)])
+    total = np.abs(costs).sum(axis=1, keepdims=True)
+    shares = costs / np.where(total > 0, total, 1.0)
+    lower, upper = answer.schema.bounds()
+    found = []
+    for d, name in enumerate(answer.schema.names):
+        moves = [(*c.changes[name], float(shares[k, d])) if name in c.changes else None for k, c in enumerate(shown)]
+        values = [v for move in moves if move for v in move[:2]]
+        if values:
+            line = _Line(name, reach(values, lower[d], upper[d]), tuple(moves))
+            found.append(([-abs(move[2]) if move else 1.0 for move in moves], d, line))
+    return [line for *_, line in sorted(found, key=lambda item: item[:2])]
+
+
+def draw_changes(answer: Explanation, count: int) -> Figure:
+    """Panels side by side, one per answer, a line per feature that changes in some of them."""
+    shown = answer[:count]
+    lines = _lines(answer, shown)
+    left_out, lines = len(lines) - _MOST, lines[:_MOST]
+    names = short_names([line.name for line in lines])
+    moved = [[told(*move[:2]) if move else "=" for move in line.moves] for line in lines]
+    ends = [[number(end) for end in line.scale] for line in lines]
+    heads = [headline(answer, c) for c in shown]
+    if len(shown) > 1:
+        heads = [f"{k + 1}: {head}" for k, head in enumerate(heads)]
+    pad, step, top = 10.0, 19.0, 52.0
+    name = max([width(text, NORMAL) for text in names], default=0.0)
+    low, high = (max([width(end[side], SMALL) for end in ends], default=0.0) + pad for side in (0, 1))
+    value = max(width(text, SMALL) for row in [["from → to"], *moved] for text in row)
+    track, bar = (120.0, 56.0) if len(shown) == 1 else (84.0, 40.0)
+    # one panel from left to right: low end, track, high end, values, bar, per cent
+    at_track = low
+    at_value = at_track + track + high + pad / 2
+    at_bar = at_value + value + pad
+    panel = max([at_bar + bar + 30, *(width(head, NORMAL, "bold") for head in heads)]) + pad
+    height = top + step * max(len(lines) + (left_out > 0), 1)
+    figure, sheet = new_sheet(pad + name + pad + panel * len(shown), height)
+    rows = [height - top - step * i for i in range(len(lines) + 1)]
+    for y, text in zip(rows, names, strict=False):
+        sheet.text(pad + name, y, text, ha="right", va="center")
+    if left_out > 0:
+        sheet.text(pad + name, rows[-1], f"and {left_out} more", ha="right", va="center", color=QUIET)
+    for k, head in enumerate(heads):
+        start = pad + name + pad + panel * k
+        sheet.text(start, height - 12, head, weight="bold", va="center")
+        if not lines:
+            sheet.text(start, rows[0], "nothing has to change", va="center")
+            continue
+        sheet.text(start + at_value, height - 32, "from → to", size=SMALL, color=QUIET, va="center")
+        sheet.text(start + at_bar, height - 32, "share of cost", size=SMALL, color=QUIET, va="center")
+        for y, line, texts, end in zip(rows, lines, moved, ends, strict=False):
+            x = start + at_track
+            sheet.plot([x, x + track], [y, y], color="#CCCCCC", linewidth=1, zorder=1)
+            sheet.text(x - 5, y, end[0], size=SMALL, color=QUIET, ha="right", va="center")
+            sheet.text(x + track + 5, y, end[1], size=SMALL, color=QUIET, va="center")
+            move = line.moves[k]
+            sheet.text(start + at_value, y, texts[k], size=SMALL, va="center", color="black" if move else QUIET)
+            if move is not None:
+                old, new = (x + track * (float(v) - line.scale[0]) / (line.scale[1] - line.scale[0]) for v in move[:2])
+                _draw_arrow(sheet, old, new, y)
+                _draw_share(sheet, start + at_bar, y, bar, move[2])
+    return figure
+
+
+def _draw_arrow(sheet: Axes, old: float, new: float, y: float) -> None:
+    sheet.plot([old, new], [y, y], color=ANSWER, linewidth=1.6, zorder=2)
+    sheet.plot([old], [y], "o", markersize=5, markerfacecolor="white", markeredgecolor=SOURCE, markeredgewidth=1.4, zorder=3)
+    sheet.plot([new], [y], ">" if new > old else "<", markersize=6, color=ANSWER, markeredgewidth=0, zorder=4)
+
+
+def _draw_share(sheet: Axes, x: float, y: float, length: float, share: float) -> None:
+    """A bar of the whole cost with the share filled in; what a change earns is in the other colour."""
+    from matplotlib.patches import Rectangle
+
+    sheet.add_patch(Rectangle((x, y - 4.5), length, 9, facecolor="#EBEBEB", linewidth=0))
+    sheet.add_patch(Rectangle((x, y - 4.5), length * abs(share), 9, facecolor=ANSWER if share >= 0 else SOURCE, linewidth=0))
+    said = "<1%" if 0 < abs(share) < 0.01 else f"{100 * share:.0f}%".replace("-", MINUS)
+    sheet.text(x + length + 4, y, said, size=SMALL, va="center")
