@@ -63,7 +63,9 @@ def leaf_optima(case):
             r.append(case.margin - side * tree.bias[node])
             equal.append(False)
         A = np.array(A).reshape(-1, tree.n_features)
-        best, room = solve(A, np.array(r), np.array(equal, bool), len(rows), lower, upper, case.row, case.curve, case.slope, case.Q)
+        best, room = solve(
+            A, np.array(r), np.array(equal, bool), len(rows), lower, upper, case.row, case.curve, case.slope, case.Q
+        )
         optima[leaf] = best + case.target[label]
         if abs(room) <= 1e-9:
             thin.add(leaf)

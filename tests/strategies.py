@@ -186,7 +186,11 @@ def coupled_case(rng, features=None, depth=None):
     kind = rng.choice(["full", "singular", "line"])
     if kind == "singular":
         B = B[: max(1, n // 2)]
-    Q = np.eye(n) - 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1)) if kind == "line" else B.T @ B / n + 0.1 * (kind == "full") * np.eye(n)
+    Q = (
+        np.eye(n) - 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
+        if kind == "line"
+        else B.T @ B / n + 0.1 * (kind == "full") * np.eye(n)
+    )
     case.Q = Q / scale / scale[:, None]
     given = cl.Quadratic(sparse.csr_array(case.Q) if rng.random() < 0.3 else case.Q)
     if rng.random() < 0.5:

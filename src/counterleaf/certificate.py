@@ -181,7 +181,12 @@ def _gap_allowed(problem: Problem, answer: Answer) -> float:
     q = problem.question
     source, cost, size = q.features[0], q.features[3:7], q.features[7]
     wide = 1e3 if q.narrow else 1.0
-    step = 1e-9 * wide * (1.0 if problem.coupling is None else 100.0) * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
+    step = (
+        1e-9
+        * wide
+        * (1.0 if problem.coupling is None else 100.0)
+        * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
+    )
     curve = np.abs(cost[0::2]).max(axis=0) + (0.0 if problem.coupling is None else problem.coupling.matrix.diagonal())
     change = curve * step**2 + np.abs(cost[1::2]).max(axis=0) * step
     return 1e-6 * wide * abs(answer.cost) + float(change.sum()) + 1e-12 * _coupled_terms(problem, answer.row)

@@ -150,7 +150,9 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
         if isinstance(term, Quadratic):
             if term.Q.shape[0] != len(schema):
-                raise CounterleafError(f"Q has shape {term.Q.shape}; expected ({len(schema)}, {len(schema)}), one row per feature")
+                raise CounterleafError(
+                    f"Q has shape {term.Q.shape}; expected ({len(schema)}, {len(schema)}), one row per feature"
+                )
             Q = factor * term.Q if Q is None else Q + factor * term.Q
             continue
         power = 1 if isinstance(term, L1) else 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from counterleaf.conflict import smallest_conflict
 from counterleaf.constraint import Constraint, listed, lower_constraints
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.errors import CounterleafError
+from counterleaf.kernels.memory import Pool
 from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
+from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
 from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
@@ -93,7 +96,7 @@ class Explainer:
         ----------
         row : dict, Series, one-row frame or 1-D array, in the units of the table.
         target : a class, several, or {class: cost}; by default any class but the row's own.
-        cost : ``L1``, ``L2``, ``Linear`` or a sum; by default ``L1("range")`` where data is given, else ``L2()``.
+        cost : ``L1``, ``L2``, ``Quadratic``, ``Linear`` or a sum; by default ``L1("range")`` where data is given, else ``L2()``.
         constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``linear``, ``among``.
         count : how many leaves, cheapest first, each with its best row; None: every leaf.
         margin : w @ x + b stays at least this far from 0 at every split on the way.
@@ -104,9 +107,53 @@ class Explainer:
         CounterleafError
             If the question makes no sense. "No such row" is the status "infeasible", with a proof.
         """
-        count, margin, time_limit = _limits(count, margin, time_limit, max_states)
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
-        most = None if max_states is None else min(int(max_states), _MANY)
+        return self._answer(row, [number(margin, "margin")], target, cost, constraints, count, time_limit, max_states)[0]
+
+    def explain_path(
+        self,
+        row: Any,
+        margins: Iterable[float],
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        count: int | None = 1,
+        time_limit: float | None = None,
+        max_states: int | None = None,
+    ) -> MarginPath:
+        """The answers for each of several margins, from barely passing to safe.
+
+        Each search goes on from the last one's, the margins taken in rising order; the limits are for each of them.
+        The other parameters are those of ``explain``.
+
+        Examples
+        --------
+        >>> from counterleaf import Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> [answer[0].cost for answer in Explainer(tree).explain_path([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
+        [0.5, 2.0, 8.0]
+        """
+        if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes)):
+            raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
+        steps = [number(margin, "a margin") for margin in margins]
+        if not steps:
+            raise CounterleafError("margins is empty; give at least one, such as [0.0]")
+        found = self._answer(row, sorted(set(steps)), target, cost, constraints, count, time_limit, max_states)
+        by_margin = dict(zip(sorted(set(steps)), found, strict=True))
+        return MarginPath(tuple(steps), tuple(by_margin[margin] for margin in steps))
+
+    def _answer(
+        self,
+        row: Any,
+        margins: list[float],
+        target: Any,
+        cost: Any,
+        constraints: Any,
+        count: Any,
+        time_limit: Any,
+        max_states: Any,
+    ) -> list[Explanation]:
+        """One answer per margin, the margins in rising order."""
+        count, time_limit, most = _limits(count, margins[0], time_limit, max_states)
         source = self.schema.encode(row)
         if self.tree.dtype == "float32":
             self._check_narrow(source)
@@ -114,31 +161,41 @@ class Explainer:
         own = int(self.tree.value[leaf])
         wanted = read_target(target, self.tree.classes, own)
         given = listed(constraints)
-        splits, nodes = self._prepare(wanted, margin)
         prices = self._price(cost)
 
-        def solve(some: list[Constraint], leaves: int | None) -> Certificate:
+        def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
             lower, upper, rows, pool = lower_constraints(some, self.schema, source)
             if self.tree.dtype == "float32":
                 lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
+            splits, nodes = self._prepare(wanted, margin)
             problem = pose(self.tree, splits, nodes, self.schema, source, prices, lower, upper, rows, margin, leaf)
             if pool is not None:
                 return Certificate(problem, _choose(problem, pool, leaves), pool)
-            left = None if deadline is None else deadline - time.perf_counter()
-            return Certificate(problem, find(problem, self.schema.names, leaves, left, most))
+            left = None if until == math.inf else until - time.perf_counter()
+            return Certificate(problem, find(problem, self.schema.names, leaves, left, most, last))
 
-        def feasible(subset: list[int]) -> bool:
-            """Unless proved otherwise: a search that was stopped, or whose cost fell for ever, has not proved it."""
-            if deadline is not None and time.perf_counter() >= deadline:
-                return True
-            try:
-                return solve([given[k] for k in subset], 1).status is not Status.INFEASIBLE
-            except CounterleafError:
-                return True
+        def clash(margin: float, until: float) -> tuple[Constraint, ...]:
+            def feasible(subset: list[int]) -> bool:
+                """Unless proved otherwise: a search that was stopped, or whose cost fell for ever, has not proved it."""
+                if time.perf_counter() >= until:
+                    return True
+                try:
+                    return solve([given[k] for k in subset], margin, 1, until, None).status is not Status.INFEASIBLE
+                except CounterleafError:
+                    return True
 
-        certificate = solve(given, count)
-        conflict = smallest_conflict(len(given), feasible) if certificate.status is Status.INFEASIBLE else ()
-        return self._tell(row, own, wanted, certificate, tuple(given[k] for k in conflict))
+            return tuple(given[k] for k in smallest_conflict(len(given), feasible))
+
+        answers: list[Explanation] = []
+        last: Pool | None = None
+        for margin in margins:
+            until = math.inf if time_limit is None else time.perf_counter() + time_limit
+            certificate = solve(given, margin, count, until, last)
+            conflict = clash(margin, until) if certificate.status is Status.INFEASIBLE else ()
+            answers.append(self._tell(row, own, wanted, certificate, conflict))
+            if margin != margins[-1]:
+                last = certificate.findings.pool
+        return answers
 
     def _price(self, cost: Any) -> Prices:
         """The cost as arrays; the last one is remembered, since questions come in runs."""
@@ -198,10 +255,10 @@ class Explainer:
         return self.model.predict(pd.DataFrame(rows, columns=self.model.feature_names_in_))
 
 
-def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[int | None, float, float | None]:
+def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tuple[int | None, float | None, int | None]:
+    """The limits of a question, checked; ``margin`` is the least one."""
     if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
         raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
-    margin = number(margin, "margin")
     if margin < 0:
         raise CounterleafError(f"margin is {margin}; expected 0 or more")
     if time_limit is not None:
@@ -212,7 +269,8 @@ def _limits(count: Any, margin: Any, time_limit: Any, max_states: Any) -> tuple[
         isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1
     ):
         raise CounterleafError(f"max_states is {max_states!r}; expected a whole number from 1, or None")
-    return None if count is None else min(int(count), _MANY), margin, time_limit
+    most = None if max_states is None else min(int(max_states), _MANY)
+    return None if count is None else min(int(count), _MANY), time_limit, most
 
 
 def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:

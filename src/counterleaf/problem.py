@@ -48,7 +48,9 @@ class Problem:
     def cost_of(self, rows: Array) -> Array:
         """Cost of each row of a 2-D array, class cost left out."""
         alone, together = self._costs(rows)
-        return np.asarray(alone.sum(axis=-1) + np.maximum(together.sum(axis=-1), 0.0))  # a coupled cost is negative by rounding only
+        return np.asarray(
+            alone.sum(axis=-1) + np.maximum(together.sum(axis=-1), 0.0)
+        )  # a coupled cost is negative by rounding only
 
     def shares(self, row: Array) -> Array:
         """What the change of each feature costs, in a row or in each of several; their sum is ``cost_of``.

@@ -214,7 +214,9 @@ def _interior(region: Region) -> tuple[Array, Array, Array] | None:
     up = np.where(at_most[split], HIGH, UP)
     down = np.where(at_most[n:], LOW, DOWN)
     piece[split] = np.select([low[split] >= high[split], ~rests & ~(falls & (z[split] < 0)), falls], [LOW, up, down], KINK)
-    piece[split] = np.where(rests & ~falls & (low[split] > 0), LOW, np.where(rests & ~falls & (high[split] < 0), HIGH, piece[split]))
+    piece[split] = np.where(
+        rests & ~falls & (low[split] > 0), LOW, np.where(rests & ~falls & (high[split] < 0), HIGH, piece[split])
+    )
     piece = np.where((piece == KINK) & (gu <= gd), UP, piece)
     return z, lam, piece.astype(np.int8)
 

@@ -26,6 +26,7 @@ from counterleaf.kernels.memory import (
     Pool,
     grown,
     new_pool,
+    reopened,
 )
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
@@ -56,10 +57,20 @@ class Findings:
     pool: Pool | None  # None where a table was searched, not the tree
 
 
-def find(problem: Problem, names: list[str], count: int | None, time_limit: float | None, max_states: int | None) -> Findings:
-    """The ``count`` cheapest target leaves (None: all) with their best rows."""
+def find(
+    problem: Problem,
+    names: list[str],
+    count: int | None,
+    time_limit: float | None,
+    max_states: int | None,
+    last: Pool | None = None,
+) -> Findings:
+    """The ``count`` cheapest target leaves (None: all) with their best rows.
+
+    ``last`` is the memory of the same question with a smaller margin: the search goes on from there.
+    """
     q = problem.question
-    pool = new_pool(q, problem.splits.depth)
+    pool = new_pool(q, problem.splits.depth) if last is None else reopened(last)
     wanted = _EVERYTHING if count is None else count
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states

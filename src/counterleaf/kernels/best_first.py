@@ -69,6 +69,14 @@ def _widen(q, states, state, lower, upper):
 
 
 @kernel
+def _has_room(lower, upper):
+    for d in range(lower.shape[0]):
+        if lower[d] > upper[d] or lower[d] == math.inf or upper[d] == -math.inf:
+            return False
+    return True
+
+
+@kernel
 def _box_bound(q, lower, upper):
     total = 0.0
     for d in range(lower.shape[0]):
@@ -245,10 +253,9 @@ def search(q, pool, count, budget):
         return DONE
     if counts[STATES] == 0:
         state = _new_state(q, pool, 0, -1, 0, -1)
-        for d in range(width):
-            if lower[d] > upper[d]:
-                pool.states[state].kind = DISCARDED
-                return DONE
+        if not _has_room(lower, upper):
+            pool.states[state].kind = DISCARDED
+            return DONE
         bound = _box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
         if q.method == BOX:
             offer(q, pool, state, CONVERGED, bound - q.nodes[0].below)
@@ -276,10 +283,14 @@ def search(q, pool, count, budget):
         # with target leaves on one side only, a node's bound is of no use that the child's own is not
         lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
         fresh = entry.kind == FRESH and not lone
+        narrow(q, pool.states, state, lower, upper)
+        if entry.kind == FRESH and not _has_room(lower, upper):  # with a larger margin than when the state was made
+            entry.kind = DISCARDED
+            _widen(q, pool.states, state, lower, upper)
+            continue
         if fresh and q.method == COUPLED:
             counts[ASKED] = state
             return ASK
-        narrow(q, pool.states, state, lower, upper)
         if fresh:
             if q.method == BOX:
                 offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))

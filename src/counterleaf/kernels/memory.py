@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 BOX, CURVED, FLAT, MIXED, COUPLED = 0, 1, 2, 3, 4  # the ways to bound a region
-OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH = 0, 1, 2, 3, 4, 5, 6  # the kinds of state; FRESH: not yet bounded
+OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+)  # the kinds of state; FRESH: not yet bounded
 STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS, ASKED = range(8)  # the counters of a pool
 
 NODE = np.dtype(
@@ -105,3 +113,22 @@ def grown(pool: Pool) -> Pool:
     if pool.counts[POINTS] + 1 > len(pool.points):
         arrays[7:9] = [_doubled(array) for array in arrays[7:9]]
     return Pool(*arrays)
+
+
+def reopened(pool: Pool) -> Pool:
+    """The same partition for a question whose every region lies within the old one (a larger margin).
+
+    Old bounds still hold, and what was proved empty stays so. Whatever else is left is to be bounded anew, from where it
+    stood. The old pool, which proves the old answer, is left as it is.
+    """
+    pool = Pool(*(array.copy() for array in pool))
+    states = pool.states[: pool.counts[STATES]]
+    again = np.flatnonzero((states["kind"] != EXPANDED) & (states["kind"] != DISCARDED))
+    states["kind"][again], states["key"][again], states["rank"][again] = FRESH, states["bound"][again], states["node"][again]
+    states["exact"][again], states["point"][again], states["cost"][again] = 0, -1, np.inf
+    pool.lam[again, 1] = 0.0
+    again = again[np.lexsort((states["rank"][again], states["key"][again]))]  # a sorted list is a heap
+    pool.heap[: len(again)] = again
+    counts = np.zeros_like(pool.counts)
+    counts[STATES], counts[QUEUED] = len(states), len(again)
+    return pool._replace(counts=counts)
