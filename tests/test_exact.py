@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import referee
-from strategies import random_case, whole_case
+from strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
 
@@ -70,6 +70,17 @@ def test_wide_and_deep_questions(seed):
 def test_whole_numbers(block):
     for seed in range(100 * block, 100 * block + 100):
         check(seed, make=whole_case)
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_coupled_costs(block):
+    for seed in range(50 * block, 50 * block + 50):
+        check(seed, make=coupled_case)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_and_deep_coupled_costs(seed):
+    check(seed, make=coupled_case, features=60, depth=8)
 
 
 def test_a_question_that_stays_open():

@@ -5,9 +5,9 @@ Any multipliers lam >= 0 prove a lower bound on the cost over their part (weak d
 
     cost(x) >= lam @ r + sum_d min_{lower <= d <= upper} phi_d(d) - (A' lam)_d d     for all x in the part,
 
-and a Farkas vector proves a part empty. Where the cost has a coupled part d' Q d, it is replaced by its tangent at any point y,
-which lies below it since Q is convex: d' Q d >= 2 y' Q d - y' Q y. ``check`` walks the tree from the root and finds for every target leaf
-a part that holds it, excluded by its bound, proved empty, or answered by a row that the tree really sends there.
+and a Farkas vector proves a part empty. A coupled cost d' Q d is replaced by its tangent at some y, which lies below it:
+d' Q d >= 2 y' Q d - y' Q y, since Q is positive semidefinite. ``check`` walks the tree from the root and finds for every
+target leaf a part that holds it, excluded by its bound, proved empty, or answered by a row that the tree really sends there.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Certificate:
     problem: Problem = field(repr=False)
     findings: Findings = field(repr=False)
     pool: Array | None = field(repr=False, default=None)  # the rows to choose among, where the question had them
+    kept: dict[int, Part] | None = field(repr=False, default=None)  # the parts, where the search's own memory is gone
 
     @property
     def status(self) -> Status:
@@ -77,7 +78,7 @@ class Certificate:
         pool = self.findings.pool
         out: dict[int, Part] = {}
         if pool is None:
-            return out
+            return self.kept or out
         for s, state in enumerate(pool.states[: pool.counts[STATES]]):
             if state["kind"] != EXPANDED:
                 m = int(state["rows"])

@@ -20,7 +20,7 @@ _STRONG = 1e-6  # above this one, it is positive definite for all that a solver 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coupling:
-    """Q of d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (size[o_i] size[o_j]) with o the elimination order."""
+    """Q of d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (size[o_i] size[o_j]), o the elimination order."""
 
     matrix: Any  # (D, D) CSR
     order: Array  # (D,)
@@ -52,7 +52,7 @@ def read_matrix(given: Any) -> Any:
     if not _positive(_banded(_scale(Q, size), _narrow_order(Q)), -_NEGATIVE):
         least = eig_banded(_banded(Q, _narrow_order(Q)), lower=True, eigvals_only=True, select="i", select_range=(0, 0))[0]
         raise CounterleafError(
-            f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; a cost must be convex, so expected 0 or more"
+            f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; expected 0 or more: a cost must be convex"
         )
     return Q
 

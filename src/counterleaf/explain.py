@@ -15,10 +15,10 @@ from counterleaf.constraint import Constraint, listed, lower_constraints
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.memory import Pool
-from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
 from counterleaf.path import MarginPath
+from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
 from counterleaf.readers import read
-from counterleaf.result import Counterfactual, Explanation
+from counterleaf.result import Explanation, tell
 from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
 from counterleaf.search import Findings, Status, find
 
@@ -96,7 +96,8 @@ class Explainer:
         ----------
         row : dict, Series, one-row frame or 1-D array, in the units of the table.
         target : a class, several, or {class: cost}; by default any class but the row's own.
-        cost : ``L1``, ``L2``, ``Quadratic``, ``Linear`` or a sum; by default ``L1("range")`` where data is given, else ``L2()``.
+        cost : ``L1``, ``L2``, ``Quadratic``, ``Linear`` or a sum; by default
+            ``L1("range")`` where data is given, else ``L2()``.
         constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``linear``, ``among``.
         count : how many leaves, cheapest first, each with its best row; None: every leaf.
         margin : w @ x + b stays at least this far from 0 at every split on the way.
@@ -229,21 +230,17 @@ class Explainer:
         self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate, conflict: tuple[Constraint, ...]
     ) -> Explanation:
         """Translate what was found back into the user's table and ask the model about it."""
-        found, source, schema = certificate.findings, certificate.problem.source, self.schema
+        found, source = certificate.findings, certificate.problem.source
         labels = self.tree.classes.tolist()
         said = self._ask(found.points) if len(found.points) else ()
-        before = schema.values(row)
         told = []
-        for x, leaf, cost, bound, label in zip(found.points, found.leaves, found.costs, found.bounds, said, strict=True):
-            decoded = schema.decode(x, row)
-            after = schema.values(decoded)
-            changes = {schema.names[d]: (before[d], after[d]) for d in np.flatnonzero(x != source).tolist()}
-            claim = labels[self.tree.value[leaf]]
-            told.append(Counterfactual(decoded, changes, float(cost), float(bound), claim, int(leaf), bool(label == claim)))
+        for claim, label in zip(certificate.answers, said, strict=True):
+            verified = bool(label == labels[self.tree.value[claim.leaf]])
+            told.append(tell(self.schema, self.tree, row, source, claim, verified))
         target = tuple(labels[k] for k in wanted)
         row = row.copy() if hasattr(row, "copy") else row
         return Explanation(
-            found.status, tuple(told), found.lower_bound, row, labels[own], target, schema, certificate, conflict
+            found.status, tuple(told), found.lower_bound, row, labels[own], target, self.schema, certificate, conflict
         )
 
     def _ask(self, rows: Array) -> Any:

@@ -46,7 +46,7 @@ class MarginPath(Sequence[Explanation]):
         return "\n".join("  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per margin: the margin, the status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""
+        """One row per margin: margin, status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""
         import pandas as pd
 
         rows = []

@@ -13,8 +13,8 @@ import piqp
 from scipy import sparse
 
 from counterleaf.kernels.best_first import enqueue, offer, postpone
-from counterleaf.kernels.coupled import CUT, DOWN, HIGH, KINK, LOW, UP, gather, pivot, prove
-from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool
+from counterleaf.kernels.coupled import CUT, DOWN, HIGH, KINK, LOW, UP, gather, pivot, prove, scatter
+from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool, Question
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
 from counterleaf.kernels.simplex import simplex
 from counterleaf.problem import Problem
@@ -24,6 +24,7 @@ _STEPS = 80  # pivots before another method is asked
 _PUT_OFF = 20  # times that a state may give way to others before it is solved to the end
 _PULL = 1e-8  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
 _ROUNDS = 6  # of that pull, each from the last point, so that it biases nothing
+_FAR = 1e6  # in units of the cost: where nothing proves a bound, what moved further runs away
 _ATTEMPTS = 30  # doublings of a slack
 _SOLVED = 1e-9  # a point of PIQP's within this share of its bound is the optimum
 
@@ -32,7 +33,7 @@ Proof = tuple[Array, Array]  # multipliers and the point of a tangent
 
 
 class Region(NamedTuple):
-    """min z' P z + sum phi_j(z_j) s.t. rows z >= r, low <= z <= high; scaled, in elimination order (see ``kernels.coupled``)."""
+    """The problem of ``kernels.coupled``: scaled, in elimination order."""
 
     rows: tuple[Array, Array, Array]
     r: Array
@@ -49,12 +50,10 @@ def answer(problem: Problem, pool: Pool) -> None:
     state = int(pool.counts[ASKED])
     entry = pool.states[state]
     fresh = entry["kind"] == FRESH
-    start, column, value, r, norm, box = gather(q, coupling.order, pool, state)
+    order = coupling.order
+    start, column, value, r, norm, box, piece, lam, z = gather(q, order, pool, state)
     region = Region((start, column, value), r, q.equal, coupling.scaled, coupling.theta, box)
-    order, scale = coupling.order, q.features[7][coupling.order]
-    piece, z = pool.seats[state][order], pool.delta[state][order] * scale
     m = len(r)
-    lam = pool.lam[state, 0, :m] * norm
     cut = math.inf
     if fresh and pool.counts[QUEUED] and entry["exact"] < _PUT_OFF:
         cut = float(pool.states[pool.heap[0]]["key"]) - float(q.nodes[entry["node"]]["below"])
@@ -64,16 +63,16 @@ def answer(problem: Problem, pool: Pool) -> None:
         pool.lam[state, 0, :m] = lam / norm
         pool.states[state]["kind"] = DISCARDED
         return
-    pool.seats[state, order] = piece
-    ends = [z == box[4], z == box[5], True]
-    pool.delta[state, order] = np.select(ends, [box[6], box[7], z / scale])
+    scatter(q, order, pool, state, box, piece, z)
     if not fresh:
         _again(pool, state, status)
         return
+    if q.features[8].any() and _runs_away(q, pool.delta[state], bound):
+        bound = -math.inf
     known = float(entry["bound"] - q.nodes[entry["node"]]["below"])
     if bound >= known:
         pool.lam[state, 0, :m] = proof[0] / norm
-        pool.tangent[state, order] = proof[1] / scale
+        pool.tangent[state, order] = proof[1] / q.features[7][order]
     else:
         bound = known
     if status == CUT:
@@ -81,6 +80,16 @@ def answer(problem: Problem, pool: Pool) -> None:
         postpone(pool, state, bound + q.nodes[entry["node"]]["below"])
     else:
         offer(q, pool, state, status, bound)
+
+
+def _runs_away(q: Question, delta: Array, bound: float) -> bool:
+    """True if only the horizon, or the pull towards the source, stops a feature that earns by moving; it is put on the horizon."""
+    source, lower, upper, far = q.features[0], q.features[1], q.features[2], q.features[8]
+    moved = far * delta * q.features[7] > (_FAR if bound == -math.inf else math.inf)
+    ends = np.where(far > 0, upper, lower) - source
+    stopped = (far != 0) & (moved | (far * (delta - ends) >= 0))
+    delta[stopped] = ends[stopped]
+    return bool(stopped.any())
 
 
 def _again(pool: Pool, state: int, status: int) -> None:
@@ -128,15 +137,12 @@ def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
         status, bound = pivot(*region, pull, centre, cut, _STEPS, piece, lam, z, *tried)
         if bound > best:
             best, proof = bound, tried
-        if status != CONVERGED or _met(region, z, best):
+        if status != CONVERGED or not pull or _met(region, z, best):
             return status, best, proof
         centre = z.copy()
-    if pull:
-        tried = _balanced(region, piece, lam, z)
-        bound = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
-        if bound > best:
-            best, proof = bound, tried
-    return status, best, proof
+    tried = _balanced(region, piece, lam, z)
+    bound = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+    return (status, bound, tried) if bound > best else (status, best, proof)
 
 
 def _met(region: Region, z: Array, bound: float) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from counterleaf import words
-from counterleaf.certificate import Certificate
+from counterleaf.certificate import Answer, Certificate
 from counterleaf.constraint import Constraint
 from counterleaf.errors import CounterleafError
-from counterleaf.schema import Schema
+from counterleaf.schema import Array, Schema
 from counterleaf.search import Status
+from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,40 +142,26 @@ class Explanation(Sequence[Counterfactual]):
         return draw(self, kind, shape, features, count)
 
     def to_json(self) -> str:
-        """Source, answers, bounds and status; numbers come back bit for bit."""
-        return json.dumps(
-            {
-                "format": "counterleaf-explanation",
-                "version": 1,
-                "status": str(self.status),
-                "lower_bound": _finite(self.lower_bound),
-                "label": _plain(self.label),
-                "target": [_plain(label) for label in self.target],
-                "source": {name: _plain(value) for name, value in self.source.items()},
-                "counterfactuals": [
-                    {
-                        "row": {
-                            name: _plain(c.changes[name][1] if name in c.changes else old) for name, old in self.source.items()
-                        },
-                        "changes": {name: [_plain(old), _plain(new)] for name, (old, new) in c.changes.items()},
-                        "cost": c.cost,
-                        "lower_bound": c.lower_bound,
-                        "label": _plain(c.label),
-                        "leaf": c.leaf,
-                        "verified": c.verified,
-                    }
-                    for c in self
-                ],
-            },
-            allow_nan=False,
-            default=str,
-        )
+        """The whole answer, proof included, as JSON; numbers come back bit for bit."""
+        from counterleaf import record
+
+        return record.write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Explanation:
+        """An answer that ``to_json`` wrote, to read, print or check anywhere; anything else is refused with the reason.
+
+        ``certificate.check()`` proves it again. ``verified`` is what the model said when it was asked.
+        """
+        from counterleaf import record
+
+        return record.read(text)
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
+def tell(schema: Schema, tree: Tree, row: Any, source: Array, found: Answer, verified: bool) -> Counterfactual:
+    """An answer of the solver in the user's terms; ``source`` is the solver's vector of ``row``."""
+    decoded = schema.decode(found.row, row)
+    before, after = schema.values(row), schema.values(decoded)
+    changes = {schema.names[d]: (before[d], after[d]) for d in np.flatnonzero(found.row != source).tolist()}
+    label = tree.classes.tolist()[tree.value[found.leaf]]
+    return Counterfactual(decoded, changes, found.cost, found.bound, label, found.leaf, verified)

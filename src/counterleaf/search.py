@@ -16,6 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
 from counterleaf.kernels.memory import (
     ANSWERS,
+    FRESH,
     OPEN,
     OPEN_ENDS,
     REALISED,
@@ -119,7 +120,7 @@ def _report(pool: Pool, stopped: bool, wanted: int) -> Findings:
 def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
     """The best so far, and the least bound of all that was left undone."""
     kinds = states["kind"]
-    waiting = (kinds == OPEN) | (kinds == REALISED) | (kinds == UNSETTLED)
+    waiting = np.isin(kinds, (OPEN, FRESH, REALISED, UNSETTLED))
     found = np.concatenate([found, np.flatnonzero(kinds == REALISED)])
     found = found[np.lexsort((states["node"][found], states["cost"][found]))][:wanted]
     chosen = states[found]

@@ -70,10 +70,10 @@ def _widen(q, states, state, lower, upper):
 
 @kernel
 def _has_room(lower, upper):
+    room = True
     for d in range(lower.shape[0]):
-        if lower[d] > upper[d] or lower[d] == math.inf or upper[d] == -math.inf:
-            return False
-    return True
+        room = room and lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf
+    return room
 
 
 @kernel
@@ -147,6 +147,7 @@ def _cost(q, x):
 
 @kernel
 def enqueue(pool, state, kind, key, rank):
+    """Queue a state by (key, rank)."""
     entry = pool.states[state]
     entry.kind = kind
     entry.key = key

@@ -33,7 +33,9 @@ _PIVOT = 1e-11  # a row that the other active ones explain to this share is left
 
 @kernel
 def gather(q, order, pool, state):
-    """The region of ``state`` as (A in CSR, r, norm, box): rows of unit length, features scaled and in elimination order.
+    """The region of ``state`` as (A in CSR, r, norm, box), and (piece, lam, z) from which to start.
+
+    Rows have unit length, features are scaled and in elimination order.
 
     ``box`` is (8, n): curve and slope up, curve and slope down, low, high, and low and high as changes in table units.
     """
@@ -44,18 +46,19 @@ def gather(q, order, pool, state):
     f = q.features
     lower, upper = f[1].copy(), f[2].copy()
     narrow(q, pool.states, state, lower, upper)
-    place = np.empty(n, np.int64)
+    place, piece, z = np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n)
     box = np.empty((8, n))
     for j in range(n):
         d = order[j]
         s = f[7, d]
         place[d] = j
+        piece[j], z[j] = pool.seats[state, d], pool.delta[state, d] * s
         box[0, j], box[1, j] = f[3, d] / (s * s), f[4, d] / s
         box[2, j], box[3, j] = f[5, d] / (s * s), f[6, d] / s
         box[6, j], box[7, j] = lower[d] - f[0, d], upper[d] - f[0, d]
         box[4, j], box[5, j] = box[6, j] * s, box[7, j] * s
     users = q.bias.shape[0] - q.nodes.shape[0]
-    start, r, norm = np.zeros(m + 1, np.int64), np.empty(m), np.empty(m)
+    start, r, norm, lam = np.zeros(m + 1, np.int64), np.empty(m), np.empty(m), np.empty(m)
     for t in range(m):
         start[t + 1] = start[t] + q.indptr[row[t] + 1] - q.indptr[row[t]]
     column, value = np.empty(start[m], np.int64), np.empty(start[m])
@@ -69,9 +72,24 @@ def gather(q, order, pool, state):
         norm[t] = math.sqrt(length) if length > 0.0 else 1.0
         offset = (q.margin if t >= users else 0.0) + pool.lam[state, 1, t]
         r[t] = (offset - sign[t] * exact_score(q, row[t])) / norm[t]
+        lam[t] = pool.lam[state, 0, t] * norm[t]
         for k in range(start[t], start[t + 1]):
             value[k] /= norm[t]
-    return start, column, value, r, norm, box
+    return start, column, value, r, norm, box, piece, lam, z
+
+
+@kernel
+def scatter(q, order, pool, state, box, piece, z):
+    """Write the pieces and the point back, ends of the box bit for bit."""
+    for j in range(order.shape[0]):
+        d = order[j]
+        pool.seats[state, d] = piece[j]
+        if z[j] == box[4, j]:
+            pool.delta[state, d] = box[6, j]
+        elif z[j] == box[5, j]:
+            pool.delta[state, d] = box[7, j]
+        else:
+            pool.delta[state, d] = z[j] / q.features[7, d]
 
 
 @kernel
@@ -387,7 +405,7 @@ def _turned(piece, price, size, z, cu, gu, cd, gd, low, high):
     """The piece on which a feature should stand, given its price there."""
     if low >= high:
         return LOW
-    if piece == UP or piece == DOWN:
+    if piece in (UP, DOWN):
         if z < low:
             return LOW
         if z > high:

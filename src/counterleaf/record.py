@@ -1,0 +1,287 @@
+"""An answer as JSON and back, with its proof, so that it can be checked elsewhere.
+
+What is written holds the question as the solver saw it (tree, source, bounds, cost, rows), the answers, and the parts that
+prove them. A digest tells of any change since; ``Certificate.check`` tells if what is claimed is true. What the model said is
+a report: the model is not in the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from counterleaf.certificate import Certificate, Part
+from counterleaf.constraint import Among, Constraint, Limit, Row
+from counterleaf.coupling import couple
+from counterleaf.errors import CounterleafError
+from counterleaf.kernels.memory import Question
+from counterleaf.problem import Problem, aim, prepare
+from counterleaf.result import Explanation, tell
+from counterleaf.schema import Array, Numeric, Schema
+from counterleaf.search import Findings, Status
+from counterleaf.tree import Tree
+
+_FORMAT, _VERSION = "counterleaf-explanation", 1
+
+
+def write(answer: Explanation) -> str:
+    """The answer as JSON; numbers come back bit for bit."""
+    content = _content(answer)
+    return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)
+
+
+def read(text: str) -> Explanation:
+    """The answer that ``write`` wrote; anything else is refused with the reason."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CounterleafError(f"not a counterleaf answer: no valid JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{_FORMAT}"')
+    if content.get("version") != _VERSION:
+        raise CounterleafError(
+            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: upgrade it"
+        )
+    digest = content.pop("digest", None)
+    try:
+        if digest != _digest(content):
+            raise CounterleafError("the answer's JSON was changed after it was written: its digest differs; ask for it again")
+        answer = _explanation(content)
+        same = json.loads(json.dumps(_content(answer))) == content
+    except CounterleafError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise CounterleafError(
+            f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {error}); write it again with to_json"
+        ) from None
+    if not same:
+        raise CounterleafError("the answer's JSON contradicts itself: what it shows is not what it proves; ask for it again")
+    return answer
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _content(answer: Explanation) -> dict[str, Any]:
+    source = answer.source
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "status": str(answer.status),
+        "lower_bound": _number(answer.lower_bound),
+        "label": _plain(answer.label),
+        "target": [_plain(label) for label in answer.target],
+        "source": {name: _plain(value) for name, value in source.items()},
+        "counterfactuals": [
+            {
+                "row": {name: _plain(c.changes[name][1] if name in c.changes else old) for name, old in source.items()},
+                "changes": {name: [_plain(old), _plain(new)] for name, (old, new) in c.changes.items()},
+                "cost": _number(c.cost),
+                "lower_bound": _number(c.lower_bound),
+                "label": _plain(c.label),
+                "leaf": c.leaf,
+                "verified": c.verified,
+            }
+            for c in answer
+        ],
+        "conflict": [_constraint_out(one) for one in answer.conflict],
+        "row": _row_out(answer.row),
+        "schema": {
+            "inferred": answer.schema.inferred,
+            "features": [[f.name, _number(f.lower), _number(f.upper)] for f in answer.schema],
+        },
+        "certificate": _certificate_out(answer.certificate),
+    }
+    out: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    return out
+
+
+def _certificate_out(certificate: Certificate) -> dict[str, Any]:
+    problem, found = certificate.problem, certificate.findings
+    q, n = problem.question, len(problem.question.nodes)
+    start = int(q.indptr[n])
+    below, tree = q.nodes["below"], problem.tree
+    leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
+    Q = None if problem.coupling is None else problem.coupling.matrix
+    return {
+        "tree": json.loads(tree.to_json()),
+        "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
+        "margin": q.margin,
+        "features": [_numbers(line) for line in q.features],
+        "rows": {
+            "indptr": (q.indptr[n:] - start).tolist(),
+            "indices": q.indices[start:].tolist(),
+            "data": q.data[start:].tolist(),
+            "bias": q.bias[n:].tolist(),
+            "equal": q.equal,
+        },
+        "coupling": None if Q is None else [Q.indptr.tolist(), Q.indices.tolist(), Q.data.tolist()],
+        "method": q.method,
+        "home": q.home,
+        "among": None if certificate.pool is None else certificate.pool.tolist(),
+        "leaves": found.leaves.tolist(),
+        "points": found.points.tolist(),
+        "costs": _numbers(found.costs),
+        "bounds": _numbers(found.bounds),
+        "parts": [
+            [part.node, _numbers(part.lam), _numbers(part.slack), part.empty, _numbers(part.tangent)]
+            for _, part in sorted(certificate.parts().items())
+        ],
+    }
+
+
+def _explanation(content: dict[str, Any]) -> Explanation:
+    features = content["schema"]["features"]
+    schema = Schema([Numeric(name, float(a), float(b)) for name, a, b in features], bool(content["schema"]["inferred"]))
+    certificate = _certificate_in(content["certificate"], Status(content["status"]), float(content["lower_bound"]))
+    tree, row = certificate.problem.tree, _row_in(content["row"])
+    labels = tree.classes.tolist()
+    own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
+    if not np.array_equal(schema.encode(row), certificate.problem.source):
+        raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
+    told = tuple(
+        tell(schema, tree, row, certificate.problem.source, claim, bool(shown["verified"]))
+        for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
+    )
+    target = tuple(next(label for label in labels if label == wanted) for wanted in content["target"])
+    conflict = tuple(_constraint_in(one) for one in content["conflict"])
+    return Explanation(certificate.status, told, certificate.lower_bound, row, own, target, schema, certificate, conflict)
+
+
+def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Certificate:
+    tree = Tree.from_json(json.dumps(given["tree"]))
+    margin, D, n = float(given["margin"]), tree.n_features, tree.n_nodes
+    splits = prepare(tree, margin)
+    nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
+    features = np.array([[float(v) for v in line] for line in given["features"]])
+    rows, w = given["rows"], tree.weights
+    indptr, indices = np.array(rows["indptr"], np.int64), np.array(rows["indices"], np.int64)
+    data, bias = np.array(rows["data"], np.float64), np.array(rows["bias"], np.float64)
+    points = np.array(given["points"], np.float64).reshape(-1, D)
+    leaves = np.array(given["leaves"], np.int64)
+    parts = {
+        int(node): Part(int(node), _array(lam), _array(slack), bool(empty), _array(tangent))
+        for node, lam, slack, empty, tangent in given["parts"]
+    }
+    coupling = None
+    if given["coupling"] is not None:
+        starts, columns, values = given["coupling"]
+        Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
+        Q.check_format()
+        priced = (features[3:7] != 0).any(axis=0) | (Q.diagonal() > 0)
+        coupling = couple(Q, np.where(priced, features[7], 0.0))
+    sound = (
+        features.shape == (9, D)
+        and np.isfinite(features[[0, 3, 4, 5, 6, 7, 8]]).all()
+        and (features[7] > 0).all()
+        and indptr.shape == (len(bias) + 1,)
+        and indptr[0] == 0
+        and indptr[-1] == len(indices) == len(data)
+        and (np.diff(indptr) >= 0).all()
+        and ((indices >= 0) & (indices < D)).all()
+        and 0 <= rows["equal"] <= len(bias)
+        and ((leaves >= 0) & (leaves < n)).all()
+        and all(0 <= node < n and len(part.tangent) == (D if coupling else 0) for node, part in parts.items())
+    )
+    if not sound:
+        raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
+    question = Question(
+        nodes=nodes,
+        indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
+        indices=np.concatenate([w.indices, indices]),
+        data=np.concatenate([w.data, data]),
+        bias=np.concatenate([tree.bias, bias]),
+        features=features,
+        equal=int(rows["equal"]),
+        couples=np.empty(0, np.int64),
+        coupled=np.empty(0, np.int64),
+        coupling=np.empty(0),
+        method=int(given["method"]),
+        margin=margin,
+        right_closed=tree.closed == "right",
+        narrow=tree.dtype == "float32",
+        home=int(given["home"]),
+    )
+    pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
+    found = Findings(status, leaves, _array(given["costs"]), _array(given["bounds"]), points, least, None)
+    return Certificate(Problem(tree, splits, question, coupling), found, pool, parts)
+
+
+def _constraint_out(one: Constraint) -> dict[str, Any]:
+    if isinstance(one, Limit):
+        ends = [_number(one.lower), _number(one.upper), one.from_lower, one.from_upper]
+        return {"kind": "limit", "words": one.words, "names": [_plain(name) for name in one.names], "ends": ends}
+    if isinstance(one, Row):
+        coef = [[_plain(name), a] for name, a in one.coef.items()]
+        return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
+    return {"kind": "among", "words": one.words, "names": one.names, "rows": one.rows.tolist()}
+
+
+def _constraint_in(given: dict[str, Any]) -> Constraint:
+    words = str(given["words"])
+    if given["kind"] == "limit":
+        lower, upper, from_lower, from_upper = given["ends"]
+        return Limit(words, tuple(given["names"]), float(lower), float(upper), bool(from_lower), bool(from_upper))
+    if given["kind"] == "row":
+        return Row(words, {name: float(a) for name, a in given["coef"]}, str(given["relation"]), float(given["rhs"]))
+    return Among(words, given["names"], np.array(given["rows"], np.float64))
+
+
+def _row_out(row: Any) -> dict[str, Any]:
+    """A row of any type that ``Schema.encode`` takes."""
+    if hasattr(row, "columns"):
+        values = [row[name].iloc[0] for name in row.columns]
+        return _typed("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
+    if hasattr(row, "index") and hasattr(row, "to_dict"):
+        return _typed("series", list(row), list(row.index), [str(row.dtype)], row.name)
+    if isinstance(row, Mapping):
+        return _typed("dict", list(row.values()), list(row))
+    if isinstance(row, np.ndarray):
+        return _typed("array", row.tolist(), dtypes=[str(row.dtype)])
+    return _typed("tuple" if isinstance(row, tuple) else "list", list(row))
+
+
+def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
+    names, values = [_plain(name) for name in names], [_plain(value) for value in values]
+    return {"type": kind, "values": values, "names": names, "dtypes": list(dtypes), "label": _plain(label)}
+
+
+def _row_in(given: dict[str, Any]) -> Any:
+    kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
+    if kind in ("frame", "series"):
+        import pandas as pd
+
+        if kind == "series":
+            return pd.Series(values, index=names, dtype=dtypes[0], name=label)
+        return pd.DataFrame({n: pd.Series([v], index=[label], dtype=t) for n, v, t in zip(names, values, dtypes, strict=True)})
+    if kind == "dict":
+        return dict(zip(names, values, strict=True))
+    if kind == "array":
+        return np.array(values, dtype=dtypes[0])
+    return tuple(values) if kind == "tuple" else values
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that JSON knows."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _number(value: float) -> float | str:
+    """A number; JSON has no word for infinity."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _numbers(array: Array) -> list[float | str]:
+    return [_number(value) for value in array.tolist()]
+
+
+def _array(given: list[Any]) -> Array:
+    return np.array([float(value) for value in given])

@@ -1,0 +1,207 @@
+"""Costs that couple features: against closed forms and other costs, singular matrices, fallbacks, bad matrices."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from strategies import coupled_case, random_case
+
+import counterleaf as cl
+from counterleaf import quadratic
+from counterleaf.certificate import Certificate
+
+
+def line(w, b, **kwargs):
+    """No on the left of w @ x + b >= 0, yes on the right."""
+    n = len(w)
+    return cl.Tree([1, -1, -1], [2, -1, -1], np.array([w, [0] * n, [0] * n]), [b, 0, 0], [-1, 0, 1], ["no", "yes"], **kwargs)
+
+
+def ask(case, cost, **kwargs):
+    kwargs = {"count": None, "margin": case.margin, **kwargs}
+    explainer = cl.Explainer(case.tree, schema=case.schema)
+    return explainer.explain(case.row, target=case.target, cost=cost, constraints=case.constraints, **kwargs)
+
+
+def test_one_split_has_a_closed_form():
+    Q = np.array([[2.0, 0.5], [0.5, 1.0]])
+    answer = cl.Explainer(line([1.0, 1.0], -1.0)).explain(np.zeros(2), target="yes", cost=cl.Quadratic(Q))
+    best = np.linalg.solve(Q, [1.0, 1.0])
+    best /= best.sum()
+    assert answer[0].row == pytest.approx(best, abs=1e-12)
+    assert answer[0].cost == pytest.approx(best @ Q @ best, rel=1e-12)
+    assert answer.lower_bound == pytest.approx(answer[0].cost, rel=1e-12)
+    assert answer[0].verified
+    assert answer.certificate.check()
+
+
+@pytest.mark.parametrize(
+    ("w", "b", "expected"),
+    [([1.0, 1.0], -1.0, [0.5, 0.5]), ([1.0, 0.0], -1.0, [1.0, 1.0]), ([1.0, 0.5], -3.0, [2.0, 2.0])],
+)
+def test_of_free_changes_the_least_norm_is_taken(w, b, expected):
+    """Moving both features together costs nothing."""
+    tree = line(w, b)
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]))
+    assert answer[0].row == pytest.approx(expected, abs=1e-6)
+    assert answer[0].cost == pytest.approx(0.0, abs=1e-12)
+    assert answer.status == "optimal"
+    assert answer.certificate.check()
+
+
+def test_shifting_a_whole_image_is_free():
+    n = 16
+    Q = np.eye(n) - np.full((n, n), 1 / n)  # Q 1 = 0
+    w = np.random.default_rng(0).normal(size=n)
+    answer = cl.Explainer(line(w, -2.0)).explain(np.zeros(n), target="yes", cost=cl.Quadratic(Q))
+    assert answer[0].row == pytest.approx(np.full(n, 2.0 / w.sum()), abs=1e-5)
+    assert answer[0].cost <= 1e-10
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_diagonal_matrix_is_l2(seed):
+    case = random_case(np.random.default_rng(seed))
+    w = 1.0 / case.scale**2
+    plain, coupled = ask(case, cl.L2(w)), ask(case, cl.Quadratic(np.diag(w)))
+    assert plain.status == coupled.status
+    assert [c.cost for c in coupled] == pytest.approx([c.cost for c in plain], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_dense_and_sparse_are_the_same(seed):
+    case = coupled_case(np.random.default_rng(seed))
+    dense, thin = ask(case, cl.Quadratic(case.Q)), ask(case, cl.Quadratic(sparse.coo_array(case.Q)))
+    assert [c.row.tobytes() for c in dense] == [c.row.tobytes() for c in thin]
+
+
+def test_in_a_sum_with_l1_what_need_not_change_stays_bit_for_bit():
+    rng = np.random.default_rng(0)
+    n = 30
+    row = rng.normal(size=n)
+    w = np.where(np.arange(n) < 3, 1.0, 1e-3)
+    Q = np.eye(n) - 0.3 * (np.eye(n, k=1) + np.eye(n, k=-1))
+    answer = cl.Explainer(line(w, -float(w @ row) - 1)).explain(row, target="yes", cost=cl.L1() + 0.1 * cl.Quadratic(Q))
+    assert 0 < len(answer[0].changes) < 10
+    kept = [d for d in range(n) if f"x{d}" not in answer[0].changes]
+    assert answer[0].row[kept].tobytes() == row[kept].tobytes()
+
+
+def test_bounds_and_freezes_hold_bit_for_bit():
+    rng = np.random.default_rng(1)
+    n = 12
+    schema = cl.Schema([cl.Numeric(f"p{k}", 0.1, 0.9) for k in range(n)])
+    B = rng.normal(size=(n, n))
+    row = rng.uniform(0.1, 0.9, n)
+    w = rng.normal(size=n)
+    explainer = cl.Explainer(line(w, -float(w @ row) - 0.8), schema=schema)
+    answer = explainer.explain(
+        row, target="yes", cost=cl.Quadratic(B @ B.T), constraints=[cl.freeze("p0", "p5"), cl.increase("p1")]
+    )
+    x = answer[0].row
+    assert (x >= 0.1).all()
+    assert (x <= 0.9).all()
+    assert x[0] == row[0]
+    assert x[5] == row[5]
+    assert x[1] >= row[1]
+    assert answer.certificate.check()
+
+
+def test_a_scikit_learn_tree_confirms():
+    X, y = load_iris(return_X_y=True)
+    model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    cost = cl.Quadratic(np.linalg.inv(np.cov(X.T)))  # Mahalanobis
+    for row in X[::17]:
+        for label in set(range(3)) - {int(model.predict(row[None])[0])}:
+            answer = cl.Explainer(model).explain(row, target=label, cost=cost, count=None)
+            assert all(c.verified for c in answer)
+            assert answer.certificate.check()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_piqp_settles_what_pivoting_does_not(seed, monkeypatch):
+    case = coupled_case(np.random.default_rng(seed))
+    usual = ask(case, case.cost)
+    monkeypatch.setattr(quadratic, "_pivot", _stuck_at_first(quadratic._pivot))
+    other = ask(case, case.cost)
+    assert usual.status == other.status
+    assert [c.lower_bound for c in other] == pytest.approx([c.lower_bound for c in usual], rel=1e-7, abs=1e-7)
+    assert other.certificate.check()
+
+
+def _stuck_at_first(pivot):
+    """Every region's first attempt fails, the one after PIQP does not."""
+    calls = []
+
+    def stuck(region, cut, piece, lam, z):
+        calls.append(region)
+        if len(calls) > 1 and calls[-2] is region:
+            return pivot(region, cut, piece, lam, z)
+        return quadratic.STUCK, -np.inf, (np.zeros(len(lam)), np.zeros(len(z)))
+
+    return stuck
+
+
+def test_limits_leave_a_valid_bound():
+    case = coupled_case(np.random.default_rng(3), features=10, depth=6)
+    whole = ask(case, case.cost, count=1)
+    for states in (1, 2, 4, 8):
+        part = ask(case, case.cost, count=1, max_states=states)
+        assert part.lower_bound <= whole.lower_bound + 1e-12
+        assert part.certificate.check()
+
+
+def test_a_false_bound_or_tangent_fails_the_check():
+    case = coupled_case(np.random.default_rng(2))
+    answer = ask(case, case.cost)
+    certificate = answer.certificate
+    assert certificate.check()
+    parts = certificate.parts()
+    found = certificate.findings
+    raised = type(found)(
+        found.status, found.leaves, found.costs, found.bounds + 1.0, found.points, found.lower_bound, found.pool
+    )
+    assert not Certificate(certificate.problem, raised).check()
+    assert any(part.tangent.any() for part in parts.values())
+    for part in parts.values():
+        part.tangent[:] *= 1.5
+    assert not certificate.check()
+
+
+def test_a_cost_that_falls_for_ever_is_named():
+    cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.Linear({"x0": -1.0})
+    with pytest.raises(cl.CounterleafError, match="falls for ever as feature 'x0' moves away"):
+        cl.Explainer(line([1.0, 1.0], -1.0)).explain([0.0, 0.0], target="yes", cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("Q", "message"),
+    [
+        (np.ones((2, 3)), r"Q has shape \(2, 3\); expected a square matrix"),
+        (np.ones(3), r"Q has shape \(3,\); expected a square matrix"),
+        ([["a", "b"], ["c", "d"]], "Q is a list that is no matrix of numbers"),
+        ([[1.0, 0.5], [0.0, 1.0]], r"Q is not symmetric: Q\[0, 1\] is 0.5 and Q\[1, 0\] is 0; pass \(Q \+ Q.T\) / 2"),
+        ([[1.0, 2.0], [2.0, 1.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1; expected 0 or more"),
+        ([[0.0, 1.0], [1.0, 0.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1;"),
+        (sparse.diags_array([1.0, -3.0]), "its smallest eigenvalue is -3;"),
+        ([[np.nan, 0.0], [0.0, 1.0]], "Q holds NaN or infinity"),
+    ],
+)
+def test_a_bad_matrix_gets_one_line(Q, message):
+    with pytest.raises(cl.CounterleafError, match=message) as caught:
+        cl.Quadratic(Q)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_matrix_of_the_wrong_size_or_sign():
+    explainer = cl.Explainer(line([1.0, 1.0], -1.0))
+    with pytest.raises(cl.CounterleafError, match=r"Q has shape \(3, 3\); expected \(2, 2\), one row per feature"):
+        explainer.explain([0.0, 0.0], target="yes", cost=cl.Quadratic(np.eye(3)))
+    with pytest.raises(cl.CounterleafError, match=r"Quadratic has the factor -1\.0; expected 0 or more"):
+        explainer.explain([0.0, 0.0], target="yes", cost=-1.0 * cl.Quadratic(np.eye(2)))
+
+
+def test_a_matrix_that_is_semidefinite_but_for_rounding_passes():
+    B = np.random.default_rng(0).normal(size=(3, 40))
+    cl.Quadratic(B.T @ B)
+    cl.Quadratic(np.zeros((2, 2)))

@@ -1,0 +1,179 @@
+"""Answers as JSON: they come back whole, and changed ones are refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from strategies import coupled_case, random_case, whole_case
+
+import counterleaf as cl
+from counterleaf import record
+
+
+@pytest.fixture(scope="module")
+def answer():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    return cl.Explainer(model, data=X).explain(X.iloc[0], target=2, count=2)
+
+
+@pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
+@pytest.mark.parametrize("block", range(2))
+def test_every_kind_of_answer_comes_back(make, block):
+    for seed in range(20 * block, 20 * block + 20):
+        case = make(np.random.default_rng(seed))
+        answer = cl.Explainer(case.tree, schema=case.schema).explain(
+            case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=2, margin=case.margin
+        )
+        text = answer.to_json()
+        again = cl.Explanation.from_json(text)
+        assert again.to_json() == text
+        assert str(again) == str(answer)
+        assert again.certificate.check() == answer.certificate.check()
+        assert [c.cost for c in again] == [c.cost for c in answer]
+        assert [c.row.tobytes() for c in again] == [c.row.tobytes() for c in answer]
+
+
+TREE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"x0": 0, "x1": 0.5},
+        [0, 0.5],
+        (0.0, 0.5),
+        np.array([0.0, 0.5]),
+        np.array([0, 0], dtype=np.int32),
+        pd.Series({"x1": 0.5, "x0": 0.0}, name="me"),
+        pd.DataFrame({"x0": [0], "x1": [0.5]}, index=[7]),
+    ],
+    ids=["dict", "list", "tuple", "array", "integers", "series", "frame"],
+)
+def test_the_row_keeps_its_type(row):
+    answer = cl.Explainer(TREE).explain(row, target="yes")
+    again = cl.Explanation.from_json(answer.to_json())
+    for ours, theirs in ((again.row, row), (again[0].row, answer[0].row)):
+        assert type(ours) is type(theirs)
+        if isinstance(row, pd.DataFrame):
+            pd.testing.assert_frame_equal(ours, theirs)
+        elif isinstance(row, pd.Series):
+            pd.testing.assert_series_equal(ours, theirs)
+        elif isinstance(row, np.ndarray):
+            assert ours.dtype == theirs.dtype
+            assert ours.tobytes() == theirs.tobytes()
+        else:
+            assert ours == theirs
+    assert again[0].changes == answer[0].changes
+
+
+def test_infeasible_answers_keep_their_conflict():
+    constraints = [cl.freeze("x0"), cl.linear({"x0": 1, "x1": 1}, "<=", 0.5), cl.among(np.array([[0.0, 0.0]]))]
+    for given in (constraints[:2], constraints[2:]):
+        answer = cl.Explainer(TREE).explain([0.0, 0.0], target="yes", constraints=given)
+        again = cl.Explanation.from_json(answer.to_json())
+        assert again.status == "infeasible"
+        assert str(again.conflict) == str(answer.conflict)
+        assert len(again.conflict) == 1
+        assert again.certificate.check()
+
+
+def test_nothing_can_be_changed_unseen(answer):
+    """Every number and word of the file, one at a time."""
+    content = json.loads(answer.to_json())
+    refused = 0
+    for path in list(_leaves(content)):
+        changed = json.loads(answer.to_json())
+        place = changed
+        for key in path[:-1]:
+            place = place[key]
+        old = place[path[-1]]
+        place[path[-1]] = old + 1 if isinstance(old, (int, float)) and not isinstance(old, bool) else "tampered"
+        with pytest.raises(cl.CounterleafError):
+            cl.Explanation.from_json(json.dumps(changed))
+        refused += 1
+    assert refused > 150
+
+
+def _leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for k, inner in enumerate(value):
+            yield from _leaves(inner, (*path, k))
+    else:
+        yield path
+
+
+def forged(answer, change):
+    """A changed answer whose digest was made anew."""
+    content = json.loads(answer.to_json())
+    del content["digest"]
+    change(content)
+    return json.dumps({**content, "digest": record._digest(content)})
+
+
+def test_a_forged_digest_does_not_make_it_true(answer):
+    def cheaper(content):
+        content["counterfactuals"][0]["cost"] = content["certificate"]["costs"][0] = 0.01
+
+    def better(content):
+        content["counterfactuals"][0]["lower_bound"] = content["certificate"]["bounds"][0] = 10.0
+
+    def fewer(content):
+        for place in (
+            content["counterfactuals"],
+            *(content["certificate"][k] for k in ("leaves", "points", "costs", "bounds")),
+        ):
+            del place[0]
+
+    for change in (cheaper, better, fewer):
+        assert not cl.Explanation.from_json(forged(answer, change)).certificate.check()
+
+
+def test_a_file_that_contradicts_itself_is_refused(answer):
+    def shown(content):
+        content["counterfactuals"][0]["cost"] = 0.01
+
+    def label(content):
+        content["counterfactuals"][0]["label"] = 0
+
+    def source(content):
+        content["row"]["values"][0] += 1.0
+
+    for change in (shown, label, source):
+        with pytest.raises(cl.CounterleafError, match="contradicts itself"):
+            cl.Explanation.from_json(forged(answer, change))
+
+    def lacking(content):
+        del content["certificate"]["parts"]
+
+    def ragged(content):
+        content["certificate"]["features"].pop()
+
+    for change in (lacking, ragged):
+        with pytest.raises(cl.CounterleafError, match=r"lacks or garbles|do not fit together"):
+            cl.Explanation.from_json(forged(answer, change))
+
+
+def test_truncated_and_foreign_text_is_refused(answer):
+    text = answer.to_json()
+    for end in range(0, len(text), 997):
+        with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: no valid JSON"):
+            cl.Explanation.from_json(text[:end])
+    for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
+        with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
+            cl.Explanation.from_json(foreign)
+    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads version 1"):
+        cl.Explanation.from_json('{"format": "counterleaf-explanation", "version": 99}')
+
+
+def test_what_is_read_prints_and_draws(answer):
+    again = cl.Explanation.from_json(answer.to_json())
+    assert again._repr_html_() == answer._repr_html_()
+    pd.testing.assert_frame_equal(again.to_frame(), answer.to_frame())
+    assert again.plot("tree").axes
