@@ -113,3 +113,27 @@ def daqp(norm):
         return value + weight @ row**2 if flag > 0 else math.inf
 
     return solve if norm == 2 else None
+
+
+def coupled(Q):
+    """Every leaf's quadratic program, cost d' Q d, with PIQP's sparse interior point: what the search is measured against."""
+    import piqp
+
+    P = sparse.csc_matrix(2 * Q)
+
+    def solve(A, r, row, lower, upper, _):
+        solver = piqp.SparseSolver()
+        top = np.full(len(r), np.inf)
+        solver.setup(P, np.zeros(len(row)), None, None, sparse.csc_matrix(A), r - A @ row, top, lower - row, upper - row)
+        return solver.result.info.primal_obj if solver.solve() == piqp.PIQP_SOLVED else math.inf
+
+    return solve
+
+
+def neighbours(shape):
+    """The matrix of the paper's section 4.3: 1 on the diagonal, -1/4 between neighbouring pixels."""
+    place = np.arange(shape[0] * shape[1]).reshape(shape)
+    i = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+    j = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+    off = sparse.coo_array((np.full(len(i), -0.25), (i, j)), shape=(place.size, place.size))
+    return sparse.csr_array(sparse.eye_array(place.size) + off + off.T)

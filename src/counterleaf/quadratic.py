@@ -83,7 +83,7 @@ def answer(problem: Problem, pool: Pool) -> None:
 
 
 def _runs_away(q: Question, delta: Array, bound: float) -> bool:
-    """True if only the horizon, or the pull towards the source, stops a feature that earns by moving; it is put on the horizon."""
+    """True if only the horizon, or the pull to the source, stops a feature that earns by moving; it is put on the horizon."""
     source, lower, upper, far = q.features[0], q.features[1], q.features[2], q.features[8]
     moved = far * delta * q.features[7] > (_FAR if bound == -math.inf else math.inf)
     ends = np.where(far > 0, upper, lower) - source

@@ -93,10 +93,10 @@ def scatter(q, order, pool, state, box, piece, z):
 
 
 @kernel
-def _factor(P, free, place, diagonal, reach, B, column):
+def _factor(P, free, place, diagonal, reach, width, B, column, second):
     """Cholesky factor L of 2 P + diag on the free features: B[k, i] = L[k + i, k]; False if a pivot is not positive.
 
-    Column k reaches ``reach[k]`` rows, itself included, fill included; ``column`` is scratch.
+    Column k reaches ``reach[k]`` rows, itself and fill included, ``width`` at most; ``column`` and ``second`` are scratch.
     """
     indptr, indices, data = P
     n = free.shape[0]
@@ -109,7 +109,7 @@ def _factor(P, free, place, diagonal, reach, B, column):
                 B[k, c - k] = 2.0 * data[i]
         B[k, 0] += diagonal[k]
         diagonal[k] = B[k, 0]
-    if n > 64 and 3 * B.shape[1] > n:  # hardly a band: let LAPACK do it
+    if n > 64 and 3 * width > n:  # hardly a band: let LAPACK do it
         full = np.zeros((n, n))
         for k in range(n):
             for i in range(reach[k]):
@@ -121,18 +121,39 @@ def _factor(P, free, place, diagonal, reach, B, column):
             for i in range(reach[k]):
                 B[k, i] = full[k + i, k]
         return True
-    for k in range(n):
-        here, rows = B[k], reach[k]
-        if not here[0] > 1e-15 * diagonal[k]:
+    k = 0
+    while k < n:  # two columns at a time: half as many passes over what is below them
+        if not _finish(B[k], reach[k], diagonal[k], column):
             return False
-        here[0] = math.sqrt(here[0])
-        for i in range(1, rows):
-            here[i] /= here[0]
-            column[i] = here[i]
+        if reach[k] == 1:
+            k += 1
+            continue
+        here, rows = B[k + 1], reach[k + 1]
+        for i in range(reach[k], rows + 1):
+            column[i] = 0.0
+        for i in range(reach[k] - 1):
+            here[i] -= column[1] * column[1 + i]
+        if not _finish(here, rows, diagonal[k + 1], second):
+            return False
         for j in range(1, rows):
-            to, factor = B[k + j], column[j]
+            to, one, two = B[k + 1 + j], column[j + 1], second[j]
+            first, then = column[j + 1 :], second[j:]
             for i in range(rows - j):
-                to[i] -= factor * column[j + i]
+                to[i] -= one * first[i] + two * then[i]
+        k += 2
+    return True
+
+
+@kernel
+def _finish(here, rows, diagonal, column):
+    """Turn a column whose updates are done into one of L, and copy it; False if its pivot is not positive."""
+    if not here[0] > 1e-15 * diagonal:
+        return False
+    here[0] = math.sqrt(here[0])
+    scale = 1.0 / here[0]
+    for i in range(1, rows):
+        here[i] *= scale
+        column[i] = here[i]
     return True
 
 
@@ -228,6 +249,88 @@ def prove(rows, r, equal, P, theta, box, z, lam, price, size):
 
 
 @kernel
+def _bandwidth(P):
+    """The most rows that a column of P's factor reaches."""
+    indptr, indices, _ = P
+    width, lowest = 1, 0
+    for i in range(indptr.shape[0] - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            lowest = max(lowest, indices[k])
+        width = max(width, lowest - i + 1)
+    return width
+
+
+@kernel
+def _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach):
+    """Put the features on their pieces (free ones at 0) and list the free ones; returns how many, and their bandwidth."""
+    indptr, indices, _ = P
+    f = 0
+    for j in range(piece.shape[0]):
+        place[j] = -1
+        z[j] = 0.0
+        if piece[j] == UP or piece[j] == DOWN:
+            free[f], place[j] = j, f
+            diagonal[f] = 2.0 * (cu[j] if piece[j] == UP else cd[j]) + 2.0 * pull
+            f += 1
+        elif piece[j] != KINK:
+            z[j] = low[j] if piece[j] == LOW else high[j]
+    lowest, width = 0, 1
+    for i in range(f):
+        for k in range(indptr[free[i]], indptr[free[i] + 1]):
+            lowest = max(lowest, place[indices[k]])
+        reach[i] = max(lowest, i) - i + 1
+        width = max(width, reach[i])
+    return f, width
+
+
+@kernel
+def _span(rows, active, f, place, reach, B, X, S, used):
+    """Orthonormal X with L^-1 A' = X' S' for the active rows; returns how many. One that others explain stays out."""
+    begin, column, value = rows
+    a = 0
+    for t in range(active.shape[0]):
+        if not active[t]:
+            continue
+        x = X[a, :f]
+        for i in range(f):
+            x[i] = 0.0
+        for k in range(begin[t], begin[t + 1]):
+            if place[column[k]] >= 0:
+                x[place[column[k]]] = value[k]
+        _forward(reach, B, x)
+        own, left = _square(x), math.inf
+        for b in range(a):
+            S[a, b] = 0.0
+        while left == math.inf or (left < 1e-4 * own and left > _PIVOT * own):  # a second pass where the first lost digits
+            lost = left < math.inf
+            for b in range(a):
+                s = 0.0
+                for i in range(f):
+                    s += x[i] * X[b, i]
+                for i in range(f):
+                    x[i] -= s * X[b, i]
+                S[a, b] += s
+            left = _square(x)
+            if lost:
+                break
+        if left > _PIVOT * own and own > 1e-20:
+            S[a, a] = math.sqrt(left)
+            for i in range(f):
+                x[i] /= S[a, a]
+            used[a] = t
+            a += 1
+    return a
+
+
+@kernel
+def _square(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * x[i]
+    return total
+
+
+@kernel
 def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z, best_lam, best_y):
     """Pivot from the pieces, multipliers and point given; returns (status, best bound).
 
@@ -243,83 +346,33 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
         active[t] = t < equal or lam[t] > 0.0 or miss < -1e-9 * terms
     free, place, reach = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     diagonal, Pz, price, size = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    B, X = np.empty((0, 0)), np.empty((m + 1, n))
+    B, X = np.empty((n, _bandwidth(P))), np.empty((m + 1, n))
     used = np.empty(m, np.int64)
     S, target, change, known = np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m)
-    last_round = pull > 0.0
+    f, a = 0, 0
     bound, status = -math.inf, STUCK
     fewest, patience = n + m + 1, _PATIENCE
+    again = False  # the pieces are those of the last step: only its residual is left to solve for
     for step in range(steps):
-        f = 0
-        for j in range(n):
-            place[j] = -1
-            if piece[j] == UP or piece[j] == DOWN:
-                free[f], place[j] = j, f
-                z[j] = 0.0
-                diagonal[f] = 2.0 * (cu[j] if piece[j] == UP else cd[j]) + 2.0 * pull
-                f += 1
-            elif piece[j] == KINK:
-                z[j] = 0.0
-            else:
-                z[j] = low[j] if piece[j] == LOW else high[j]
-        lowest, width = 0, 1
-        for i in range(f):
-            for k in range(P[0][free[i]], P[0][free[i] + 1]):
-                lowest = max(lowest, place[P[1][k]])
-            reach[i] = max(lowest, i) - i + 1
-            width = max(width, reach[i])
-        if B.shape[0] < f or B.shape[1] != width:
-            B = np.empty((n, width))
-        if not _factor(P, free[:f], place, diagonal, reach, B, size):
-            break
-        # S = A K^-1 A' of the active rows from L^-1 A', orthogonalised row by row; one that others explain stays out
-        _multiply(P, z, Pz)
-        a = 0
-        for t in range(m):
-            lam[t] = 0.0
-            if not active[t]:
-                continue
-            x = X[a, :f]
-            for i in range(f):
-                x[i] = 0.0
-            for k in range(begin[t], begin[t + 1]):
-                if place[column[k]] >= 0:
-                    x[place[column[k]]] = value[k]
-            _forward(reach, B, x)
-            own = 0.0
-            for i in range(f):
-                own += x[i] * x[i]
-            for again in range(2):
-                for b in range(a):
-                    s = 0.0
-                    for i in range(f):
-                        s += x[i] * X[b, i]
-                    for i in range(f):
-                        x[i] -= s * X[b, i]
-                    S[a, b] = s if again == 0 else S[a, b] + s
-            left = 0.0
-            for i in range(f):
-                left += x[i] * x[i]
-            if left > _PIVOT * own and own > 1e-20:
-                S[a, a] = math.sqrt(left)
-                for i in range(f):
-                    x[i] /= S[a, a]
-                used[a] = t
-                a += 1
-        # K z = A' lam - tilt and A z = r, for the residual of what is there: once, and again where that must be exact
+        if not again:
+            f, width = _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach)
+            if not _factor(P, free[:f], place, diagonal, reach, width, B, price, size):
+                break
+            a = _span(rows, active, f, place, reach, B, X, S, used)
+            for t in range(m):
+                lam[t] = 0.0
         w = X[a, :f]
-        for sweep in range(1 + 2 * last_round):
-            if sweep > 0:
-                _multiply(P, z, Pz)
+        for sweep in range(2 if again or pull > 0.0 else 1):
+            # K z = A' lam - slopes and A z = r, for the residual of what is there
+            _multiply(P, z, Pz)
             for i in range(f):
                 j = free[i]
                 curve, slope = (cu[j], gu[j]) if piece[j] == UP else (cd[j], gd[j])
                 w[i] = -2.0 * Pz[j] - 2.0 * curve * z[j] - slope - 2.0 * pull * (z[j] - centre[j])
-            if sweep > 0:
-                for b in range(a):
-                    for k in range(begin[used[b]], begin[used[b] + 1]):
-                        if place[column[k]] >= 0:
-                            w[place[column[k]]] += value[k] * lam[used[b]]
+            for b in range(a):
+                for k in range(begin[used[b]], begin[used[b] + 1]):
+                    if place[column[k]] >= 0:
+                        w[place[column[k]]] += value[k] * lam[used[b]]
             _forward(reach, B, w)
             for b in range(a):
                 total = -_miss(rows, used[b], r, z)[0]
@@ -376,11 +429,11 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
             if turned[j] != piece[j]:
                 wrong += 1
                 last = max(last, j)
-        if wrong == 0 and last_round:
+        if wrong == 0 and again:
             status = CONVERGED
             break
-        if wrong == 0:
-            last_round = True
+        again = wrong == 0
+        if again:
             continue
         if last < 0:
             break  # a row fails and nothing can help it
