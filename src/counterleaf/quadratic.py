@@ -9,7 +9,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import piqp
 from scipy import sparse
 
 from counterleaf.kernels.best_first import enqueue, offer, postpone
@@ -84,12 +83,13 @@ def answer(problem: Problem, pool: Pool) -> None:
 
 def _runs_away(q: Question, delta: Array, bound: float) -> bool:
     """True if only the horizon, or the pull to the source, stops a feature that earns by moving; it is put on the horizon."""
-    source, lower, upper, far = q.features[0], q.features[1], q.features[2], q.features[8]
-    moved = far * delta * q.features[7] > (_FAR if bound == -math.inf else math.inf)
-    ends = np.where(far > 0, upper, lower) - source
-    stopped = (far != 0) & (moved | (far * (delta - ends) >= 0))
-    delta[stopped] = ends[stopped]
-    return bool(stopped.any())
+    for d in np.flatnonzero(q.features[8]).tolist():
+        source, lower, upper, way, scale = q.features[[0, 1, 2, 8, 7], d].tolist()
+        end = (upper if way > 0 else lower) - source
+        if way * (delta[d] - end) >= 0 or (bound == -math.inf and way * delta[d] * scale > _FAR):
+            delta[d] = end
+            return True
+    return False
 
 
 def _again(pool: Pool, state: int, status: int) -> None:
@@ -190,6 +190,8 @@ def _interior(region: Region) -> tuple[Array, Array, Array] | None:
 
     A feature with a kink, or with other curves up and down, is the difference of two that are nonnegative.
     """
+    import piqp
+
     cu, gu, cd, gd, low, high = region.box[:6]
     m, n = len(region.r), len(cu)
     A, P = _sparse(region.rows, (m, n)), _sparse(region.P, (n, n))

@@ -128,6 +128,13 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
     return chosen[:most]
 
 
+def written(answer: Explanation, k: int, places: list[int]) -> dict[int, tuple[str, str]]:
+    """The numbers (from, to) of alternative k at the places of some changed features, as ``print`` writes them."""
+    after = _written(answer.certificate, answer.certificate.answers[k], places)
+    given = answer.schema.values(answer.row)
+    return {d: (_given(given[d], [word]), word) for d, word in after.items()}
+
+
 def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict[int, str]:
     """The numbers of one alternative at these places; those of a row that was itself given are not the text's to round."""
     row = found.row if certificate.pool is not None else shorten(certificate.problem, found, places)

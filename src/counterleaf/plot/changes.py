@@ -20,10 +20,10 @@ from counterleaf.plot.sheet import (
     number,
     reach,
     short_names,
-    told,
     width,
 )
 from counterleaf.result import Counterfactual, Explanation
+from counterleaf.words import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +37,7 @@ _MOST = 15  # lines
 class _Line:
     """One feature of the picture of changes; ``moves`` has (old, new, share of the cost) or None per answer."""
 
+    place: int
     name: str
     scale: tuple[float, float]
     moves: tuple[tuple[Any, Any, float] | None, ...]
@@ -54,7 +55,7 @@ def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
         moves = [(*c.changes[name], float(shares[k, d])) if name in c.changes else None for k, c in enumerate(shown)]
         values = [v for move in moves if move for v in move[:2]]
         if values:
-            line = _Line(name, reach(values, lower[d], upper[d]), tuple(moves))
+            line = _Line(d, name, reach(values, lower[d], upper[d]), tuple(moves))
             found.append(([-abs(move[2]) if move else 1.0 for move in moves], d, line))
     return [line for *_, line in sorted(found, key=lambda item: item[:2])]
 
@@ -65,7 +66,8 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     lines = _lines(answer, shown)
     left_out, lines = len(lines) - _MOST, lines[:_MOST]
     names = short_names([line.name for line in lines])
-    moved = [[told(*move[:2]) if move else "=" for move in line.moves] for line in lines]
+    numbers = [written(answer, k, [line.place for line in lines if line.moves[k]]) for k in range(len(shown))]
+    moved = [[" → ".join(said.get(line.place, "=")).replace("-", MINUS) for said in numbers] for line in lines]
     ends = [[number(end) for end in line.scale] for line in lines]
     heads = [headline(answer, c) for c in shown]
     if len(shown) > 1:

@@ -109,15 +109,6 @@ def number(value: float) -> str:
     return f"{value:.4g}".replace("-", MINUS)
 
 
-def told(old: Any, new: Any) -> str:
-    """Both values in four digits, or in as many as tell them apart."""
-    for digits in (4, 6, 9, 17):
-        before, after = f"{old:.{digits}g}", f"{new:.{digits}g}"
-        if before != after:
-            break
-    return f"{before} → {after}".replace("-", MINUS)
-
-
 def headline(answer: Explanation, c: Counterfactual | None) -> str:
     """What the model would say and at which cost."""
     if c is None:
