@@ -5,6 +5,7 @@ from counterleaf.constraint import among, between, decrease, fix, freeze, increa
 from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
+from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
 from counterleaf.schema import Numeric, Schema
@@ -22,6 +23,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Linear",
+    "MarginPath",
     "Numeric",
     "Quadratic",
     "Schema",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from counterleaf.coupling import is_convex
 from counterleaf.kernels.memory import DISCARDED, EXPANDED, STATES, Question
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
@@ -105,7 +106,8 @@ class Certificate:
             return False
         if self.pool is not None:
             return self._check_choice(self.pool)
-        if not _convex(self.problem):
+        coupling = self.problem.coupling
+        if coupling is not None and not is_convex(coupling, self.problem.question.features[7]):
             return False
         return _Walk(self).covers(0, [], self.problem.question.features[1], self.problem.question.features[2])
 
@@ -143,26 +145,6 @@ def obeys(problem: Problem, answer: Answer) -> bool:
         if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
             return False
     return _reaches(problem, answer)
-
-
-def _convex(problem: Problem) -> bool:
-    """The coupled cost less what its tangents leave curved is positive semidefinite, to 1e-9 of its diagonal."""
-    coupling = problem.coupling
-    if coupling is None:
-        return True
-    indptr, indices, data = coupling.scaled
-    n = len(coupling.order)
-    P = np.zeros((n, n))
-    P[np.repeat(np.arange(n), np.diff(indptr)), indices] = data
-    scale = problem.question.features[7][coupling.order]
-    raw = coupling.matrix[coupling.order][:, coupling.order].toarray() / scale / scale[:, None]
-    if not np.allclose(P, raw, rtol=1e-12, atol=1e-14):
-        return False
-    try:
-        np.linalg.cholesky(P + (1e-9 - coupling.theta) * np.eye(n))
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _coupled_terms(problem: Problem, row: Array) -> float:

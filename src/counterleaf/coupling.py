@@ -67,6 +67,17 @@ def couple(Q: Any, size: Array) -> Coupling:
     return Coupling(Q, order, (P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data), theta)
 
 
+def is_convex(coupling: Coupling, size: Array) -> bool:
+    """The scaled matrix is the raw one scaled, and less ``theta`` it is positive semidefinite, to 1e-9 of its diagonal."""
+    indptr, indices, data = coupling.scaled
+    n = len(coupling.order)
+    P = sparse.csr_array((data, indices, indptr), shape=(n, n))
+    raw = _scale(coupling.matrix, size)[coupling.order][:, coupling.order]
+    if abs(P - raw).max() > 1e-12:
+        return False
+    return _positive(_banded(P, np.arange(n)), coupling.theta - 1e-9)
+
+
 def _scale(Q: Any, size: Array) -> Any:
     by = sparse.diags_array(1.0 / size)
     return sparse.csr_array(by @ Q @ by)

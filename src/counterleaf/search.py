@@ -16,6 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
 from counterleaf.kernels.memory import (
     ANSWERS,
+    COUPLED,
     FRESH,
     OPEN,
     OPEN_ENDS,
@@ -34,7 +35,7 @@ from counterleaf.schema import Array
 
 _PIECE = 64  # states between two looks at the clock
 _EVERYTHING = 1 << 62
-_compiled = False
+_compiled: set[bool] = set()  # the families of kernels that this process has used: with a coupled cost, without
 
 
 class Status(StrEnum):
@@ -75,7 +76,7 @@ def find(
     wanted = _EVERYTHING if count is None else count
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states
-    notice = _announce_compilation()
+    notice = _announce_compilation(q.method == COUPLED)
     try:
         while True:
             piece = budget - int(pool.counts[SOLVED])
@@ -130,12 +131,11 @@ def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
     return Findings(Status.LIMIT, chosen["node"], chosen["cost"], bounds, pool.points[chosen["point"]], least, pool)
 
 
-def _announce_compilation() -> threading.Timer | None:
-    """Say on stderr that kernels are being compiled, if the first call of a process takes that long."""
-    global _compiled
-    if _compiled:
+def _announce_compilation(coupled: bool) -> threading.Timer | None:
+    """Say on stderr that kernels are being compiled, if the first call of a kind takes that long."""
+    if coupled in _compiled:
         return None
-    _compiled = True
+    _compiled.add(coupled)
     text = "counterleaf: compiling its kernels, once on this machine; this takes half a minute\n"
     timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
     timer.daemon = True

@@ -3,10 +3,10 @@
     min  z' P z + sum_j phi_j(z_j) + pull |z - centre|^2    s.t.  A z >= r  (= on the first ``equal`` rows),  low <= z <= high
 
 A feature stands at its low end, on the down side of phi, at the kink of phi in 0, on the up side, or at its high end;
-a row is active or not. Given all of that the conditions are one linear system, solved by an envelope Cholesky
-factor of the free features (P comes in an order that keeps the envelope small) and a small Schur complement for the
-active rows. Whatever then stands on the wrong piece changes it, all at once while that leaves fewer of them, else one at
-a time. When nothing is wrong, the point is the optimum.
+a row is active or not. Given all of that the conditions are one linear system, solved by a banded Cholesky factor of the
+free features (P comes in an order that keeps the band narrow) and a small orthogonal basis of the active rows. Whatever then
+stands on the wrong piece changes it, all at once while that leaves fewer of them, else one at a time. When nothing is wrong,
+the point is the optimum.
 
 Any lam >= 0 and any y prove a bound, since z' P z >= theta z' z + 2 y' (P - theta) z - y' (P - theta) y where P - theta
 is positive semidefinite: the rest is the separable dual of ``newton``.
@@ -116,7 +116,10 @@ def _factor(P, free, place, diagonal, reach, width, B, column, second):
                 full[k + i, k] = full[k, k + i] = B[k, i]
             if not full[k, k] > 0.0:
                 return False
-        full = np.linalg.cholesky(full)
+        try:
+            full = np.linalg.cholesky(full)
+        except Exception:  # a pivot that is not positive
+            return False
         for k in range(n):
             for i in range(reach[k]):
                 B[k, i] = full[k + i, k]
