@@ -26,7 +26,7 @@ _HORIZON = 1e9  # a cost that still falls this far out (in units of the source, 
 class Splits:
     """A tree made ready for a margin; nothing in it depends on the row or the target."""
 
-    nodes: Array  # (N,) NODE without ``below``; on one-feature splits the right child is the high side
+    nodes: Array  # (N,) NODE without ``below`` and ``leaves``; on one-feature splits the right child is the high side
     levels: tuple[Array, ...]  # inner nodes by depth
     depth: int  # most oblique splits on a path
     oblique: bool
@@ -123,14 +123,16 @@ def prepare(tree: Tree, margin: float) -> Splits:
 
 
 def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
-    """The nodes with the least class cost of a target leaf below each."""
+    """The nodes with the least class cost of a target leaf below each, and the number of such leaves."""
     price = np.full(len(tree.classes) + 1, math.inf)
     price[list(target)] = list(target.values())
     below = np.where(tree.left < 0, price[tree.value], math.inf)
+    leaves = np.isfinite(below).astype(np.int64)
     for inner in reversed(splits.levels):
         below[inner] = np.minimum(below[tree.left[inner]], below[tree.right[inner]])
+        leaves[inner] = leaves[tree.left[inner]] + leaves[tree.right[inner]]
     nodes = splits.nodes.copy()
-    nodes["below"] = below
+    nodes["below"], nodes["leaves"] = below, leaves
     return nodes
 
 

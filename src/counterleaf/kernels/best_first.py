@@ -40,6 +40,7 @@ from counterleaf.kernels.separable import charge
 
 DONE, PAUSED, FULL, UNBOUNDED, ASK = 0, 1, 2, 3, 4  # why a search stopped
 
+_FEW = 8  # target leaves
 _TIE = 1e-14  # bounds closer than this share are equal: both are realised before either is answered
 _ATTEMPTS = 30  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
@@ -281,9 +282,11 @@ def search(q, pool, count, budget):
         entry = pool.states[state]
         here = entry.node
         node = q.nodes[here]
-        # with target leaves on one side only, a node's bound is of no use that the child's own is not
+        # a bound of a node with target leaves on one side only serves no purpose that the child's own does not; and where
+        # a bound costs much, neither does that of a node with few of them
+        few = node.left >= 0 and q.method == COUPLED and node.leaves <= _FEW
         lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
-        fresh = entry.kind == FRESH and not lone
+        fresh = entry.kind == FRESH and not few and not lone
         narrow(q, pool.states, state, lower, upper)
         if entry.kind == FRESH and not _has_room(lower, upper):  # with a larger margin than when the state was made
             entry.kind = DISCARDED

@@ -24,6 +24,7 @@ NODE = np.dtype(
         ("cut_left", np.float64),  # the last value of that feature sent left
         ("cut_right", np.float64),  # the first one sent right
         ("below", np.float64),  # least class cost of a leaf below; inf if none is a target
+        ("leaves", np.int64),  # target leaves below, itself included
     ]
 )
 
