@@ -178,7 +178,7 @@ def test_a_slice_marks_answers_that_leave_it():
     figure = CANCER.plot(features=("worst radius", "worst concave points"))
     faces = [to_rgb(line.get_markerfacecolor()) for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert faces == [to_rgb(ANSWER), (1, 1, 1), (1, 1, 1)]
-    assert "hollow: others change" in figure.axes[0].get_xlabel()
+    assert "hollow: other features change too" in figure.axes[0].get_xlabel()
 
 
 def test_a_class_without_room_is_in_the_legend():

@@ -1,6 +1,7 @@
 """Costs that couple features: against closed forms and other costs, singular matrices, fallbacks, bad matrices."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -199,6 +200,25 @@ def test_a_matrix_of_the_wrong_size_or_sign():
         explainer.explain([0.0, 0.0], target="yes", cost=cl.Quadratic(np.eye(3)))
     with pytest.raises(cl.CounterleafError, match=r"Quadratic has the factor -1\.0; expected 0 or more"):
         explainer.explain([0.0, 0.0], target="yes", cost=-1.0 * cl.Quadratic(np.eye(2)))
+
+
+def test_a_frame_is_aligned_by_its_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    explainer = cl.Explainer(model, data=X)
+    Q = pd.DataFrame(np.diag([1.0, 2.0, 3.0, 4.0]), index=X.columns, columns=X.columns)
+    plain = explainer.explain(X.iloc[0], target=2, cost=cl.Quadratic(Q.to_numpy()))
+    turned = explainer.explain(X.iloc[0], target=2, cost=cl.Quadratic(Q.iloc[::-1, ::-1]))
+    assert turned[0].row.tolist() == plain[0].row.tolist()
+    weights = pd.Series([4.0, 3.0, 2.0, 1.0], index=X.columns[::-1])
+    by_name = explainer.explain(X.iloc[0], target=2, cost=cl.L2(weights))
+    assert by_name[0].cost == pytest.approx(plain[0].cost, rel=1e-12)
+    with pytest.raises(cl.CounterleafError, match="Q is a frame whose rows and columns are named differently"):
+        cl.Quadratic(Q.iloc[::-1])
+    with pytest.raises(cl.CounterleafError, match=r"Q and the table differ in the names \['petal"):
+        explainer.explain(X.iloc[0], target=2, cost=cl.Quadratic(Q.rename(index=str.upper, columns=str.upper)))
+    with pytest.raises(cl.CounterleafError, match="no feature 'sepal'"):
+        explainer.explain(X.iloc[0], target=2, cost=cl.L1(pd.Series({"sepal": 1.0})))
 
 
 def test_a_matrix_that_is_semidefinite_but_for_rounding_passes():

@@ -1,6 +1,7 @@
 """Answers as JSON: they come back whole, and changed ones are refused."""
 
 import json
+from pathlib import PosixPath as Path
 
 import numpy as np
 import pandas as pd
@@ -165,6 +166,8 @@ def test_truncated_and_foreign_text_is_refused(answer):
     for end in range(0, len(text), 997):
         with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: no valid JSON"):
             cl.Explanation.from_json(text[:end])
+    with pytest.raises(cl.CounterleafError, match=r"an answer is read from text; got a PosixPath: pass Path\(file\).read_text"):
+        cl.Explanation.from_json(Path("answer.json"))
     for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
         with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
             cl.Explanation.from_json(foreign)

@@ -133,3 +133,13 @@ def test_the_demo_runs_and_reads_well():
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert "the model would say benign instead of malignant." in done.stdout
     assert done.stdout.rstrip().endswith("re-checked without the search: True")
+
+
+def test_what_is_typed_at_a_prompt_is_one_line():
+    assert repr(ANSWER).startswith("<Explanation: optimal, ")
+    assert "\n" not in repr(ANSWER)
+    assert "Series" not in repr(ANSWER[0])
+    assert repr(cl.Explainer(MODEL, data=X)) == "<Explainer of a DecisionTreeClassifier: 4 features, classes 0, 1, 2>"
+    stuck = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, constraints=[cl.freeze(*X.columns)])
+    with pytest.raises(IndexError, match="the answer holds no row: its status is infeasible; print it to see why"):
+        stuck[0]

@@ -156,10 +156,10 @@ def test_the_numbers_of_given_rows_are_theirs():
     assert "were 44.99871 instead of 40" in str(steps(42.0).explain([40.0], constraints=cl.among(rows)))
 
 
-def test_values_of_the_source_are_as_given():
+def test_values_of_the_source_are_as_given_to_six_digits():
     explainer = steps(10.0, 1e9, 10.0, 10.0, 10.0)
     table = cells(str(explainer.explain([0.1 + 0.2, 123456789, np.float32(0.1), True, -0.123456789012])))
-    assert [table[f"f{d}"][0] for d in range(5)] == ["0.3", "123456789", "0.1", "1", "-0.123456789012"]
+    assert [table[f"f{d}"][0] for d in range(5)] == ["0.3", "123456789", "0.1", "1", "-0.123457"]
 
 
 def test_numbers_that_must_add_up_do_so_in_few_digits():
@@ -235,18 +235,17 @@ def test_infeasible_answers_name_the_conflict():
     explainer = steps(10.0, 20.0)
     many = [cl.increase("f0"), cl.freeze("f1"), cl.between("f0", 0, 9)]
     assert str(explainer.explain([1.0, 21.0], target="yes", constraints=many)) == (
-        "No change makes the model say yes within your constraints. This one rules it out by itself: between('f0', 0.0, 9.0). "
+        "No change within your constraints makes the model say yes. This one rules it out: between('f0', 0.0, 9.0). "
         "This is proved."
     )
     many = [cl.increase("f0"), cl.fix("f1", 22), cl.linear({"f0": 1, "f1": 1}, "<=", 25)]
     assert str(explainer.explain([1.0, 2.0], target="yes", constraints=many)) == (
-        "No change makes the model say yes within your constraints. This one rules it out by itself: "
+        "No change within your constraints makes the model say yes. This one rules it out: "
         "linear({'f0': 1.0, 'f1': 1.0}, '<=', 25.0). This is proved."
     )
     many[2] = cl.linear({"f0": 1, "f1": 1}, "<=", 31)
-    assert (
-        "These cannot hold together: fix('f1', 22.0); linear({'f0': 1.0, 'f1': 1.0}, '<=', 31.0). At least one of them"
-        in str(explainer.explain([1.0, 2.0], target="yes", constraints=many))
+    assert "These cannot all hold: fix('f1', 22.0); linear({'f0': 1.0, 'f1': 1.0}, '<=', 31.0). At least one of them" in str(
+        explainer.explain([1.0, 2.0], target="yes", constraints=many)
     )
 
 
@@ -327,7 +326,7 @@ def test_the_html_holds_the_same_table_and_escapes_every_name():
 
 def test_html_of_no_answer_has_no_table():
     page = steps(10.0, names=["<i>"]).explain([1.0], target="yes", constraints=cl.freeze("<i>"))._repr_html_()
-    assert page.startswith("<div><p>No change makes the model say yes within your constraints.")
+    assert page.startswith("<div><p>No change within your constraints makes the model say yes.")
     assert "freeze(&#x27;&lt;i&gt;&#x27;)" in page
     assert "<table" not in page
 
@@ -346,3 +345,24 @@ def test_frames_print_like_the_rest():
     model = DecisionTreeClassifier(random_state=0).fit(X, ["no", "no", "yes", "yes"])
     answer = cl.Explainer(model, data=X).explain(X.iloc[[0]], target="yes")
     assert re.match(r"If (a were 1.501 instead of 0|b were 2.001 instead of 0.5), the model would say yes instead", str(answer))
+
+
+def test_a_tiny_change_is_written_as_one_that_can_be_typed():
+    """scikit-learn sends 20 left and the next float32 right: 20.001 costs a little more and says the same."""
+    X = np.array([[20.0, 0.0], [20.0, 5.0], [30.0, 0.0], [30.0, 5.0]] * 5)
+    model = DecisionTreeClassifier(random_state=0).fit(X, ["no", "no", "no", "yes"] * 5)
+    tree = cl.read(model)
+    cut = float(-tree.bias[0])
+    row = [cut, 0.0] if tree.weights.indices[0] == 0 else [0.0, cut]
+    answer = cl.Explainer(model).explain(row, target="yes", cost=cl.L1())
+    (told,) = [line for line in str(answer).splitlines() if line.startswith(f"x{tree.weights.indices[0]} ")]
+    assert len(told.split()[-1]) <= 7
+    assert model.predict([[float(cells(str(answer))[f"x{d}"][1]) for d in range(2)]]) == ["yes"]
+
+
+def test_the_bounds_of_the_data_are_named_with_a_conflict():
+    X = np.array([[0.0], [5.0], [10.0]])
+    explainer = cl.Explainer(cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-8.0, 0, 0], [-1, 0, 1]), data=X)
+    text = str(explainer.explain([0.0], target=1, constraints=cl.fix("x0", 1000.0)))
+    assert text.startswith("No change within the bounds of the table and your constraints makes the model say 1.")
+    assert "(The bounds are the ranges seen in the data; bounds=False lifts them.)" in text

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
-from counterleaf.schema import Array, Schema, Spreads, number
+from counterleaf.schema import Array, Schema, Spreads, labelled, number
 
 _SPREADS = ("range", "std", "mad")
 
@@ -42,7 +42,7 @@ class _Term:
 class L1(_Term):
     """sum_d w_d |x_d - source_d|.
 
-    weights: None (all 1), a number, an array, a dict by name (others 1), or "range", "std", "mad": one over
+    weights: None (all 1), a number, an array, a dict or Series by name (others 1), or "range", "std", "mad": one over
     that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ.
 
     Examples
@@ -95,9 +95,30 @@ class Quadratic(_Term):
     """
 
     Q: Any
+    names: tuple[str, ...] | None = field(init=False)  # of the rows, where Q came as a frame
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "Q", read_matrix(self.Q))
+        given, names = self.Q, None
+        if hasattr(given, "columns") and hasattr(given, "index") and (labelled(given.columns) or labelled(given.index)):
+            names = tuple(map(str, given.columns))
+            if tuple(map(str, given.index)) != names:
+                raise CounterleafError("Q is a frame whose rows and columns are named differently; expected the same names")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "Q", read_matrix(given))
+
+    def matrix(self, schema: Schema) -> Any:
+        """Q in the order of the schema's features."""
+        if self.Q.shape[0] != len(schema):
+            raise CounterleafError(f"Q has shape {self.Q.shape}; expected ({len(schema)}, {len(schema)}), one row per feature")
+        if self.names is None or list(self.names) == schema.names:
+            return self.Q
+        if sorted(self.names) != sorted(schema.names):
+            unknown = sorted(set(self.names) ^ set(schema.names))
+            raise CounterleafError(
+                f"Q and the table differ in the names {unknown[:8]}; expected a row for each feature by its name"
+            )
+        order = [self.names.index(name) for name in schema.names]
+        return self.Q[order][:, order]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,11 +170,8 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         if factor < 0:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
         if isinstance(term, Quadratic):
-            if term.Q.shape[0] != len(schema):
-                raise CounterleafError(
-                    f"Q has shape {term.Q.shape}; expected ({len(schema)}, {len(schema)}), one row per feature"
-                )
-            Q = factor * term.Q if Q is None else Q + factor * term.Q
+            part = factor * term.matrix(schema)
+            Q = part if Q is None else Q + part
             continue
         power = 1 if isinstance(term, L1) else 2
         up = factor * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)

@@ -14,23 +14,27 @@ from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
 _CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is
+_DEARER = 3e-3  # of the cost: what all of that may add
+_TINY = 0.05  # of a number: a smaller change counts as this one, lest 20 become 20.000000954
 _DECIMAL = Context(prec=40)
 
 
 def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
     """The row of an answer with the numbers at ``places`` cut to few digits, each by at most a thousandth of its change.
 
-    The row that is returned reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
+    Where the change is tiny, it may be written as a larger one, as long as the row costs
+    hardly more. It reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
     """
     exact, q = found.row, problem.question
-    reach = _CLOSE * np.abs(exact - problem.source)
+    reach = _CLOSE * np.maximum(np.abs(exact - problem.source), _TINY * np.abs(problem.source)) * (exact != problem.source)
+    most = found.cost + _DEARER * abs(float(problem.cost_of(exact[None])[0]))
     partners = _partners(q, places)
 
     def valid(row: Array) -> bool:
         if problem.tree.leaf_of(row) != found.leaf or (np.abs(row - exact) > reach).any():
             return False
         cost = float(problem.cost_of(row[None])[0] + q.nodes["below"][found.leaf])
-        return obeys(problem, Answer(found.leaf, row, cost, cost))
+        return cost <= most and obeys(problem, Answer(found.leaf, row, cost, cost))
 
     def near(d: int, *centres: float) -> Iterator[float]:
         return (value for value in _decimals(reach[d], centres) if abs(value - exact[d]) <= reach[d])

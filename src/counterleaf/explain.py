@@ -79,6 +79,11 @@ class Explainer:
         self._splits: dict[float, Splits] = {}
         self._aimed: dict[Any, Array] = {}
 
+    def __repr__(self) -> str:
+        labels = [str(label) for label in self.tree.classes.tolist()]
+        shown = ", ".join(labels[:6] + ["..."] * (len(labels) > 6))
+        return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, classes {shown}>"
+
     def explain(
         self,
         row: Any,

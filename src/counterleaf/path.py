@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from counterleaf.digits import plain
 from counterleaf.result import Explanation
 
 if TYPE_CHECKING:
@@ -39,11 +38,14 @@ class MarginPath(Sequence[Explanation]):
         for margin, answer in zip(self.margins, self, strict=True):
             if len(answer):
                 best = answer[0]
-                lines.append([plain(margin), f"{best.cost:.6g}", str(best.label), str(len(best.changes))])
+                lines.append([f"{margin:.6g}", f"{best.cost:.4g}", str(best.label), str(len(best.changes))])
             else:
-                lines.append([plain(margin), "", f"no row ({answer.status})", ""])
+                lines.append([f"{margin:.6g}", "", f"no row ({answer.status})", ""])
         widths = [max(len(line[k]) for line in lines) for k in range(4)]
         return "\n".join("  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False, na_rep=""))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per margin: margin, status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""

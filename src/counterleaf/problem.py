@@ -19,6 +19,7 @@ from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
 
 _NO_INDEX, _NOTHING = np.empty(0, np.int64), np.empty(0)
+_LAST = 1e38  # a bound further out, such as the last float32, is none
 _HORIZON = 1e9  # a cost that still falls this far out (in units of the source, at least 1) counts as unbounded
 
 
@@ -224,8 +225,8 @@ def _horizon(features: Array, held: bool) -> Array:
     if held:
         return np.zeros(len(source))
     far = _HORIZON * np.maximum(1.0, np.abs(source))
-    runs_up = (upper == math.inf) & (curve_up == 0) & (slope_up < 0)
-    runs_down = (lower == -math.inf) & (curve_down == 0) & (slope_down > 0)
+    runs_up = (upper > _LAST) & (curve_up == 0) & (slope_up < 0)
+    runs_down = (lower < -_LAST) & (curve_down == 0) & (slope_down > 0)
     features[2] = np.where(runs_up, np.maximum(lower, source) + far, upper)
     features[1] = np.where(runs_down, np.minimum(upper, source) - far, lower)
     return np.asarray(runs_up * 1.0 - runs_down * 1.0)

@@ -38,10 +38,14 @@ def write(answer: Explanation) -> str:
 
 def read(text: str) -> Explanation:
     """The answer that ``write`` wrote; anything else is refused with the reason."""
+    if not isinstance(text, (str, bytes)):
+        raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
     try:
         content = json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise CounterleafError(f"not a counterleaf answer: no valid JSON ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise CounterleafError(
+            f"not a counterleaf answer: no valid JSON ({error}); pass the whole text that to_json gave, not a file's name"
+        ) from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{_FORMAT}"')
     if content.get("version") != _VERSION:

@@ -30,7 +30,7 @@ class Counterfactual:
     ``verified`` is True if the user's own model returned ``label`` for this very row.
     """
 
-    row: Any
+    row: Any = field(repr=False)
     changes: dict[str, tuple[Any, Any]]
     cost: float
     lower_bound: float
@@ -39,7 +39,7 @@ class Counterfactual:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explanation(Sequence[Counterfactual]):
     """Counterfactuals in order of cost, with a status and a proof.
 
@@ -73,6 +73,8 @@ class Explanation(Sequence[Counterfactual]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Counterfactual, ...]: ...
     def __getitem__(self, index: int | slice) -> Counterfactual | tuple[Counterfactual, ...]:
+        if not isinstance(index, slice) and not self.counterfactuals:
+            raise IndexError(f"the answer holds no row: its status is {self.status}; print it to see why")
         return self.counterfactuals[index]
 
     def __len__(self) -> int:
@@ -80,6 +82,10 @@ class Explanation(Sequence[Counterfactual]):
 
     def __iter__(self) -> Iterator[Counterfactual]:
         return iter(self.counterfactuals)
+
+    def __repr__(self) -> str:
+        best = f", cost {self[0].cost:.4g}, {self[0].label} instead of {self.label}" if len(self) else ""
+        return f"<Explanation: {self.status}, {len(self)} {'row' if len(self) == 1 else 'rows'}{best}>"
 
     def __str__(self) -> str:
         return words.text(self)

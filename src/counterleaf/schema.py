@@ -125,7 +125,9 @@ class Schema:
         raise CounterleafError(f"no feature {name!r}; the features are {shown}")
 
     def vector(self, given: Any, what: str, other: float) -> Array:
-        """One number per feature from a number, an array or a dict by name (``other`` where it has none)."""
+        """One number per feature from a number, an array, or a dict or Series by name (``other`` where it has none)."""
+        if hasattr(given, "index") and hasattr(given, "to_dict") and labelled(given.index):
+            given = given.to_dict()
         if isinstance(given, Mapping):
             out = np.full(len(self), other)
             for name, value in given.items():
@@ -158,8 +160,8 @@ class Schema:
             missing = [name for name in self.names if name not in row]
             extra = [name for name in row if name not in self._index]
             if missing or extra:
-                told = [f"lacks {missing}"] * bool(missing) + [f"has the unknown {extra}"] * bool(extra)
-                raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {self.names}")
+                told = [f"lacks {_some(missing)}"] * bool(missing) + [f"has the unknown {_some(extra)}"] * bool(extra)
+                raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {_some(self.names)}")
             row = [row[name] for name in self.names]
         if not (isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
             if not isinstance(row, Iterable) or isinstance(row, (str, bytes)):
@@ -213,10 +215,20 @@ class Schema:
         return x[[self._index[str(name)] for name in names]]
 
 
+def _some(names: list[str]) -> str:
+    """A list of names, cut where it gets long."""
+    return str(names) if len(names) <= 12 else f"{str(names[:8])[:-1]}, ... {len(names) - 8} more]"
+
+
+def labelled(index: Any) -> bool:
+    """True if a pandas index holds names, not just the positions 0, 1, ..."""
+    return list(index) != list(range(len(index)))
+
+
 def number(value: Any, what: str) -> float:
     """``value`` as a finite float, or an error that says what it should have been."""
     try:
-        out = float(value)
+        out = float("nothing" if isinstance(value, (str, bytes)) else value)
     except (TypeError, ValueError, OverflowError):
         raise CounterleafError(f"{what} is {value!r}; expected a number") from None
     if not math.isfinite(out):

@@ -136,7 +136,8 @@ def _announce_compilation(coupled: bool) -> threading.Timer | None:
     if coupled in _compiled:
         return None
     _compiled.add(coupled)
-    text = "counterleaf: compiling its kernels, once on this machine; this takes half a minute\n"
+    what = "those for quadratic costs" if coupled else "its kernels"
+    text = f"counterleaf: compiling {what}, once on this machine; this takes up to half a minute\n"
     timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
     timer.daemon = True
     timer.start()

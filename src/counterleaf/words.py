@@ -90,12 +90,7 @@ def _page(answer: Explanation) -> _Page:
     source = answer.certificate.problem.source
     found = answer.certificate.answers
     changed = [np.flatnonzero(one.row != source).tolist() for one in found]
-    told = _costliest(answer, changed[:1], _IN_SENTENCE)
-    listed = _costliest(answer, changed, _IN_TABLE)  # those told among them
-    shown = [[d for d in listed if d in places] for places in map(set, changed)]
-    written = [_written(answer.certificate, one, places) for one, places in zip(found, shown, strict=True)]
-    given = answer.schema.values(answer.row)
-    before = {d: _given(given[d], [w[d] for w in written if d in w]) for d in listed}
+    told, listed, before, written = _numbers(answer, changed)
     if not listed and len(answer) == 1:  # nothing to compare
         return _Page(_sentence(answer, [], 0), [], [], [], "", [], _proof(answer))
     parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
@@ -128,11 +123,24 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
     return chosen[:most]
 
 
-def written(answer: Explanation, k: int, places: list[int]) -> dict[int, tuple[str, str]]:
-    """The numbers (from, to) of alternative k at the places of some changed features, as ``print`` writes them."""
-    after = _written(answer.certificate, answer.certificate.answers[k], places)
+def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
+    """The numbers (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
+    changed = [np.flatnonzero(one.row != answer.certificate.problem.source).tolist() for one in answer.certificate.answers]
+    _, _, before, after = _numbers(answer, changed)
+    return {d: (before[d], word) for d, word in after[k].items()}
+
+
+def _numbers(
+    answer: Explanation, changed: list[list[int]]
+) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
+    """(places told in the sentence, places listed in the table, the source's numbers, those of each alternative)."""
+    found = answer.certificate.answers
+    told = _costliest(answer, changed[:1], _IN_SENTENCE)
+    listed = _costliest(answer, changed, _IN_TABLE)  # those told among them
+    shown = [[d for d in listed if d in places] for places in map(set, changed)]
+    after = [_written(answer.certificate, one, places) for one, places in zip(found, shown, strict=True)]
     given = answer.schema.values(answer.row)
-    return {d: (_given(given[d], [word]), word) for d, word in after.items()}
+    return told, listed, {d: _given(given[d], [w[d] for w in after if d in w]) for d in listed}, after
 
 
 def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict[int, str]:
@@ -142,13 +150,13 @@ def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict
 
 
 def _given(value: Any, beside: list[str]) -> str:
-    """A number of the source: whole ones in full, others to 12 digits, or as many as tell it from those beside it."""
+    """A number of the source: whole ones in full, others to six digits, or as many as tell it from those beside it."""
     value = float(value)
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
-    # a float32 was given in its own digits: 0.1, not 0.10000000149
-    short = plain(value if value.is_integer() else str(narrow) if float(narrow) == value else f"{value:.12g}")
-    return plain(value) if short in beside else short
+    own = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 in its own digits: 0.1, not 0.10000000149
+    short = own if value.is_integer() or len(own) <= 8 else plain(f"{value:.6g}")
+    return short if short not in beside else own if own not in beside else plain(value)
 
 
 def _apart(costs: list[float]) -> list[str]:
@@ -177,13 +185,15 @@ def _nothing_found(answer: Explanation) -> str:
         return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
     if not answer.conflict:
         bounds = " within the bounds of the table" if np.isfinite(answer.schema.bounds()).any() else ""
-        return f"No row{bounds} makes the model say {wanted}, even without constraints. This is proved."
+        lift = " (They are the ranges seen in the data; bounds=False lifts them.)" if bounds and answer.schema.inferred else ""
+        return f"No row{bounds} makes the model say {wanted}, even without constraints.{lift} This is proved."
     listed = "; ".join(map(str, answer.conflict))
-    if len(answer.conflict) == 1:
-        why = f"This one rules it out by itself: {listed}."
-    else:
-        why = f"These cannot hold together: {listed}. At least one of them has to give."
-    return f"No change makes the model say {wanted} within your constraints. {why} This is proved."
+    one = len(answer.conflict) == 1
+    held = "the bounds of the table and " if np.isfinite(answer.schema.bounds()).any() else ""
+    why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
+    if held and answer.schema.inferred:
+        why += " (The bounds are the ranges seen in the data; bounds=False lifts them.)"
+    return f"No change within {held}your constraints makes the model say {wanted}. {why} This is proved."
 
 
 def _proof(answer: Explanation) -> str:

@@ -99,7 +99,8 @@ def _place(q, pool, state, lower, upper, x):
             x[d] = upper[d]
         else:
             x[d] = origin + change
-            if q.narrow and q.method != BOX and q.bias.shape[0] == q.nodes.shape[0]:  # rows of the user's may need more digits
+            # where splits are sums of float32; rows of the user's may need more digits
+            if q.narrow and pool.states[state].rows > 0 and q.bias.shape[0] == q.nodes.shape[0]:
                 x[d] = np.float64(np.float32(x[d]))
             x[d] = min(max(x[d], lower[d]), upper[d])
 

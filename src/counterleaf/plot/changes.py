@@ -44,7 +44,7 @@ class _Line:
 
 
 def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
-    """The features that change in some answer, the largest share of the best answer's cost first."""
+    """The features that change in some answer, the largest share of an answer's cost first, then the largest change."""
     problem = answer.certificate.problem
     costs = problem.shares(answer.certificate.findings.points[: len(shown)])
     total = np.abs(costs).sum(axis=1, keepdims=True)
@@ -56,8 +56,11 @@ def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
         values = [v for move in moves if move for v in move[:2]]
         if values:
             line = _Line(d, name, reach(values, lower[d], upper[d]), tuple(moves))
-            found.append(([-abs(move[2]) if move else 1.0 for move in moves], d, line))
-    return [line for *_, line in sorted(found, key=lambda item: item[:2])]
+            low, high = line.scale
+            share = max(round(abs(move[2]), 6) for move in moves if move)
+            change = max(abs(float(move[1]) - float(move[0])) / (high - low) for move in moves if move)
+            found.append((-share, -change, d, line))
+    return [line for *_, line in sorted(found, key=lambda item: item[:3])]
 
 
 def draw_changes(answer: Explanation, count: int) -> Figure:
@@ -66,14 +69,15 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     lines = _lines(answer, shown)
     left_out, lines = len(lines) - _MOST, lines[:_MOST]
     names = short_names([line.name for line in lines])
-    numbers = [written(answer, k, [line.place for line in lines if line.moves[k]]) for k in range(len(shown))]
-    moved = [[" → ".join(said.get(line.place, "=")).replace("-", MINUS) for said in numbers] for line in lines]
+    numbers = [written(answer, k) for k in range(len(shown))]
+    moved = [[_told(said.get(line.place), move) for said, move in zip(numbers, line.moves, strict=True)] for line in lines]
     ends = [[number(end) for end in line.scale] for line in lines]
     heads = [headline(answer, c) for c in shown]
     if len(shown) > 1:
         heads = [f"{k + 1}: {head}" for k, head in enumerate(heads)]
     pad, step, top = 10.0, 19.0, 52.0
-    name = max([width(text, NORMAL) for text in names], default=0.0)
+    more = [f"and {left_out} more"] * (left_out > 0)
+    name = max([width(text, NORMAL) for text in [*names, *more]], default=0.0)
     low, high = (max([width(end[side], SMALL) for end in ends], default=0.0) + pad for side in (0, 1))
     value = max(width(text, SMALL) for row in [["from → to"], *moved] for text in row)
     track, bar = (120.0, 56.0) if len(shown) == 1 else (84.0, 40.0)
@@ -87,8 +91,8 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     rows = [height - top - step * i for i in range(len(lines) + 1)]
     for y, text in zip(rows, names, strict=False):
         sheet.text(pad + name, y, text, ha="right", va="center")
-    if left_out > 0:
-        sheet.text(pad + name, rows[-1], f"and {left_out} more", ha="right", va="center", color=QUIET)
+    for text in more:
+        sheet.text(pad + name, rows[-1], text, ha="right", va="center", color=QUIET)
     for k, head in enumerate(heads):
         start = pad + name + pad + panel * k
         sheet.text(start, height - 12, head, weight="bold", va="center")
@@ -109,6 +113,13 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
                 _draw_arrow(sheet, old, new, y)
                 _draw_share(sheet, start + at_bar, y, bar, move[2])
     return figure
+
+
+def _told(said: tuple[str, str] | None, move: tuple[Any, Any, float] | None) -> str:
+    """From and to as printed; in four digits where they are not."""
+    if move is None:
+        return "="
+    return " → ".join(said or [number(v) for v in move[:2]]).replace("-", MINUS)
 
 
 def _draw_arrow(sheet: Axes, old: float, new: float, y: float) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterleaf.kernels.memory import Question
 from counterleaf.plot.polygons import Box, beside, near, regions, within
 from counterleaf.plot.sheet import (
     ANSWER,
@@ -72,8 +73,9 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     box = problem.question.features[1:3, pair]
     off = [bool(np.delete(row != source, pair).any()) for row in points]  # changes that the plane does not show
     framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
-    notes = ["dashed: bounds"] * framed
-    notes += ["others as in the source"] * (tree.n_features > 2) + ["hollow: others change"] * any(off)
+    ruled = len(problem.question.bias) > tree.n_nodes
+    notes = [f"dashed: {' and '.join(['bounds'] * framed + ['constraints'] * ruled)}"] * (framed or ruled)
+    notes += ["other features as in the source"] * (tree.n_features > 2) + ["hollow: other features change too"] * any(off)
 
     head = headline(answer, answer[0] if len(answer) else None)
     head = f"1: {head}" if len(points) > 1 else head
@@ -94,6 +96,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
         axes.add_patch(Polygon(polygon, linewidth=0, **looks[tree.value[leaf]]))
         axes.add_patch(Polygon(polygon, fill=False, linewidth=0.7, edgecolor="#555555"))
     _draw_bounds(axes, box, low, high)
+    _draw_rows(axes, problem.question, source, pair, low, high)
     for row, hollow in zip(points[:, pair], off, strict=True):
         stays = (row == source[pair]).all()
         if not stays:
@@ -129,7 +132,15 @@ def _place_texts(
     for goal in goals:
         taken += beside(start, goal)
     out: list[tuple[Box, str, dict[str, Any]]] = []
-    marks = [("source", start, SOURCE), *((str(k + 1), goal, ANSWER) for k, goal in enumerate(goals))]
+    marks = [("source", start, SOURCE)]
+    groups: list[tuple[Array, list[str]]] = []  # answers whose markers cover each other share one label
+    for k, goal in enumerate(goals):
+        same = next((group for at, group in groups if np.abs(at - goal).max() < 6), None)
+        if same is None:
+            groups.append((goal, [str(k + 1)]))
+        else:
+            same.append(str(k + 1))
+    marks += [(", ".join(group), at, ANSWER) for at, group in groups]
     for text, at, colour in marks:
         box = near(at, np.array([width(text, NORMAL, "bold"), 11.0]), taken, (0.0, 0.0, float(size[0]), float(size[1])))
         out.append((box, text, {"color": colour, "weight": "bold"}))
@@ -152,6 +163,22 @@ def _keep_ticks_plain(axes: Axes, low: Array, high: Array) -> None:
     for axis, most in zip((axes.xaxis, axes.yaxis), np.maximum(np.abs(low), np.abs(high)), strict=True):
         usual = 1e-3 <= most < 1e6
         axis.set_major_formatter(ScalarFormatter(useOffset=False) if usual else FuncFormatter(lambda v, _: f"{v:.6g}"))
+
+
+def _draw_rows(axes: Axes, q: Question, source: Array, pair: list[int], low: Array, high: Array) -> None:
+    """The edges of the user's linear constraints, all other features as in the source."""
+    for i in range(len(q.nodes), len(q.bias)):
+        w = np.zeros(len(source))
+        w[q.indices[q.indptr[i] : q.indptr[i + 1]]] = q.data[q.indptr[i] : q.indptr[i + 1]]
+        (a, b), rest = w[pair], float(np.delete(w, pair) @ np.delete(source, pair)) + float(q.bias[i])
+        ends = []  # where the edge meets the sides of the window
+        for x in (low[0], high[0]) if b else ():
+            ends.append((x, -(a * x + rest) / b))
+        for y in (low[1], high[1]) if a else ():
+            ends.append((-(b * y + rest) / a, y))
+        inside = [end for end in ends if (low <= end).all() and (end <= high).all()]
+        if len(inside) > 1:
+            axes.plot(*np.array([min(inside), max(inside)]).T, color="black", linestyle=(0, (4, 3)), linewidth=1.1, zorder=3)
 
 
 def _draw_bounds(axes: Axes, box: Array, low: Array, high: Array) -> None:

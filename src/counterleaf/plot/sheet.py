@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by colour-blind readers; hatches and labels tell classes apart in grey.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999")
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxx", "----", "ooo", "||||")
-SOURCE, ANSWER, QUIET = "#D55E00", "#0072B2", "#767676"
+SOURCE, ANSWER, QUIET = "#000000", "#8E1B7A", "#767676"  # apart from every class's tint
 SMALL, NORMAL = 8.0, 9.0  # points; nothing is written smaller
 MINUS = "\N{MINUS SIGN}"
 
@@ -105,8 +105,9 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Four digits, with a proper minus."""
-    return f"{value:.4g}".replace("-", MINUS)
+    """Four digits, whole numbers in full up to a million, with a proper minus."""
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+    return text.replace("-", MINUS)
 
 
 def headline(answer: Explanation, c: Counterfactual | None) -> str:
