@@ -105,3 +105,11 @@ def test_an_empty_part_needs_a_true_farkas_vector():
     assert answer.certificate.check()
     answer.certificate.findings.pool.lam[:, 0] = 0.0
     assert not answer.certificate.check()
+
+
+def test_a_margin_is_kept_to_the_rounding_of_its_terms():
+    """Features of 1e4 and a margin of 1e-6: the exact sum may miss it by what the model's own sum cannot see."""
+    w = [-0.7322673547034516, -0.5442589828573099, -0.31630015636915454]
+    row = [9827.436889967057, 24889.393375405183, -3068.689459684756]
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [w, [0] * 3, [0] * 3], [19771.959181418122, 0, 0], [-1, 0, 1])
+    assert cl.Explainer(tree).explain(row, target=1, margin=1e-6).certificate.check()

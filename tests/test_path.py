@@ -76,6 +76,7 @@ def test_the_plot_shows_cost_against_margin():
         ([], "margins is empty; give at least one"),
         (0.5, "margins is 0.5; expected a list of numbers"),
         ([0.0, -1.0], "margin is -1.0; expected 0 or more"),
+        ({0.1: 2}, "margins is {0.1: 2}; expected a list of numbers"),
         ([0.0, "wide"], "a margin is 'wide'; expected a number"),
         ([0.0, float("nan")], "a margin is nan; expected a finite number"),
     ],

@@ -170,9 +170,25 @@ def test_a_false_bound_or_tangent_fails_the_check():
 
 
 def test_a_cost_that_falls_for_ever_is_named():
-    cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.Linear({"x0": -1.0})
-    with pytest.raises(cl.CounterleafError, match="falls for ever as feature 'x0' moves away"):
-        cl.Explainer(line([1.0, 1.0], -1.0)).explain([0.0, 0.0], target="yes", cost=cost)
+    for coef in ([-1.0, 0.0], [-1.0, -1.0]):
+        cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.Linear(coef)
+        with pytest.raises(cl.CounterleafError, match=r"falls for ever as feature 'x[01]' moves away"):
+            cl.Explainer(line([1.0, 1.0], -1.0)).explain([0.0, 0.0], target="yes", cost=cost)
+    cost = cl.Quadratic(np.diag([1.0, 0.0, 0.0])) + cl.Linear([0.0, -1.0, 0.0])
+    with pytest.raises(cl.CounterleafError, match="falls for ever as feature 'x1' moves away"):
+        cl.Explainer(line([1.0, 1.0, 0.0], -1.0)).explain([0.0, 0.0, 0.0], target="yes", cost=cost)
+
+
+def test_a_singular_matrix_on_a_scikit_learn_tree_without_bounds():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 10)), rng.integers(0, 5, 400)
+    model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y)
+    B = rng.normal(size=(3, 10))
+    explainer = cl.Explainer(model, data=X, bounds=False)
+    for row in X[:5]:
+        answer = explainer.explain(row, cost=cl.Quadratic(B.T @ B))
+        assert answer.status == "optimal"
+        assert answer.certificate.check()
 
 
 @pytest.mark.parametrize(
@@ -184,6 +200,8 @@ def test_a_cost_that_falls_for_ever_is_named():
         ([[1.0, 0.5], [0.0, 1.0]], r"Q is not symmetric: Q\[0, 1\] is 0.5 and Q\[1, 0\] is 0; pass \(Q \+ Q.T\) / 2"),
         ([[1.0, 2.0], [2.0, 1.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1; expected 0 or more"),
         ([[0.0, 1.0], [1.0, 0.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1;"),
+        (np.eye(2) * 1e308, "Q has entries beyond 1e.100 or below 1e-100; scale the cost"),
+        (sparse.eye_array(2) * 1j, "Q holds complex numbers; expected real ones"),
         (sparse.diags_array([1.0, -3.0]), "its smallest eigenvalue is -3;"),
         ([[np.nan, 0.0], [0.0, 1.0]], "Q holds NaN or infinity"),
     ],
@@ -215,7 +233,7 @@ def test_a_frame_is_aligned_by_its_names():
     assert by_name[0].cost == pytest.approx(plain[0].cost, rel=1e-12)
     with pytest.raises(cl.CounterleafError, match="Q is a frame whose rows and columns are named differently"):
         cl.Quadratic(Q.iloc[::-1])
-    with pytest.raises(cl.CounterleafError, match=r"Q and the table differ in the names \['petal"):
+    with pytest.raises(cl.CounterleafError, match=r"Q and the table differ in the names \['PETAL"):
         explainer.explain(X.iloc[0], target=2, cost=cl.Quadratic(Q.rename(index=str.upper, columns=str.upper)))
     with pytest.raises(cl.CounterleafError, match="no feature 'sepal'"):
         explainer.explain(X.iloc[0], target=2, cost=cl.L1(pd.Series({"sepal": 1.0})))
@@ -225,3 +243,5 @@ def test_a_matrix_that_is_semidefinite_but_for_rounding_passes():
     B = np.random.default_rng(0).normal(size=(3, 40))
     cl.Quadratic(B.T @ B)
     cl.Quadratic(np.zeros((2, 2)))
+    cl.Quadratic([[-1e-12, 0.0], [0.0, 1.0]])
+    cl.Quadratic([[1.0, 0.5 + 1e-12], [0.5, 1.0]])

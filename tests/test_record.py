@@ -1,6 +1,7 @@
 """Answers as JSON: they come back whole, and changed ones are refused."""
 
 import json
+from fractions import Fraction
 from pathlib import PosixPath as Path
 
 import numpy as np
@@ -134,6 +135,119 @@ def test_a_forged_digest_does_not_make_it_true(answer):
 
     for change in (cheaper, better, fewer):
         assert not cl.Explanation.from_json(forged(answer, change)).certificate.check()
+
+
+LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+
+
+def claim(content, *answers, status="optimal", lower_bound=None):
+    """Put other answers, (leaf, row, cost, bound), into a file about LINE, where it shows and where it proves."""
+    proof, shown = content["certificate"], content["counterfactuals"]
+    content["status"], content["lower_bound"] = status, lower_bound
+    proof["leaves"], proof["points"] = [a[0] for a in answers], [a[1] for a in answers]
+    proof["costs"], proof["bounds"] = [a[2] for a in answers], [a[3] for a in answers]
+    label = shown[0]["label"]
+    content["counterfactuals"] = [
+        {
+            "row": dict(zip(("x0", "x1"), row, strict=True)),
+            "changes": {name: [0.0, new] for name, new in zip(("x0", "x1"), row, strict=True) if new},
+            "cost": cost,
+            "lower_bound": bound,
+            "label": label,
+            "leaf": leaf,
+            "verified": True,
+        }
+        for leaf, row, cost, bound in answers
+    ]
+
+
+BEST, DEAR = (2, [0.5, 0.5], 0.5, 0.5), (2, [5.0, 5.0], 50.0, 50.0)
+
+
+def forgeries():
+    def lower_bound(c):
+        claim(c, BEST, lower_bound=99.0)
+
+    def gap_of_a_limit(c):
+        claim(c, (*BEST[:3], -1e9), status="limit", lower_bound=77.0)
+
+    def same_leaf_twice(c):
+        claim(c, DEAR, BEST, lower_bound=0.5)
+
+    def scale(c):
+        claim(c, (*DEAR[:3], 0.5), lower_bound=0.5)
+        c["certificate"]["features"][7] = [1e-12, 1e-12]
+
+    def concave(c):
+        claim(c, (2, [0.5, 0.5], -9.5, -9.5), lower_bound=-9.5)
+        c["certificate"]["features"][4], c["certificate"]["features"][6] = [-10.0] * 2, [10.0] * 2
+
+    def empty(c):
+        claim(c, status="infeasible", lower_bound="inf")
+        c["certificate"]["parts"] = [[2, [1.0], [39.0], True, []]]
+        c["certificate"]["tree"]["dtype"] = "float32"
+        c["certificate"]["features"][1], c["certificate"]["features"][2] = [-10.0] * 2, [10.0] * 2
+
+    def ragged(c):
+        claim(c, status="infeasible", lower_bound="inf")
+        c["certificate"]["parts"] = [[2, [1.0], [], True, []]]
+
+    return [lower_bound, gap_of_a_limit, same_leaf_twice, scale, concave, empty, ragged]
+
+
+@pytest.mark.parametrize("forge", forgeries(), ids=lambda forge: forge.__name__)
+def test_no_forgery_proves_a_falsehood(forge):
+    honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.L2())
+    assert not cl.Explanation.from_json(forged(honest, forge)).certificate.check()
+
+
+def test_a_forged_matrix_proves_nothing():
+    honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.Quadratic(np.eye(2)))
+    assert cl.Explanation.from_json(forged(honest, lambda c: None)).certificate.check()
+    for entries, cost, scale in (([1.0, -10.0, 0.0, 1.0], -2.0, 2.0), ([1.0, 5.0, 5.0, 1.0], 3.0, 1e6)):
+
+        def forge(c, entries=entries, cost=cost, scale=scale):
+            claim(c, (2, [0.5, 0.5], cost, cost), lower_bound=cost)
+            c["certificate"]["coupling"] = [[0, 2, 4], [0, 1, 0, 1], entries]
+            c["certificate"]["features"][7] = [scale, scale]
+            c["certificate"]["parts"] = [[2, [2 * cost], [0.0], False, [0.5, 0.5]]]
+
+        assert not cl.Explanation.from_json(forged(honest, forge)).certificate.check()
+
+
+def test_a_forged_choice_proves_nothing():
+    honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.L2(), constraints=cl.among([[1.0, 1.0], [2.0, 2.0]]))
+    assert honest.certificate.check()
+    for forge in (
+        lambda c: claim(c, status="infeasible", lower_bound="inf"),
+        lambda c: claim(c, BEST, lower_bound=0.5),
+    ):
+        assert not cl.Explanation.from_json(forged(honest, forge)).certificate.check()
+
+
+def test_the_target_shown_is_the_one_proved():
+    honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.L2())
+
+    def no_target(c):
+        claim(c, status="infeasible", lower_bound="inf")
+        c["certificate"]["class_costs"], c["certificate"]["parts"] = [], []
+
+    def other(c):
+        c["target"] = ["no"]
+
+    def unknown(c):
+        c["target"] = ["maybe"]
+
+    for forge in (no_target, other, unknown):
+        with pytest.raises(cl.CounterleafError, match="the target is not that of the proof"):
+            cl.Explanation.from_json(forged(honest, forge))
+
+
+@pytest.mark.parametrize("row", [[Fraction(1, 3), 0.0], pd.Series([0.0, 0.0], index=["x0", "x1"], name=("a", "b"))])
+def test_what_json_cannot_hold_is_refused_at_once(row):
+    answer = cl.Explainer(LINE).explain(row, target="yes")
+    with pytest.raises(cl.CounterleafError, match="the answer holds something that JSON cannot"):
+        answer.to_json()
 
 
 def test_a_file_that_contradicts_itself_is_refused(answer):

@@ -26,6 +26,7 @@ from counterleaf.search import Findings, Status
 _AGREE = 1e-9  # two ways of summing the same bound agree to this share of its terms
 _ZERO = 1e-12  # a price residual below this share of its terms counts as zero
 _ROUNDING = 1e-9  # a leaf thinner than this share of its splits' terms, that the model never reached, counts as empty
+_NARROW = 1e-3  # the same where the model sees float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,11 @@ class Certificate:
         holds any row (status infeasible).
         """
         answers = self.answers
+        costs, leaves = [answer.cost for answer in answers], {answer.leaf for answer in answers}
+        if costs != sorted(costs) or len(leaves) < len(answers) or not _is_convex(self.problem):
+            return False
+        if not self.lower_bound <= min((answer.bound for answer in answers), default=math.inf):
+            return False
         if not all(obeys(self.problem, answer) for answer in answers):
             return False
         if (self.status is Status.OPTIMAL and not answers) or (self.status is Status.INFEASIBLE and answers):
@@ -106,9 +112,6 @@ class Certificate:
             return False
         if self.pool is not None:
             return self._check_choice(self.pool)
-        coupling = self.problem.coupling
-        if coupling is not None and not is_convex(coupling, self.problem.question.features[7]):
-            return False
         return _Walk(self).covers(0, [], self.problem.question.features[1], self.problem.question.features[2])
 
     def _check_choice(self, pool: Array) -> bool:
@@ -116,11 +119,14 @@ class Certificate:
         q = self.problem.question
         best = {answer.leaf: answer.cost for answer in self.answers}
         last = max(best.values(), default=math.inf)
+        if not all((pool == answer.row).all(axis=1).any() for answer in self.answers):
+            return False
         leaves = self.problem.tree.apply(pool)
         costs = self.problem.cost_of(pool) + q.nodes["below"][leaves]
         for leaf, cost, row in zip(leaves.tolist(), costs.tolist(), pool, strict=True):
             claim = Answer(leaf, row, cost, cost)
-            if cost < (limit := best.get(leaf, last)) - _AGREE * abs(limit) and obeys(self.problem, claim):
+            limit = best.get(leaf, last)
+            if cost < (limit if math.isinf(limit) else limit - _AGREE * abs(limit)) and obeys(self.problem, claim):
                 return False
         return True
 
@@ -155,24 +161,33 @@ def _coupled_terms(problem: Problem, row: Array) -> float:
     return float(d @ (abs(problem.coupling.matrix) @ d))
 
 
-def _gap_allowed(problem: Problem, answer: Answer) -> float:
-    """What rounding may add to a cost: a millionth of it, and a change of 1e-9 of each feature, or of 1e-9 in its cost's units.
+def _is_convex(problem: Problem) -> bool:
+    """Every feature's own cost is convex, and so is the coupled one less what its tangents leave curved."""
+    cu, gu, cd, gd = problem.question.features[3:7]
+    if not ((cu >= 0) & (cd >= 0) & (gu >= gd)).all():
+        return False
+    return problem.coupling is None or is_convex(problem.coupling, problem.question.features[7])
 
-    A thousand times that where the model sees float32; a change of 1e-7 where the cost couples features: of several best
-    rows the one of least norm is found to 1e-8.
+
+def _gap_allowed(problem: Problem, answer: Answer) -> float:
+    """What rounding may add to a cost: a millionth of it (a thousandth where the model sees float32), and ``_noise``."""
+    return 1e-6 * (1e3 if problem.question.narrow else 1.0) * abs(answer.cost) + _noise(problem, answer)
+
+
+def _noise(problem: Problem, answer: Answer) -> float:
+    """What a change of 1e-9 of each feature costs, or of 1e-9 in its cost's units; more where the model sees float32.
+
+    A change of 1e-7 where the cost couples features: of several best rows the one of least norm is found to 1e-8.
     """
-    q = problem.question
-    source, cost, size = q.features[0], q.features[3:7], q.features[7]
-    wide = 1e3 if q.narrow else 1.0
-    step = (
-        1e-9
-        * wide
-        * (1.0 if problem.coupling is None else 100.0)
-        * (np.abs(answer.row) + np.abs(source) + 1.0 / np.where(size > 0, size, 1.0))
-    )
-    curve = np.abs(cost[0::2]).max(axis=0) + (0.0 if problem.coupling is None else problem.coupling.matrix.diagonal())
-    change = curve * step**2 + np.abs(cost[1::2]).max(axis=0) * step
-    return 1e-6 * wide * abs(answer.cost) + float(change.sum()) + 1e-12 * _coupled_terms(problem, answer.row)
+    q, coupling = problem.question, problem.coupling
+    cost = q.features[3:7]
+    curve, slope = np.abs(cost[0::2]).max(axis=0), np.abs(cost[1::2]).max(axis=0)
+    if coupling is not None:
+        curve = curve + coupling.matrix.diagonal()
+    size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
+    share = 1e-9 * (1e3 if q.narrow else 1.0) * (1.0 if coupling is None else 100.0)
+    step = share * (np.abs(answer.row) + np.abs(problem.source) + 1.0 / np.where(size > 0, size, 1.0))
+    return float((curve * step**2 + slope * step).sum()) + 1e-12 * _coupled_terms(problem, answer.row)
 
 
 def _reaches(problem: Problem, answer: Answer) -> bool:
@@ -184,7 +199,8 @@ def _reaches(problem: Problem, answer: Answer) -> bool:
         w, x = tree.weights.data[columns], answer.row[tree.weights.indices[columns]]
         seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
         f = np.cumsum(np.append(w * seen, 0.0))[-1] + tree.bias[node]
-        if q.margin > 0 and abs(math.fsum([*(w * x), tree.bias[node]])) < q.margin * (1 - _AGREE):
+        terms = [*(w * x), tree.bias[node]]
+        if q.margin > 0 and abs(math.fsum(terms)) < q.margin - _AGREE * sum(map(abs, terms)):
             return False
         node = int(tree.right[node] if f > 0 or (f == 0 and q.right_closed) else tree.left[node])
     return node == answer.leaf and math.isfinite(q.nodes["below"][node])
@@ -202,7 +218,9 @@ class _Walk:
         last = max((answer.cost for answer in certificate.answers), default=math.inf)
         self.floor = last if certificate.status is not Status.LIMIT else certificate.lower_bound
         # another leaf's row may cost as much as the dearest answer's only because rounding moved both off their bounds
-        self.gap = max((answer.cost - answer.bound for answer in certificate.answers), default=0.0)
+        self.gap = 0.0
+        if certificate.status is Status.OPTIMAL:
+            self.gap = max(max(a.cost - a.bound, _noise(certificate.problem, a)) for a in certificate.answers)
 
     def covers(self, node: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
         """Every target leaf below ``node`` is answered or excluded. Depth-first, with an explicit stack."""
@@ -234,7 +252,10 @@ class _Walk:
         users = [(i, 1) for i in range(len(q.nodes), len(q.bias))]
         rows = users + path
         lam = np.array(part.lam, float)
-        if len(lam) != len(rows) or not np.isfinite(lam).all():
+        if (
+            not len(lam) == len(rows) == len(part.slack)
+            or not np.isfinite(np.concatenate([lam, part.slack, part.tangent])).all()
+        ):
             return False
         if (lam[q.equal :] < 0).any():
             return False
@@ -266,7 +287,7 @@ class _Walk:
         """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""
         source = self.q.features[0]
         reach = np.abs(A) @ (np.abs(source) + np.where(np.isfinite(high - low), high - low, np.abs(source))) + np.abs(r)
-        if (slack < 0).any() or (slack > (_ROUNDING if not self.q.narrow else 1.0) * reach).any():
+        if (slack < 0).any() or (slack > (_ROUNDING if not self.q.narrow else _NARROW) * reach).any():
             return False
         prices = A.T @ lam
         terms = np.abs(A.T) @ np.abs(lam)

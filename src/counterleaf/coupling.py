@@ -14,6 +14,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array
 
+_SKEW = 1e-9  # of the largest entry: how far two that mirror each other may differ by rounding
+_LARGEST = 1e100  # entry, and one over the smallest
 _NEGATIVE = 1e-10  # an eigenvalue this far below 0, of the matrix scaled to a unit diagonal, is rounding
 _STRONG = 1e-6  # above this one, it is positive definite for all that a solver can tell
 
@@ -30,6 +32,8 @@ class Coupling:
 
 def read_matrix(given: Any) -> Any:
     """A symmetric positive semidefinite matrix in CSR, from a dense or sparse one."""
+    if np.iscomplexobj(given):
+        raise CounterleafError("Q holds complex numbers; expected real ones")
     try:
         Q = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -39,14 +43,16 @@ def read_matrix(given: Any) -> Any:
     Q = sparse.csr_array(Q)
     if not np.isfinite(Q.data).all():
         raise CounterleafError("Q holds NaN or infinity; expected finite numbers")
+    largest = float(abs(Q).max())
+    if largest > _LARGEST or 0 < np.abs(Q.data[Q.data != 0]).min(initial=1.0) < 1 / _LARGEST:
+        raise CounterleafError(f"Q has entries beyond {_LARGEST:g} or below {1 / _LARGEST:g}; scale the cost")
     gap = abs(Q - Q.T).tocoo()
-    if gap.nnz and gap.data.max() > 1e-12 * abs(Q).max():
+    if gap.nnz and gap.data.max() > _SKEW * largest:
         i, j = (int(c[gap.data.argmax()]) for c in gap.coords)
         raise CounterleafError(
-            f"Q is not symmetric: Q[{i}, {j}] is {Q[i, j]:g} and Q[{j}, {i}] is {Q[j, i]:g}; pass (Q + Q.T) / 2"
+            f"Q is not symmetric: Q[{i}, {j}] is {Q[i, j]:.9g} and Q[{j}, {i}] is {Q[j, i]:.9g}; pass (Q + Q.T) / 2"
         )
     Q = sparse.csr_array((Q + Q.T) / 2)
-    Q.eliminate_zeros()
     size = np.sqrt(np.maximum(Q.diagonal(), 0.0))
     size = np.where(size > 0, size, max(float(size.max()), 1.0))
     if not _positive(_banded(_scale(Q, size), _narrow_order(Q)), -_NEGATIVE):
@@ -54,7 +60,9 @@ def read_matrix(given: Any) -> Any:
         raise CounterleafError(
             f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; expected 0 or more: a cost must be convex"
         )
-    return Q
+    Q = Q + sparse.diags_array(np.maximum(-Q.diagonal(), 0.0))  # negative by rounding only
+    Q.eliminate_zeros()
+    return sparse.csr_array(Q)
 
 
 def couple(Q: Any, size: Array) -> Coupling:
@@ -68,14 +76,14 @@ def couple(Q: Any, size: Array) -> Coupling:
 
 
 def is_convex(coupling: Coupling, size: Array) -> bool:
-    """The scaled matrix is the raw one scaled, and less ``theta`` it is positive semidefinite, to 1e-9 of its diagonal."""
-    indptr, indices, data = coupling.scaled
-    n = len(coupling.order)
-    P = sparse.csr_array((data, indices, indptr), shape=(n, n))
-    raw = _scale(coupling.matrix, size)[coupling.order][:, coupling.order]
-    if abs(P - raw).max() > 1e-12:
+    """Q is symmetric, and less theta size^2 on its diagonal positive semidefinite, to 1e-9 of its own diagonal."""
+    Q = coupling.matrix
+    if abs(Q - Q.T).max() > 0:
         return False
-    return _positive(_banded(P, np.arange(n)), coupling.theta - 1e-9)
+    own = np.sqrt(np.maximum(Q.diagonal(), 0.0))
+    own = np.where(own > 0, own, max(float(own.max()), 1.0))
+    P = _scale(sparse.csr_array(Q - sparse.diags_array(coupling.theta * size**2)), own)
+    return _positive(_banded(P, coupling.order), -1e-9)
 
 
 def _scale(Q: Any, size: Array) -> Any:

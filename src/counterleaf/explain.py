@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,8 @@ class Explainer:
         constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``linear``, ``among``.
         count : how many leaves, cheapest first, each with its best row; None: every leaf.
         margin : w @ x + b stays at least this far from 0 at every split on the way.
-        time_limit, max_states : seconds or search states after which to stop with status "limit".
+        time_limit, max_states : seconds or search states after which to stop with status "limit"; the clock is read
+            between two regions.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class Explainer:
         >>> [answer[0].cost for answer in Explainer(tree).explain_path([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
         [0.5, 2.0, 8.0]
         """
-        if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes)):
+        if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):
             raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
         steps = [number(margin, "a margin") for margin in margins]
         if not steps:
@@ -171,8 +172,6 @@ class Explainer:
 
         def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
             lower, upper, rows, pool = lower_constraints(some, self.schema, source)
-            if self.tree.dtype == "float32":
-                lower, upper = np.maximum(lower, -_FLOAT32), np.minimum(upper, _FLOAT32)
             splits, nodes = self._prepare(wanted, margin)
             problem = pose(self.tree, splits, nodes, self.schema, source, prices, lower, upper, rows, margin, leaf)
             if pool is not None:
@@ -197,6 +196,8 @@ class Explainer:
         for margin in margins:
             until = math.inf if time_limit is None else time.perf_counter() + time_limit
             certificate = solve(given, margin, count, until, last)
+            if last is not None and certificate.status is Status.LIMIT and time_limit is None and most is None:
+                certificate = solve(given, margin, count, until, None)  # the warm start, not a limit, left it open
             conflict = clash(margin, until) if certificate.status is Status.INFEASIBLE else ()
             answers.append(self._tell(row, own, wanted, certificate, conflict))
             if margin != margins[-1]:

@@ -23,9 +23,9 @@ _STEPS = 80  # pivots before another method is asked
 _PUT_OFF = 20  # times that a state may give way to others before it is solved to the end
 _PULL = 1e-8  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
 _ROUNDS = 6  # of that pull, each from the last point, so that it biases nothing
-_FAR = 1e6  # in units of the cost: where nothing proves a bound, what moved further runs away
+_FAR = 1e6  # in units of the cost: what moved further without meeting a bound runs away
 _ATTEMPTS = 30  # doublings of a slack
-_SOLVED = 1e-9  # a point of PIQP's within this share of its bound is the optimum
+_SOLVED = 3e-8  # a point within this share of its bound is the optimum, where nothing better was found
 
 
 Proof = tuple[Array, Array]  # multipliers and the point of a tangent
@@ -62,11 +62,12 @@ def answer(problem: Problem, pool: Pool) -> None:
         pool.lam[state, 0, :m] = lam / norm
         pool.states[state]["kind"] = DISCARDED
         return
-    scatter(q, order, pool, state, box, piece, z)
+    if fresh or status == CONVERGED:  # otherwise the last point is the better one
+        scatter(q, order, pool, state, box, piece, z)
     if not fresh:
         _again(pool, state, status)
         return
-    if q.features[8].any() and _runs_away(q, pool.delta[state], bound):
+    if q.features[8].any() and _runs_away(q, pool.delta[state], status == STUCK):
         bound = -math.inf
     known = float(entry["bound"] - q.nodes[entry["node"]]["below"])
     if bound >= known:
@@ -81,26 +82,24 @@ def answer(problem: Problem, pool: Pool) -> None:
         offer(q, pool, state, status, bound)
 
 
-def _runs_away(q: Question, delta: Array, bound: float) -> bool:
+def _runs_away(q: Question, delta: Array, unsolved: bool) -> bool:
     """True if only the horizon, or the pull to the source, stops a feature that earns by moving; it is put on the horizon."""
     for d in np.flatnonzero(q.features[8]).tolist():
         source, lower, upper, way, scale = q.features[[0, 1, 2, 8, 7], d].tolist()
         end = (upper if way > 0 else lower) - source
-        if way * (delta[d] - end) >= 0 or (bound == -math.inf and way * delta[d] * scale > _FAR):
+        if way * (delta[d] - end) >= 0 or (unsolved and way * delta[d] * scale > _FAR):
             delta[d] = end
             return True
     return False
 
 
 def _again(pool: Pool, state: int, status: int) -> None:
-    """Queue a leaf whose point was moved inwards; further in next time, if that failed."""
+    """Queue a leaf whose point was moved inwards, to be tried again; or leave it open after too many attempts."""
     entry = pool.states[state]
     entry["exact"] += 1
-    if entry["exact"] > _ATTEMPTS:
+    if entry["exact"] > _ATTEMPTS or status != CONVERGED:
         pool.counts[OPEN_ENDS] += 1
         return
-    if status != CONVERGED:
-        pool.lam[state, 1] *= 2.0
     enqueue(pool, state, OPEN, entry["key"], entry["rank"])
 
 
@@ -112,6 +111,7 @@ def _solve(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
         return status, bound, proof
     if _empty(region, lam):
         return INFEASIBLE, math.inf, proof
+    reached = z.copy()
     found = _interior(region)
     if found is None:
         return STUCK, bound, proof
@@ -119,14 +119,16 @@ def _solve(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
     again = _pivot(region, cut, piece, lam, z)
     if again[0] != STUCK:
         return again
+    if np.abs(reached).max(initial=0.0) > _FAR:  # nothing but the pull stops it, and no solver will
+        z[:] = reached
+        return STUCK, bound, proof
     z[:], lam[:], piece[:] = found
     for tried in ((lam.copy(), z.copy()), _balanced(region, piece, lam, z)):
         level = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
         if level > bound:
             bound, proof = level, tried
     np.clip(z, region.box[4], region.box[5], out=z)
-    solved = _cost(region, z) - bound <= _SOLVED * (1e-3 + abs(bound))
-    return CONVERGED if solved else STUCK, bound, proof
+    return CONVERGED if _met(region, z, bound, _SOLVED, 1e-3) else STUCK, bound, proof
 
 
 def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
@@ -137,16 +139,19 @@ def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
         status, bound = pivot(*region, pull, centre, cut, _STEPS, piece, lam, z, *tried)
         if bound > best:
             best, proof = bound, tried
-        if status != CONVERGED or not pull or _met(region, z, best):
+        if status != CONVERGED or not pull or _met(region, z, best, 1e-14, 1.0):
             return status, best, proof
         centre = z.copy()
     tried = _balanced(region, piece, lam, z)
     bound = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
-    return (status, bound, tried) if bound > best else (status, best, proof)
+    if bound > best:
+        best, proof = bound, tried
+    return status if _met(region, z, best, _SOLVED, 1e-3) else STUCK, best, proof
 
 
-def _met(region: Region, z: Array, bound: float) -> bool:
-    return math.isfinite(bound) and _cost(region, z) - bound <= 1e-14 * (1.0 + abs(bound))
+def _met(region: Region, z: Array, bound: float, share: float, least: float) -> bool:
+    """The point costs what is proved, but for a share of it."""
+    return math.isfinite(bound) and _cost(region, z) - bound <= share * (least + abs(bound))
 
 
 def _balanced(region: Region, piece: Array, lam: Array, z: Array) -> Proof:

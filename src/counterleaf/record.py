@@ -1,8 +1,8 @@
 """An answer as JSON and back, with its proof, so that it can be checked elsewhere.
 
 What is written holds the question as the solver saw it (tree, source, bounds, cost, rows), the answers, and the parts that
-prove them. A digest tells of any change since; ``Certificate.check`` tells if what is claimed is true. What the model said is
-a report: the model is not in the file.
+prove them. A digest tells of any change since; ``Certificate.check`` tells if what is claimed is true. What the model said, and
+which constraints conflict, is a report: neither the model nor the words of the question are in the file.
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ _FORMAT, _VERSION = "counterleaf-explanation", 1
 
 def write(answer: Explanation) -> str:
     """The answer as JSON; numbers come back bit for bit."""
-    content = _content(answer)
-    return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)
+    try:
+        content = _content(answer)
+        return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CounterleafError(
+            f"the answer holds something that JSON cannot ({error}); expected rows, names and labels of plain numbers and text"
+        ) from None
 
 
 def read(text: str) -> Explanation:
@@ -104,7 +109,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
         },
         "certificate": _certificate_out(answer.certificate),
     }
-    out: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
 
 
@@ -155,7 +160,10 @@ def _explanation(content: dict[str, Any]) -> Explanation:
         tell(schema, tree, row, certificate.problem.source, claim, bool(shown["verified"]))
         for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
     )
-    target = tuple(next(label for label in labels if label == wanted) for wanted in content["target"])
+    target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
+    proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
+    if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
+        raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
     conflict = tuple(_constraint_in(one) for one in content["conflict"])
     return Explanation(certificate.status, told, certificate.lower_bound, row, own, target, schema, certificate, conflict)
 
@@ -175,17 +183,12 @@ def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Cert
         int(node): Part(int(node), _array(lam), _array(slack), bool(empty), _array(tangent))
         for node, lam, slack, empty, tangent in given["parts"]
     }
-    coupling = None
-    if given["coupling"] is not None:
-        starts, columns, values = given["coupling"]
-        Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
-        Q.check_format()
-        priced = (features[3:7] != 0).any(axis=0) | (Q.diagonal() > 0)
-        coupling = couple(Q, np.where(priced, features[7], 0.0))
     sound = (
         features.shape == (9, D)
         and np.isfinite(features[[0, 3, 4, 5, 6, 7, 8]]).all()
+        and not np.isnan(features).any()
         and (features[7] > 0).all()
+        and margin >= 0
         and indptr.shape == (len(bias) + 1,)
         and indptr[0] == 0
         and indptr[-1] == len(indices) == len(data)
@@ -193,10 +196,17 @@ def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Cert
         and ((indices >= 0) & (indices < D)).all()
         and 0 <= rows["equal"] <= len(bias)
         and ((leaves >= 0) & (leaves < n)).all()
-        and all(0 <= node < n and len(part.tangent) == (D if coupling else 0) for node, part in parts.items())
+        and all(0 <= node < n and len(part.tangent) == (D if given["coupling"] else 0) for node, part in parts.items())
     )
     if not sound:
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
+    coupling = None
+    if given["coupling"] is not None:
+        starts, columns, values = given["coupling"]
+        Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
+        Q.check_format()
+        priced = (features[3:7] != 0).any(axis=0) | (Q.diagonal() > 0)
+        coupling = couple(Q, np.where(priced, features[7], 0.0))
     question = Question(
         nodes=nodes,
         indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
@@ -254,8 +264,11 @@ def _row_out(row: Any) -> dict[str, Any]:
 
 
 def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
-    names, values = [_plain(name) for name in names], [_plain(value) for value in values]
-    return {"type": kind, "values": values, "names": names, "dtypes": list(dtypes), "label": _plain(label)}
+    names, values, label = [_plain(name) for name in names], [_plain(value) for value in values], _plain(label)
+    for name in [*names, label]:
+        if not isinstance(name, (str, int, float, bool, type(None))):
+            raise TypeError(f"{name!r} is a {type(name).__name__}")
+    return {"type": kind, "values": values, "names": names, "dtypes": list(dtypes), "label": label}
 
 
 def _row_in(given: dict[str, Any]) -> Any:
