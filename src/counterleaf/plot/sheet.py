@@ -105,8 +105,8 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Four digits, whole numbers in full up to a million, with a proper minus."""
-    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+    """Four digits, six where that saves a power of ten, with a proper minus."""
+    text = f"{value:.6g}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
     return text.replace("-", MINUS)
 
 
