@@ -24,7 +24,7 @@ _PUT_OFF = 20  # times that a state may give way to others before it is solved t
 _PULL = 1e-8  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
 _ROUNDS = 6  # of that pull, each from the last point, so that it biases nothing
 _FAR = 1e6  # in units of the cost: what moved further without meeting a bound runs away
-_ATTEMPTS = 30  # doublings of a slack
+_ATTEMPTS = 50  # requests about a state, doublings of its slack among them
 _SOLVED = 3e-8  # a point within this share of its bound is the optimum, where nothing better was found
 
 
@@ -49,12 +49,13 @@ def answer(problem: Problem, pool: Pool) -> None:
     state = int(pool.counts[ASKED])
     entry = pool.states[state]
     fresh = entry["kind"] == FRESH
+    entry["asked"] += 1
     order = coupling.order
     start, column, value, r, norm, box, piece, lam, z = gather(q, order, pool, state)
     region = Region((start, column, value), r, q.equal, coupling.scaled, coupling.theta, box)
     m = len(r)
     cut = math.inf
-    if fresh and pool.counts[QUEUED] and entry["exact"] < _PUT_OFF:
+    if fresh and pool.counts[QUEUED] and entry["asked"] < _PUT_OFF:
         cut = float(pool.states[pool.heap[0]]["key"]) - float(q.nodes[entry["node"]]["below"])
         cut += 1e-9 * abs(cut)
     status, bound, proof = _solve(region, cut, piece, lam, z)
@@ -76,7 +77,6 @@ def answer(problem: Problem, pool: Pool) -> None:
     else:
         bound = known
     if status == CUT:
-        entry["exact"] += 1
         postpone(pool, state, bound + q.nodes[entry["node"]]["below"])
     else:
         offer(q, pool, state, status, bound)
@@ -96,8 +96,7 @@ def _runs_away(q: Question, delta: Array, unsolved: bool) -> bool:
 def _again(pool: Pool, state: int, status: int) -> None:
     """Queue a leaf whose point was moved inwards, to be tried again; or leave it open after too many attempts."""
     entry = pool.states[state]
-    entry["exact"] += 1
-    if entry["exact"] > _ATTEMPTS or status != CONVERGED:
+    if entry["asked"] > _ATTEMPTS or status != CONVERGED:
         pool.counts[OPEN_ENDS] += 1
         return
     enqueue(pool, state, OPEN, entry["key"], entry["rank"])
@@ -218,19 +217,16 @@ def _interior(region: Region) -> tuple[Array, Array, Array] | None:
     status = solver.solve()
     if status not in (piqp.PIQP_SOLVED, piqp.PIQP_MAX_ITER_REACHED) or not np.isfinite(solver.result.x).all():
         return None
-    w, found = solver.result.x, solver.result
-    at_least, at_most = found.z_bl > w - least, found.z_bu > most - w  # the multiplier outweighs the room
-    z, lam = T @ w, np.where(found.z_l > found.s_l, found.z_l, 0.0)
+    found = solver.result
+    z, lam = T @ found.x, np.where(found.z_l > found.s_l, found.z_l, 0.0)
     lam[: region.equal] = (found.z_l - found.z_u)[: region.equal]
-    piece = np.select([low >= high, at_least[:n], at_most[:n], z >= 0], [LOW, LOW, HIGH, UP], DOWN)
-    rests, falls = at_least[split], ~at_least[n:]  # on the two halves of a feature that was split
-    up = np.where(at_most[split], HIGH, UP)
-    down = np.where(at_most[n:], LOW, DOWN)
-    piece[split] = np.select([low[split] >= high[split], ~rests & ~(falls & (z[split] < 0)), falls], [LOW, up, down], KINK)
-    piece[split] = np.where(
-        rests & ~falls & (low[split] > 0), LOW, np.where(rests & ~falls & (high[split] < 0), HIGH, piece[split])
-    )
-    piece = np.where((piece == KINK) & (gu <= gd), UP, piece)
+    at_least, at_most = found.z_bl > found.x - least, found.z_bu > most - found.x  # the multiplier outweighs the room
+    piece = np.select([at_least[:n], at_most[:n], z >= 0], [LOW, HIGH, UP], DOWN)
+    # of a feature that was split: both halves rest at the point of the box nearest to 0, or one of them moves
+    rest = np.select([low > 0, high < 0, gu > gd], [LOW, HIGH, KINK], UP)[split]
+    move = np.where(z[split] >= 0, np.where(at_most[split], HIGH, UP), np.where(at_most[n:], LOW, DOWN))
+    piece[split] = np.where(at_least[split] & at_least[n:], rest, move)
+    piece[low >= high] = LOW
     return z, lam, piece.astype(np.int8)
 
 

@@ -203,6 +203,7 @@ def _new_state(q, pool, node, parent, side, like):
     entry.kind = OPEN
     entry.point = -1
     entry.exact = 0
+    entry.asked = 0
     entry.bound = -math.inf
     entry.cost = math.inf
     entry.rows = q.bias.shape[0] - q.nodes.shape[0]

@@ -35,7 +35,8 @@ STATE = np.dtype(
         ("side", np.int64),  # of the split at the parent's node: 1 right, -1 left, 0 at the root
         ("rows", np.int64),  # rows of the region, the user's included
         ("kind", np.int64),
-        ("exact", np.int64),  # 0 unless ``delta`` is the region's optimum; counts how often the caller was asked for it
+        ("exact", np.int64),  # 1 if ``delta`` is the region's optimum
+        ("asked", np.int64),  # how often the caller was asked about the state
         ("point", np.int64),  # its realised row, -1 before
         ("rank", np.int64),  # breaks ties of ``key``: unrealised first, then by node
         ("key", np.float64),
@@ -126,7 +127,7 @@ def reopened(pool: Pool) -> Pool:
     states = pool.states[: pool.counts[STATES]]
     again = np.flatnonzero((states["kind"] != EXPANDED) & (states["kind"] != DISCARDED))
     states["kind"][again], states["key"][again], states["rank"][again] = FRESH, states["bound"][again], states["node"][again]
-    states["exact"][again], states["point"][again], states["cost"][again] = 0, -1, np.inf
+    states["exact"][again], states["asked"][again], states["point"][again], states["cost"][again] = 0, 0, -1, np.inf
     pool.lam[again, 1] = 0.0
     again = again[np.lexsort((states["rank"][again], states["key"][again]))]  # a sorted list is a heap
     pool.heap[: len(again)] = again
