@@ -58,7 +58,7 @@ def answer(problem: Problem, pool: Pool) -> None:
     if fresh and pool.counts[QUEUED] and entry["asked"] < _PUT_OFF:
         cut = float(pool.states[pool.heap[0]]["key"]) - float(q.nodes[entry["node"]]["below"])
         cut += 1e-9 * abs(cut)
-    status, bound, proof = _solve(region, cut, piece, lam, z)
+    status, bound, proof = _solve(region, cut, bool(q.features[8].any()), piece, lam, z)
     if status == INFEASIBLE:
         pool.lam[state, 0, :m] = lam / norm
         pool.states[state]["kind"] = DISCARDED
@@ -102,7 +102,7 @@ def _again(pool: Pool, state: int, status: int) -> None:
     enqueue(pool, state, OPEN, entry["key"], entry["rank"])
 
 
-def _solve(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
+def _solve(region: Region, cut: float, runs: bool, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
     """(status, bound, what proves it); ``piece``, ``lam`` and ``z`` are the warm start and the result, ``lam`` a Farkas vector
     where the region is empty."""
     status, bound, proof = _pivot(region, cut, piece, lam, z)
@@ -118,7 +118,7 @@ def _solve(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
     again = _pivot(region, cut, piece, lam, z)
     if again[0] != STUCK:
         return again
-    if np.abs(reached).max(initial=0.0) > _FAR:  # nothing but the pull stops it, and no solver will
+    if runs and np.abs(reached).max(initial=0.0) > _FAR:  # nothing but the pull stops it, and no solver will
         z[:] = reached
         return STUCK, bound, proof
     z[:], lam[:], piece[:] = found
