@@ -10,7 +10,7 @@ from strategies import coupled_case, random_case
 
 import counterleaf as cl
 from counterleaf import quadratic
-from counterleaf.certificate import Certificate
+from counterleaf.certificate import Certificate, Part
 
 
 def line(w, b, **kwargs):
@@ -49,6 +49,17 @@ def test_of_free_changes_the_least_norm_is_taken(w, b, expected):
     assert answer[0].cost == pytest.approx(0.0, abs=1e-12)
     assert answer.status == "optimal"
     assert answer.certificate.check()
+
+
+def test_the_least_norm_is_in_table_units():
+    """x1 and x2 are free, so of all rows with x1 + 2 x2 = 1 the nearest to the source is taken; also with other diagonals."""
+    answer = cl.Explainer(line([0.0, 1.0, 2.0], -1.0)).explain([0.0] * 3, target="yes", cost=cl.Quadratic(np.diag([1.0, 0, 0])))
+    assert answer[0].row == pytest.approx([0.0, 0.2, 0.4], abs=1e-6)
+    v = np.array([1.0, 3.0, -2.0])
+    w = np.array([1.0, 0.5, 2.0])
+    answer = cl.Explainer(line(w, -1.0)).explain([0.0] * 3, target="yes", cost=cl.Quadratic(np.outer(v, v)))
+    least = w - v * (w @ v) / (v @ v)  # the nearest row with v @ x = 0 and w @ x = 1
+    assert answer[0].row == pytest.approx(least / (w @ least), abs=1e-5)
 
 
 def test_shifting_a_whole_image_is_free():
@@ -167,6 +178,20 @@ def test_a_false_bound_or_tangent_fails_the_check():
     for part in parts.values():
         part.tangent[:] *= 1.5
     assert not certificate.check()
+
+
+def test_a_tangent_far_out_proves_nothing():
+    """Along a direction that costs nothing a tangent's terms cancel; what is left of them is rounding, not a proof."""
+    answer = cl.Explainer(line([1.0, 0.0], -1.0)).explain(
+        [0.0, 0.0], target="yes", cost=cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]])
+    )
+    assert answer.certificate.check()
+    for far in (1e6, 1e9, 1e12):
+        certificate = answer.certificate
+        found = certificate.findings
+        parts = {n: Part(p.node, p.lam, p.slack, p.empty, np.full(2, far)) for n, p in certificate.parts().items()}
+        dear = type(found)(found.status, found.leaves, np.array([4.0]), np.array([4.0]), np.array([[3.0, 1.0]]), 4.0, None)
+        assert not Certificate(certificate.problem, dear, None, parts).check()
 
 
 def test_a_cost_that_falls_for_ever_is_named():

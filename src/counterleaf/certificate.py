@@ -24,6 +24,7 @@ from counterleaf.schema import Array
 from counterleaf.search import Findings, Status
 
 _AGREE = 1e-9  # two ways of summing the same bound agree to this share of its terms
+_LOST = 1e-12  # of a bound's terms: what rounding may add where tangents make them cancel
 _ZERO = 1e-12  # a price residual below this share of its terms counts as zero
 _ROUNDING = 1e-9  # a leaf thinner than this share of its splits' terms, that the model never reached, counts as empty
 _NARROW = 1e-3  # the same where the model sees float32
@@ -281,7 +282,11 @@ class _Walk:
         claim = answer.bound if answer is not None else self.floor
         if self.status is Status.INFEASIBLE or not math.isfinite(claim):
             return False
-        return bound >= claim - _AGREE * (terms + abs(claim)) - (self.gap if answer is None else 0.0)
+        gap = self.gap if answer is None else 0.0
+        if self.coupling is None:
+            return bound >= claim - _AGREE * (terms + abs(claim)) - gap
+        lost = _LOST * terms  # terms that cancel prove nothing
+        return lost <= 1e-4 * (abs(claim) + abs(bound)) + self.gap and bound >= claim - lost - _AGREE * abs(claim) - gap
 
     def _empty(self, lam: Array, slack: Array, A: Array, r: Array, low: Array, high: Array) -> bool:
         """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""
@@ -323,7 +328,7 @@ def _dual_bound(cost: Array, A: Array, r: Array, low: Array, high: Array, lam: A
     rise, fall = np.maximum(d, 0.0), np.minimum(d, 0.0)
     pieces = [cu * rise * rise, gu * rise, cd * fall * fall, gd * fall, -price * d, lam * r]
     flat = np.concatenate(pieces)
-    return math.fsum(flat), float(np.abs(flat).sum())
+    return math.fsum(flat), float(np.abs(flat).sum() + (sizes * np.abs(d)).sum())
 
 
 def _exact_terms(q: Question, i: int) -> list[float]:

@@ -21,7 +21,7 @@ from counterleaf.schema import Array
 
 _STEPS = 80  # pivots before another method is asked
 _PUT_OFF = 20  # times that a state may give way to others before it is solved to the end
-_PULL = 1e-8  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
+_PULL = 1e-7  # towards the source, where some changes cost nothing: of several best rows, the one of least norm
 _ROUNDS = 6  # of that pull, each from the last point, so that it biases nothing
 _FAR = 1e6  # in units of the cost: what moved further without meeting a bound runs away
 _ATTEMPTS = 50  # requests about a state, doublings of its slack among them
@@ -40,6 +40,7 @@ class Region(NamedTuple):
     P: tuple[Array, Array, Array]
     theta: float
     box: Array
+    pull: Array  # towards the source; 0 where P is definite
 
 
 def answer(problem: Problem, pool: Pool) -> None:
@@ -52,7 +53,8 @@ def answer(problem: Problem, pool: Pool) -> None:
     entry["asked"] += 1
     order = coupling.order
     start, column, value, r, norm, box, piece, lam, z = gather(q, order, pool, state)
-    region = Region((start, column, value), r, q.equal, coupling.scaled, coupling.theta, box)
+    pull = _pull(q.features[7][order], coupling.theta)
+    region = Region((start, column, value), r, q.equal, coupling.scaled, coupling.theta, box, pull)
     m = len(r)
     cut = math.inf
     if fresh and pool.counts[QUEUED] and entry["asked"] < _PUT_OFF:
@@ -80,6 +82,15 @@ def answer(problem: Problem, pool: Pool) -> None:
         postpone(pool, state, bound + q.nodes[entry["node"]]["below"])
     else:
         offer(q, pool, state, status, bound)
+
+
+def _pull(scale: Array, theta: float) -> Array:
+    """Weights that add a little of |change|^2, in table units, to a cost that is not definite.
+
+    Features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist.
+    """
+    weight = scale**-2.0
+    return np.zeros(len(scale)) if theta else np.maximum(_PULL * weight / weight.max(), 1e-3 * _PULL)
 
 
 def _runs_away(q: Question, delta: Array, unsolved: bool) -> bool:
@@ -123,7 +134,7 @@ def _solve(region: Region, cut: float, runs: bool, piece: Array, lam: Array, z: 
         return STUCK, bound, proof
     z[:], lam[:], piece[:] = found
     for tried in ((lam.copy(), z.copy()), _balanced(region, piece, lam, z)):
-        level = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+        level = prove(*region[:6], tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
         if level > bound:
             bound, proof = level, tried
     np.clip(z, region.box[4], region.box[5], out=z)
@@ -131,18 +142,19 @@ def _solve(region: Region, cut: float, runs: bool, piece: Array, lam: Array, z: 
 
 
 def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
-    best, proof = -math.inf, (np.zeros(len(lam)), np.zeros(len(z)))
-    pull, centre = (0.0 if region.theta else _PULL), np.zeros(len(z))
-    for _ in range(_ROUNDS if pull else 1):
+    proof = np.zeros(len(lam)), np.zeros(len(z))
+    best = prove(*region[:6], proof[1], proof[0], np.empty(len(z)), np.empty(len(z)))  # each feature on its own
+    centre = np.zeros(len(z))
+    for _ in range(1 if region.theta else _ROUNDS):
         tried = np.zeros(len(lam)), np.zeros(len(z))
-        status, bound = pivot(*region, pull, centre, cut, _STEPS, piece, lam, z, *tried)
+        status, bound = pivot(*region, centre, cut, _STEPS, piece, lam, z, *tried)
         if bound > best:
             best, proof = bound, tried
-        if status != CONVERGED or not pull or _met(region, z, best, 1e-14, 1.0):
+        if status != CONVERGED or region.theta or _met(region, z, best, 1e-14, 1.0):
             return status, best, proof
         centre = z.copy()
     tried = _balanced(region, piece, lam, z)
-    bound = prove(*region, tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+    bound = prove(*region[:6], tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
     if bound > best:
         best, proof = bound, tried
     return status if _met(region, z, best, _SOLVED, 1e-3) else STUCK, best, proof

@@ -148,6 +148,15 @@ def _cost(q, x):
 
 
 @kernel
+def _length(q, x):
+    """The square of the change, each feature in units of its cost."""
+    total = 0.0
+    for d in range(x.shape[0]):
+        total += ((x[d] - q.features[0, d]) * q.features[7, d]) ** 2
+    return total
+
+
+@kernel
 def enqueue(pool, state, kind, key, rank):
     """Queue a state by (key, rank)."""
     entry = pool.states[state]
@@ -354,7 +363,13 @@ def search(q, pool, count, budget):
                 entry.cost = _cost(q, x) + node.below
                 if q.method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
-                enqueue(pool, state, REALISED, entry.cost, nowhere + here)
+                key, rank = entry.cost, nowhere + here
+                if q.method == COUPLED and entry.cost - entry.bound <= 1e-13 * _length(q, x):
+                    key, rank = (
+                        _just_below(entry.bound),
+                        -1,
+                    )  # where much is free, a leaf on its bound need not wait for its equals
+                enqueue(pool, state, REALISED, key, rank)
             elif entry.kind == UNSETTLED:
                 counts[OPEN_ENDS] += 1
             _widen(q, pool.states, state, lower, upper)

@@ -1,6 +1,6 @@
 """One region's problem where the cost couples features: block principal pivoting on its optimality conditions.
 
-    min  z' P z + sum_j phi_j(z_j) + pull |z - centre|^2    s.t.  A z >= r  (= on the first ``equal`` rows),  low <= z <= high
+    min  z' P z + sum_j phi_j(z_j) + pull_j (z_j - centre_j)^2   s.t.  A z >= r (= on the first ``equal``), low <= z <= high
 
 A feature stands at its low end, on the down side of phi, at the kink of phi in 0, on the up side, or at its high end;
 a row is active or not. Given all of that the conditions are one linear system, solved by a banded Cholesky factor of the
@@ -28,6 +28,7 @@ CUT = 9  # status: the bound passed the level at which the caller has better thi
 _ROUNDING = 1e-13  # a sign smaller than this share of its terms is no sign
 _PATIENCE = 12  # rounds without fewer wrong pieces before they change one at a time
 _KEPT = 1e-11  # a row misses by more than this share of its terms, or it holds
+_LOST = 1e-13  # of the terms of a bound: what rounding may have added to it, and more
 _PIVOT = 1e-11  # a row that the other active ones explain to this share is left out of the system
 
 
@@ -221,13 +222,18 @@ def _multiply(P, z, out):
 
 @kernel
 def prove(rows, r, equal, P, theta, box, z, lam, price, size):
-    """The bound that ``lam`` (made nonnegative here) and the tangent at z prove; ``price`` and ``size`` are scratch."""
+    """The bound that ``lam`` (made nonnegative here) and the tangent at z prove; ``price`` and ``size`` are scratch.
+
+    Less what rounding may have added; minus infinity where that is more than a share of the bound, as with a z far out
+    in a direction that costs nothing.
+    """
     indptr, indices, data = P
-    total = 0.0
+    total, error = 0.0, 0.0
     for t in range(lam.shape[0]):
         if t >= equal:
             lam[t] = max(lam[t], 0.0)
         total += lam[t] * r[t]
+        error += abs(lam[t] * r[t])
     for j in range(z.shape[0]):
         slope, terms = -theta * z[j], theta * abs(z[j])
         for k in range(indptr[j], indptr[j + 1]):
@@ -235,6 +241,7 @@ def prove(rows, r, equal, P, theta, box, z, lam, price, size):
             slope += term
             terms += abs(term)
         total -= slope * z[j]
+        error += terms * abs(z[j])
         price[j], size[j] = -2.0 * slope, 2.0 * terms
     _prices(rows, lam, price, size)
     for j in range(z.shape[0]):
@@ -248,7 +255,10 @@ def prove(rows, r, equal, P, theta, box, z, lam, price, size):
         if abs(d) == math.inf:
             return -math.inf
         total += charge(d, cu, gu, cd, gd) - price[j] * d
-    return total
+        error += (size[j] + abs(gu) + abs(gd)) * abs(d)
+    if _LOST * error > 1e-5 * abs(total):
+        return -math.inf
+    return total - 0.1 * _LOST * error
 
 
 @kernel
@@ -273,7 +283,7 @@ def _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach)
         z[j] = 0.0
         if piece[j] == UP or piece[j] == DOWN:
             free[f], place[j] = j, f
-            diagonal[f] = 2.0 * (cu[j] if piece[j] == UP else cd[j]) + 2.0 * pull
+            diagonal[f] = 2.0 * (cu[j] if piece[j] == UP else cd[j]) + 2.0 * pull[j]
             f += 1
         elif piece[j] != KINK:
             z[j] = low[j] if piece[j] == LOW else high[j]
@@ -365,13 +375,13 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
             for t in range(m):
                 lam[t] = 0.0
         w = X[a, :f]
-        for sweep in range(2 if again or pull > 0.0 else 1):
+        for sweep in range(2 if again or pull[0] > 0.0 else 1):
             # K z = A' lam - slopes and A z = r, for the residual of what is there
             _multiply(P, z, Pz)
             for i in range(f):
                 j = free[i]
                 curve, slope = (cu[j], gu[j]) if piece[j] == UP else (cd[j], gd[j])
-                w[i] = -2.0 * Pz[j] - 2.0 * curve * z[j] - slope - 2.0 * pull * (z[j] - centre[j])
+                w[i] = -2.0 * Pz[j] - 2.0 * curve * z[j] - slope - 2.0 * pull[j] * (z[j] - centre[j])
             for b in range(a):
                 for k in range(begin[used[b]], begin[used[b] + 1]):
                     if place[column[k]] >= 0:
@@ -408,7 +418,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
             for j in range(n):
                 best_y[j] = z[j]
         for j in range(n):
-            total = 2.0 * Pz[j] + 2.0 * pull * (z[j] - centre[j])
+            total = 2.0 * Pz[j] + 2.0 * pull[j] * (z[j] - centre[j])
             price[j], size[j] = -total, abs(total)
         _prices(rows, lam, price, size)
         wrong, last = 0, -1
