@@ -178,7 +178,7 @@ def _gap_allowed(problem: Problem, answer: Answer) -> float:
 def _noise(problem: Problem, answer: Answer) -> float:
     """What a change of 1e-9 of each feature costs, or of 1e-9 in its cost's units; more where the model sees float32.
 
-    A change of 1e-7 where the cost couples features: of several best rows the one of least norm is found to 1e-8.
+    A change of 1e-7 where the cost couples features: of several best rows the one of least norm is found to 1e-7.
     """
     q, coupling = problem.question, problem.coupling
     cost = q.features[3:7]

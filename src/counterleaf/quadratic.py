@@ -89,8 +89,10 @@ def _pull(scale: Array, theta: float) -> Array:
 
     Features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist.
     """
+    if theta:
+        return np.zeros(len(scale))
     weight = scale**-2.0
-    return np.zeros(len(scale)) if theta else np.maximum(_PULL * weight / weight.max(), 1e-3 * _PULL)
+    return np.asarray(np.maximum(_PULL * weight / weight.max(), 1e-3 * _PULL))
 
 
 def _runs_away(q: Question, delta: Array, unsolved: bool) -> bool:
@@ -143,7 +145,9 @@ def _solve(region: Region, cut: float, runs: bool, piece: Array, lam: Array, z: 
 
 def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tuple[int, float, Proof]:
     proof = np.zeros(len(lam)), np.zeros(len(z))
-    best = prove(*region[:6], proof[1], proof[0], np.empty(len(z)), np.empty(len(z)))  # each feature on its own
+    best = -math.inf
+    if not region.theta:  # each feature on its own, where that may be all there is to prove
+        best = prove(*region[:6], proof[1], proof[0], np.empty(len(z)), np.empty(len(z)))
     centre = np.zeros(len(z))
     for _ in range(1 if region.theta else _ROUNDS):
         tried = np.zeros(len(lam)), np.zeros(len(z))
