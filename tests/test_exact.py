@@ -6,6 +6,7 @@ import referee
 from strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
+from counterleaf.kernels.memory import DISCARDED, STATES
 
 
 def check(seed, make=random_case, **shape):
@@ -81,6 +82,30 @@ def test_coupled_costs(block):
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_and_deep_coupled_costs(seed):
     check(seed, make=coupled_case, features=60, depth=8)
+
+
+def leaves_below(tree, node):
+    return (
+        [node] if tree.left[node] < 0 else [leaf for c in (tree.left[node], tree.right[node]) for leaf in leaves_below(tree, c)]
+    )
+
+
+@pytest.mark.parametrize("make", [random_case, coupled_case])
+@pytest.mark.parametrize("block", range(3))
+def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
+    """Not only the answers' own: a bound too high anywhere could hide a cheaper leaf."""
+    for seed in range(1000 + 40 * block, 1040 + 40 * block):
+        case = make(np.random.default_rng(seed))
+        optima, thin = referee.leaf_optima(case)
+        answer = cl.Explainer(case.tree, schema=case.schema).explain(
+            case.row, target=case.target, cost=case.cost, constraints=case.constraints, margin=case.margin
+        )
+        pool = answer.certificate.findings.pool
+        for state in pool.states[: pool.counts[STATES]]:
+            sure = [optima[leaf] for leaf in leaves_below(case.tree, int(state["node"])) if leaf in optima and leaf not in thin]
+            least = min(sure, default=np.inf)
+            bound = np.inf if state["kind"] == DISCARDED else state["bound"]
+            assert bound <= least + 1e-6 * abs(least) + 1e-6, (seed, state["node"])
 
 
 def test_a_question_that_stays_open():
