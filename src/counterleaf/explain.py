@@ -200,8 +200,7 @@ class Explainer:
                 certificate = solve(given, margin, count, until, None)  # the warm start, not a limit, left it open
             conflict = clash(margin, until) if certificate.status is Status.INFEASIBLE else ()
             answers.append(self._tell(row, own, wanted, certificate, conflict))
-            if margin != margins[-1]:
-                last = certificate.findings.pool
+            last = certificate.findings.pool
         return answers
 
     def _price(self, cost: Any) -> Prices:

@@ -136,7 +136,7 @@ def _solve(region: Region, cut: float, runs: bool, piece: Array, lam: Array, z: 
         return STUCK, bound, proof
     z[:], lam[:], piece[:] = found
     for tried in ((lam.copy(), z.copy()), _balanced(region, piece, lam, z)):
-        level = prove(*region[:6], tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+        level = _level(region, tried)
         if level > bound:
             bound, proof = level, tried
     np.clip(z, region.box[4], region.box[5], out=z)
@@ -147,7 +147,7 @@ def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
     proof = np.zeros(len(lam)), np.zeros(len(z))
     best = -math.inf
     if not region.theta:  # each feature on its own, where that may be all there is to prove
-        best = prove(*region[:6], proof[1], proof[0], np.empty(len(z)), np.empty(len(z)))
+        best = _level(region, proof)
     centre = np.zeros(len(z))
     for _ in range(1 if region.theta else _ROUNDS):
         tried = np.zeros(len(lam)), np.zeros(len(z))
@@ -158,10 +158,16 @@ def _pivot(region: Region, cut: float, piece: Array, lam: Array, z: Array) -> tu
             return status, best, proof
         centre = z.copy()
     tried = _balanced(region, piece, lam, z)
-    bound = prove(*region[:6], tried[1], tried[0], np.empty(len(z)), np.empty(len(z)))
+    bound = _level(region, tried)
     if bound > best:
         best, proof = bound, tried
     return status if _met(region, z, best, _SOLVED, 1e-3) else STUCK, best, proof
+
+
+def _level(region: Region, proof: Proof) -> float:
+    """The bound that multipliers and a tangent prove; negative multipliers of inequalities are set to 0."""
+    lam, y = proof
+    return float(prove(*region[:6], y, lam, np.empty(len(y)), np.empty(len(y))))
 
 
 def _met(region: Region, z: Array, bound: float, share: float, least: float) -> bool:

@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from counterleaf.kernels.band import backward, bandwidth, factor, forward, multiply
 from counterleaf.kernels.best_first import narrow
 from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.newton import CONVERGED, STUCK
@@ -94,98 +95,6 @@ def scatter(q, order, pool, state, box, piece, z):
 
 
 @kernel
-def _factor(P, free, place, diagonal, reach, width, B, column, second):
-    """Cholesky factor L of 2 P + diag on the free features: B[k, i] = L[k + i, k]; False if a pivot is not positive.
-
-    Column k reaches ``reach[k]`` rows, itself and fill included, ``width`` at most; ``column`` and ``second`` are scratch.
-    """
-    indptr, indices, data = P
-    n = free.shape[0]
-    for k in range(n):
-        for i in range(reach[k]):
-            B[k, i] = 0.0
-        for i in range(indptr[free[k]], indptr[free[k] + 1]):
-            c = place[indices[i]]
-            if c >= k:
-                B[k, c - k] = 2.0 * data[i]
-        B[k, 0] += diagonal[k]
-        diagonal[k] = B[k, 0]
-    if n > 64 and 3 * width > n:  # hardly a band: let LAPACK do it
-        full = np.zeros((n, n))
-        for k in range(n):
-            for i in range(reach[k]):
-                full[k + i, k] = full[k, k + i] = B[k, i]
-            if not full[k, k] > 0.0:
-                return False
-        try:
-            full = np.linalg.cholesky(full)
-        except Exception:  # a pivot that is not positive
-            return False
-        for k in range(n):
-            for i in range(reach[k]):
-                B[k, i] = full[k + i, k]
-        return True
-    k = 0
-    while k < n:  # two columns at a time: half as many passes over what is below them
-        if not _finish(B[k], reach[k], diagonal[k], column):
-            return False
-        if reach[k] == 1:
-            k += 1
-            continue
-        here, rows = B[k + 1], reach[k + 1]
-        for i in range(reach[k], rows + 1):
-            column[i] = 0.0
-        for i in range(reach[k] - 1):
-            here[i] -= column[1] * column[1 + i]
-        if not _finish(here, rows, diagonal[k + 1], second):
-            return False
-        for j in range(1, rows):
-            to, one, two = B[k + 1 + j], column[j + 1], second[j]
-            first, then = column[j + 1 :], second[j:]
-            for i in range(rows - j):
-                to[i] -= one * first[i] + two * then[i]
-        k += 2
-    return True
-
-
-@kernel
-def _finish(here, rows, diagonal, column):
-    """Turn a column whose updates are done into one of L, and copy it; False if its pivot is not positive."""
-    if not here[0] > 1e-15 * diagonal:
-        return False
-    here[0] = math.sqrt(here[0])
-    scale = 1.0 / here[0]
-    for i in range(1, rows):
-        here[i] *= scale
-        column[i] = here[i]
-    return True
-
-
-@kernel
-def _forward(reach, B, x):
-    """x := L^-1 x."""
-    for k in range(x.shape[0]):
-        by = B[k]
-        x[k] /= by[0]
-        value = x[k]
-        if value != 0.0:
-            to = x[k:]
-            for i in range(1, reach[k]):
-                to[i] -= value * by[i]
-
-
-@kernel
-def _backward(reach, B, x):
-    """x := L'^-1 x."""
-    for k in range(x.shape[0] - 1, -1, -1):
-        by, to = B[k], x[k:]
-        total = x[k]
-        for i in range(1, reach[k]):
-            total -= to[i] * by[i]
-        x[k] = total / by[0]
-
-
-@kernel
 def _miss(rows, t, r, z):
     """(a @ z - r of row t, size of its terms)."""
     start, column, value = rows
@@ -207,17 +116,6 @@ def _prices(rows, lam, price, size):
                 term = value[k] * lam[t]
                 price[column[k]] += term
                 size[column[k]] += abs(term)
-
-
-@kernel
-def _multiply(P, z, out):
-    """out := P z."""
-    indptr, indices, data = P
-    for i in range(z.shape[0]):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * z[indices[k]]
-        out[i] = total
 
 
 @kernel
@@ -262,18 +160,6 @@ def prove(rows, r, equal, P, theta, box, z, lam, price, size):
 
 
 @kernel
-def _bandwidth(P):
-    """The most rows that a column of P's factor reaches."""
-    indptr, indices, _ = P
-    width, lowest = 1, 0
-    for i in range(indptr.shape[0] - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            lowest = max(lowest, indices[k])
-        width = max(width, lowest - i + 1)
-    return width
-
-
-@kernel
 def _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach):
     """Put the features on their pieces (free ones at 0) and list the free ones; returns how many, and their bandwidth."""
     indptr, indices, _ = P
@@ -310,7 +196,7 @@ def _span(rows, active, f, place, reach, B, X, S, used):
         for k in range(begin[t], begin[t + 1]):
             if place[column[k]] >= 0:
                 x[place[column[k]]] = value[k]
-        _forward(reach, B, x)
+        forward(reach, B, x)
         own, left = _square(x), math.inf
         for b in range(a):
             S[a, b] = 0.0
@@ -359,7 +245,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
         active[t] = t < equal or lam[t] > 0.0 or miss < -1e-9 * terms
     free, place, reach = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     diagonal, Pz, price, size = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    B, X = np.empty((n, _bandwidth(P))), np.empty((m + 1, n))
+    B, X = np.empty((n, bandwidth(P))), np.empty((m + 1, n))
     used = np.empty(m, np.int64)
     S, target, change, known = np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m)
     f, a = 0, 0
@@ -369,7 +255,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
     for step in range(steps):
         if not again:
             f, width = _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach)
-            if not _factor(P, free[:f], place, diagonal, reach, width, B, price, size):
+            if not factor(P, free[:f], place, diagonal, reach, width, B, price, size):
                 break
             a = _span(rows, active, f, place, reach, B, X, S, used)
             for t in range(m):
@@ -377,7 +263,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
         w = X[a, :f]
         for sweep in range(2 if again or pull[0] > 0.0 else 1):
             # K z = A' lam - slopes and A z = r, for the residual of what is there
-            _multiply(P, z, Pz)
+            multiply(P, z, Pz)
             for i in range(f):
                 j = free[i]
                 curve, slope = (cu[j], gu[j]) if piece[j] == UP else (cd[j], gd[j])
@@ -386,7 +272,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
                 for k in range(begin[used[b]], begin[used[b] + 1]):
                     if place[column[k]] >= 0:
                         w[place[column[k]]] += value[k] * lam[used[b]]
-            _forward(reach, B, w)
+            forward(reach, B, w)
             for b in range(a):
                 total = -_miss(rows, used[b], r, z)[0]
                 for c in range(b):
@@ -404,10 +290,10 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
                     change[b] -= S[c, b] * change[c]
                 change[b] /= S[b, b]
                 lam[used[b]] += change[b]
-            _backward(reach, B, w)
+            backward(reach, B, w)
             for i in range(f):
                 z[free[i]] += w[i]
-        _multiply(P, z, Pz)
+        multiply(P, z, Pz)
         for t in range(m):
             known[t] = lam[t]
         proved = prove(rows, r, equal, P, theta, box, z, known, price, size)
