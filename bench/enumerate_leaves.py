@@ -1,5 +1,6 @@
-"""The paper's way: one LP or QP per target leaf with a general solver, and the best of them."""
+"""The paper's way: one LP, QP or mixed-integer QP per target leaf with a general solver, and the best of them."""
 
+import functools
 import math
 
 import numpy as np
@@ -50,6 +51,50 @@ def gurobi(norm):
                 model.setObjective(weight @ t)
             model.optimize()
             return model.ObjVal if model.Status == gp.GRB.OPTIMAL else math.inf
+
+    return solve
+
+
+def enumerate_gurobi(leaves, label, row, lower, upper, weight, groups):
+    """(least cost over the leaves of a label, its point or None): sum of weight * change^2, one MIQP per leaf, zero gap.
+
+    ``row``, ``lower``, ``upper``, ``weight`` are over the tree's columns; each slice of ``groups`` holds 0/1 columns of
+    which exactly one is 1. A frozen column has lower = upper = its value.
+    """
+    solve, cost, point = _mixed(), math.inf, None
+    for A, r in leaves.by_label.get(label, []):
+        value, x = solve(A, r, row, lower, upper, weight, groups)
+        if value < cost:
+            cost, point = value, x
+    return cost, point
+
+
+@functools.cache
+def _mixed():
+    import gurobipy as gp
+
+    env = gp.Env(empty=True)
+    for name in ("OutputFlag", "MIPGap", "MIPGapAbs"):
+        env.setParam(name, 0)
+    env.start()
+
+    def solve(A, r, row, lower, upper, weight, groups):
+        with gp.Model(env=env) as model:
+            kind = np.full(len(row), "C")
+            for group in groups:
+                kind[group] = "B"
+            x = model.addMVar(len(row), lb=lower, ub=upper, vtype=kind)
+            model.addConstr(A @ x >= r)
+            for group in groups:
+                model.addConstr(x[group].sum() == 1)
+            d = x - row
+            model.setObjective((weight * d * d).sum())
+            model.optimize()
+            if model.Status == gp.GRB.OPTIMAL:
+                return model.ObjVal, x.X
+            if model.Status in (gp.GRB.INFEASIBLE, gp.GRB.INF_OR_UNBD):  # bounded below by 0
+                return math.inf, None
+            raise RuntimeError(f"Gurobi: status {model.Status}")
 
     return solve
 

@@ -184,13 +184,13 @@ def forgeries():
 
     def empty(c):
         claim(c, status="infeasible", lower_bound="inf")
-        c["certificate"]["parts"] = [[2, [1.0], [39.0], True, []]]
+        c["certificate"]["parts"] = [[2, [[[1.0], [39.0], True, []]]]]
         c["certificate"]["tree"]["dtype"] = "float32"
         c["certificate"]["features"][1], c["certificate"]["features"][2] = [-10.0] * 2, [10.0] * 2
 
     def ragged(c):
         claim(c, status="infeasible", lower_bound="inf")
-        c["certificate"]["parts"] = [[2, [1.0], [], True, []]]
+        c["certificate"]["parts"] = [[2, [[[1.0], [], True, []]]]]
 
     return [lower_bound, gap_of_a_limit, same_leaf_twice, scale, concave, empty, ragged]
 
@@ -210,7 +210,7 @@ def test_a_forged_matrix_proves_nothing():
             claim(c, (2, [0.5, 0.5], cost, cost), lower_bound=cost)
             c["certificate"]["coupling"] = [[0, 2, 4], [0, 1, 0, 1], entries]
             c["certificate"]["features"][7] = [scale, scale]
-            c["certificate"]["parts"] = [[2, [2 * cost], [0.0], False, [0.5, 0.5]]]
+            c["certificate"]["parts"] = [[2, [[[2 * cost], [0.0], False, [0.5, 0.5]]]]]
 
         assert not cl.Explanation.from_json(forged(honest, forge)).certificate.check()
 
@@ -285,7 +285,7 @@ def test_truncated_and_foreign_text_is_refused(answer):
     for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
         with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
             cl.Explanation.from_json(foreign)
-    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads version 1"):
+    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads version 2"):
         cl.Explanation.from_json('{"format": "counterleaf-explanation", "version": 99}')
 
 

@@ -1,14 +1,28 @@
 """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y."""
 
 from counterleaf.certificate import Certificate
-from counterleaf.constraint import among, between, decrease, fix, freeze, increase, linear
+from counterleaf.constraint import (
+    allow,
+    among,
+    at_most,
+    between,
+    changes,
+    decrease,
+    fix,
+    forbid,
+    freeze,
+    implies,
+    increase,
+    linear,
+)
 from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
-from counterleaf.schema import Numeric, Schema
+from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
+from counterleaf.schema import Schema
 from counterleaf.search import Status
 from counterleaf.tree import Tree
 
@@ -17,6 +31,8 @@ __version__ = "0.1.0"
 __all__ = [
     "L1",
     "L2",
+    "Boolean",
+    "Categorical",
     "Certificate",
     "Counterfactual",
     "CounterleafError",
@@ -25,15 +41,21 @@ __all__ = [
     "Linear",
     "MarginPath",
     "Numeric",
+    "Ordinal",
     "Quadratic",
     "Schema",
     "Status",
     "Tree",
+    "allow",
     "among",
+    "at_most",
     "between",
+    "changes",
     "decrease",
     "fix",
+    "forbid",
     "freeze",
+    "implies",
     "increase",
     "linear",
     "read",

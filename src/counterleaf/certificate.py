@@ -6,8 +6,10 @@ Any multipliers lam >= 0 prove a lower bound on the cost over their part (weak d
     cost(x) >= lam @ r + sum_d min_{lower <= d <= upper} phi_d(d) - (A' lam)_d d     for all x in the part,
 
 and a Farkas vector proves a part empty. A coupled cost d' Q d is replaced by its tangent at some y, which lies below it:
-d' Q d >= 2 y' Q d - y' Q y, since Q is positive semidefinite. ``check`` walks the tree from the root and finds for every
-target leaf a part that holds it, excluded by its bound, proved empty, or answered by a row that the tree really sends there.
+d' Q d >= 2 y' Q d - y' Q y, since Q is positive semidefinite. On a table the minimum is over the values of each group and the
+points of each grid, one by one. ``check`` walks the tree from the root and finds for every target leaf the parts that hold it,
+each excluded by its bound, proved empty, or answered by a row that the tree really sends there; where a leaf was forked,
+the two sides of each fork must hold every row between them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from counterleaf.coupling import is_convex
-from counterleaf.kernels.memory import DISCARDED, EXPANDED, STATES, Question
+from counterleaf.kernels.memory import (
+    CLAUSE,
+    COUNT,
+    CUT,
+    DISCARDED,
+    EXPANDED,
+    FORKED,
+    OBLIQUE,
+    SPLIT,
+    STATES,
+    Pool,
+    Question,
+    Table,
+)
+from counterleaf.layout import at_or_above, at_or_below, unit_of
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 from counterleaf.search import Findings, Status
@@ -42,6 +58,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """A leaf's region in two: see ``kernels.table`` for what parts them."""
+
+    how: int
+    what: int
+    cuts: tuple[float, float]
+    low: Part | Fork
+    high: Part | Fork
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A row claimed to be the best of its leaf, and the bound claimed for that leaf."""
 
@@ -58,7 +85,7 @@ class Certificate:
     problem: Problem = field(repr=False)
     findings: Findings = field(repr=False)
     pool: Array | None = field(repr=False, default=None)  # the rows to choose among, where the question had them
-    kept: dict[int, Part] | None = field(repr=False, default=None)  # the parts, where the search's own memory is gone
+    kept: dict[int, Part | Fork] | None = field(repr=False, default=None)  # the parts, where the search's own memory is gone
 
     @property
     def status(self) -> Status:
@@ -76,19 +103,17 @@ class Certificate:
             for leaf, row, cost, bound in zip(found.leaves, found.points, found.costs, found.bounds, strict=True)
         )
 
-    def parts(self) -> dict[int, Part]:
+    def parts(self) -> dict[int, Part | Fork]:
         """The terminal parts of the search, by tree node."""
         pool = self.findings.pool
-        out: dict[int, Part] = {}
         if pool is None:
-            return self.kept or out
-        for s, state in enumerate(pool.states[: pool.counts[STATES]]):
-            if state["kind"] != EXPANDED:
-                m = int(state["rows"])
-                node = int(state["node"])
-                empty = bool(state["kind"] == DISCARDED)
-                out[node] = Part(node, pool.lam[s, 0, :m], pool.lam[s, 1, :m], empty, pool.tangent[s])
-        return out
+            return self.kept or {}
+        states = pool.states[: pool.counts[STATES]]
+        forked: dict[int, list[int]] = {}
+        for s in np.flatnonzero(states["how"] != SPLIT).tolist():
+            forked.setdefault(int(states["parent"][s]), []).append(s)
+        first = np.flatnonzero((states["how"] == SPLIT) & (states["kind"] != EXPANDED)).tolist()
+        return {int(states["node"][s]): _part(pool, s, forked) for s in first}
 
     def check(self) -> bool:
         """Re-prove the answer; True if every claim holds.
@@ -132,6 +157,27 @@ class Certificate:
         return True
 
 
+def _part(pool: Pool, s: int, forked: dict[int, list[int]]) -> Part | Fork:
+    """What the search left at a state; forks are followed with an explicit stack, children before parents."""
+    order = [s]
+    for at in order:
+        order += forked.get(at, [])
+    made: dict[int, Part | Fork] = {}
+    for at in reversed(order):
+        state = pool.states[at]
+        if state["kind"] != FORKED:
+            m = int(state["rows"])
+            empty = bool(state["kind"] == DISCARDED)
+            made[at] = Part(int(state["node"]), pool.lam[at, 0, :m], pool.lam[at, 1, :m], empty, pool.tangent[at])
+            continue
+        low, high = forked[at]
+        first, second = pool.states[low], pool.states[high]
+        made[at] = Fork(
+            int(first["how"]), int(first["what"]), (float(first["cut"]), float(second["cut"])), made[low], made[high]
+        )
+    return made[s]
+
+
 def obeys(problem: Problem, answer: Answer) -> bool:
     """The row lies in its leaf and in the box, obeys the user's rows, and costs what is claimed."""
     q, x = problem.question, answer.row
@@ -151,7 +197,26 @@ def obeys(problem: Problem, answer: Answer) -> bool:
         miss, size = math.fsum(terms), float(np.abs(terms).sum() + 1e-6 * reach)
         if (abs(miss) if i < len(q.nodes) + q.equal else -miss) > _AGREE * size:
             return False
-    return _reaches(problem, answer)
+    return (problem.table is None or _is_row(problem.table, q.features[0], x)) and _reaches(problem, answer)
+
+
+def _is_row(table: Table, source: Array, x: Array) -> bool:
+    """One value per group, numbers on their grids, no more changes than may be, every clause kept."""
+    for a, b in zip(table.first, table.last, strict=True):
+        if sorted(x[a:b].tolist()) != [0.0] * (b - a - 1) + [1.0]:
+            return False
+    for d in np.flatnonzero(table.step[0]).tolist():
+        if at_or_below(table.step[:, d], source[d], x[d]) != x[d]:
+            return False
+    if table.most >= 0 and len(set(table.feature[x != source].tolist())) > table.most:
+        return False
+    return all(_inside(table, i, 0, x) or _inside(table, i, 1, x) for i in range(len(table.clauses)))
+
+
+def _inside(table: Table, i: int, side: int, x: Array) -> bool:
+    box = slice(table.clauses[i, side], table.clauses[i, side + 1])
+    at = x[table.where[box]]
+    return bool(((table.lower[box] <= at) & (at <= table.upper[box])).all())
 
 
 def _coupled_terms(problem: Problem, row: Array) -> float:
@@ -211,8 +276,8 @@ class _Walk:
     """One pass over the tree for ``Certificate.check``."""
 
     def __init__(self, certificate: Certificate) -> None:
-        self.q = certificate.problem.question
-        self.coupling = certificate.problem.coupling
+        self.problem, self.q = certificate.problem, certificate.problem.question
+        self.coupling, self.table = certificate.problem.coupling, certificate.problem.table
         self.parts = certificate.parts()
         self.answered = {answer.leaf: answer for answer in certificate.answers}
         self.status = certificate.status
@@ -222,18 +287,20 @@ class _Walk:
         self.gap = 0.0
         if certificate.status is Status.OPTIMAL:
             self.gap = max(max(a.cost - a.bound, _noise(certificate.problem, a)) for a in certificate.answers)
+        numbers = self.q.features[:3]
+        self.unit = 0.0 if self.table is None else unit_of(self.table.group, numbers, self.q.features[4])
 
     def covers(self, node: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
         """Every target leaf below ``node`` is answered or excluded. Depth-first, with an explicit stack."""
-        stack = [(node, path, lower, upper)]
+        stack = [(node, path, lower.copy(), upper.copy())]
         while stack:
             node, path, lower, upper = stack.pop()
             entry = self.q.nodes[node]
-            if not math.isfinite(entry["below"]) or ((lower > upper) | (lower == np.inf) | (upper == -np.inf)).any():
+            if not math.isfinite(entry["below"]) or not self._has_room(lower, upper):
                 continue
             part = self.parts.get(node)
             if part is not None:
-                if not self._proves(part, path, lower, upper):
+                if not self._settles(part, node, path, lower, upper):
                     return False
                 continue
             if entry["left"] < 0:
@@ -245,8 +312,95 @@ class _Walk:
                     low[d] = max(low[d], entry["cut_right"])
                 elif d >= 0:
                     high[d] = min(high[d], entry["cut_left"])
-                stack.append((child, path if d >= 0 else [*path, (node, side)], low, high))
+                elif d != OBLIQUE:
+                    high[self._turned_away(node, -2 - d, side)] = 0.0
+                stack.append((child, [*path, (node, side)] if d == OBLIQUE else path, low, high))
         return True
+
+    def _turned_away(self, node: int, g: int, side: int) -> Array:
+        """The values of a group that do not go to a side of a split."""
+        q, table = self.q, self.table
+        assert table is not None
+        values = np.arange(table.first[g], table.last[g])
+        columns = slice(q.indptr[node], q.indptr[node + 1])
+        f = np.full(len(values), q.bias[node])
+        f[q.indices[columns] - table.first[g]] += q.data[columns]
+        right = (f > 0) | ((f == 0) & q.right_closed)
+        return np.asarray(values[(right != (side > 0)) | ((q.margin > 0) & (side * f < q.margin))])
+
+    def _has_room(self, lower: Array, upper: Array) -> bool:
+        """Whether a box holds a row; groups and grids make it as tight as they can."""
+        if self.table is not None:
+            source = self.q.features[0]
+            for d in np.flatnonzero(self.table.step[0]).tolist():
+                lower[d] = at_or_above(self.table.step[:, d], source[d], lower[d])
+                upper[d] = at_or_below(self.table.step[:, d], source[d], upper[d])
+            for a, b in zip(self.table.first, self.table.last, strict=True):
+                chosen, left = lower[a:b] > 0, upper[a:b] > 0
+                if chosen.sum() == 1:
+                    upper[a:b][~chosen] = 0.0
+                elif left.sum() == 1:
+                    lower[a:b][left] = 1.0
+                if not left.any() or chosen.sum() > 1:
+                    return False
+        return not ((lower > upper) | (lower == np.inf) | (upper == -np.inf)).any()
+
+    def _settles(self, part: Part | Fork, leaf: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
+        """The part, and every part of a fork, proves its claim."""
+        stack: list[tuple[Part | Fork, Array, Array, frozenset[int]]] = [(part, lower, upper, frozenset())]
+        if self.table is not None and self.table.most == 0:
+            self._freeze(np.ones(len(lower), bool), lower, upper)
+        while stack:
+            part, lower, upper, counted = stack.pop()
+            if not self._has_room(lower, upper):
+                continue
+            if isinstance(part, Part):
+                if not self._proves(part, path, lower, upper):
+                    return False
+                continue
+            if self.table is None or self.q.nodes["left"][leaf] >= 0 or not self._parts_all(part):
+                return False
+            for side, below in ((-1, part.low), (1, part.high)):
+                low, high, now = lower.copy(), upper.copy(), counted
+                if part.how == COUNT and side > 0:
+                    now = counted | {part.what}
+                    if len(now) == self.table.most:
+                        self._freeze(~np.isin(self.table.feature, list(now)), low, high)
+                elif part.how == COUNT:
+                    self._freeze(self.table.feature == part.what, low, high)
+                elif part.how == CLAUSE:
+                    k = 0 if side < 0 else 1
+                    box = slice(self.table.clauses[part.what, k], self.table.clauses[part.what, k + 1])
+                    np.maximum.at(low, self.table.where[box], self.table.lower[box])
+                    np.minimum.at(high, self.table.where[box], self.table.upper[box])
+                elif side > 0:
+                    low[part.what] = max(low[part.what], part.cuts[1])
+                else:
+                    high[part.what] = min(high[part.what], part.cuts[0])
+                stack.append((below, low, high, now))
+        return True
+
+    def _freeze(self, which: Array, lower: Array, upper: Array) -> None:
+        source = self.q.features[0]
+        lower[which], upper[which] = np.maximum(lower, source)[which], np.minimum(upper, source)[which]
+
+    def _parts_all(self, fork: Fork) -> bool:
+        """Every row of the table lies on one side of the fork or the other."""
+        table = self.table
+        assert table is not None
+        if fork.how == COUNT:
+            return table.most >= 0
+        if fork.how == CLAUSE:
+            return 0 <= fork.what < len(table.clauses)
+        low, high = fork.cuts
+        if fork.how != CUT or not 0 <= fork.what < len(table.group):
+            return False
+        if table.group[fork.what] >= 0:
+            return low >= 0.0 and high <= 1.0
+        step, source = table.step[:, fork.what], self.q.features[0, fork.what]
+        if not step[0]:
+            return high <= low
+        return high <= (at_or_above(step, source, float(np.nextafter(low, np.inf))) if low > -math.inf else low)
 
     def _proves(self, part: Part, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
         q = self.q
@@ -267,8 +421,16 @@ class _Walk:
             A[t, q.indices[columns]] = side * q.data[columns]
             r[t] = (q.margin if t >= len(users) else 0.0) - side * math.fsum(_exact_terms(q, i))
         low, high = _true_sides(q.features, lower, upper)
+        if (lower == upper).all() and q.nodes["left"][part.node] < 0 and part.node not in self.answered:
+            x = lower  # a single row: not one that the model sends here, or a dear one
+            price = float(self.problem.cost_of(x[None])[0]) + float(q.nodes["below"][part.node])
+            if not obeys(self.problem, Answer(part.node, x, price, price)):
+                return True
         if part.empty:
             return self._empty(lam, part.slack, A, r, low, high)
+        if self.table is not None:
+            bound, terms = self._table_bound(A, r, lower, upper, low, high, lam)
+            return self._suffices(part, bound, terms)
         cost, below, sizes = q.features[3:7], 0.0, np.zeros(len(lower))
         if self.coupling is not None:
             kept = self.coupling.theta * q.features[7] ** 2  # what the tangent leaves curved
@@ -277,7 +439,11 @@ class _Walk:
             below, sizes = float(y @ slope), abs(self.coupling.matrix) @ np.abs(y) + kept * np.abs(y)
         bound, terms = _dual_bound(cost, A, r, low, high, lam, 2 * sizes)
         bound, terms = bound - below, terms + float(np.abs(part.tangent) @ sizes[: len(part.tangent)])
-        bound += float(q.nodes["below"][part.node])
+        return self._suffices(part, bound, terms)
+
+    def _suffices(self, part: Part, bound: float, terms: float) -> bool:
+        """A bound, class cost left out, supports the claim: the leaf's own, or that no row here undercuts the last answer."""
+        bound += float(self.q.nodes["below"][part.node])
         answer = self.answered.get(part.node)
         claim = answer.bound if answer is not None else self.floor
         if self.status is Status.INFEASIBLE or not math.isfinite(claim):
@@ -298,9 +464,47 @@ class _Walk:
         terms = np.abs(A.T) @ np.abs(lam)
         most = np.where(prices > 0, high, low)
         real = np.abs(prices) > _ZERO * terms
+        reached = 0.0
+        if self.table is not None:  # of a group, the best value
+            real &= self.table.group < 0
+            for a, b, own in zip(self.table.first, self.table.last, self.table.own, strict=True):
+                left = high[a:b] + source[a:b] > 0
+                reached += float(prices[a:b][left].max() - prices[own])
         if np.isinf(most[real]).any():
             return False
-        return float(lam @ (r + slack)) > float((prices[real] * most[real]).sum())
+        return float(lam @ (r + slack)) > float((prices[real] * most[real]).sum()) + reached
+
+    def _table_bound(
+        self, A: Array, r: Array, lower: Array, upper: Array, low: Array, high: Array, lam: Array
+    ) -> tuple[float, float]:
+        """(what the multipliers prove over the rows of the table, size of its terms)."""
+        table, source, cost = self.table, self.q.features[0], self.q.features[3:7]
+        assert table is not None
+        numbers = np.flatnonzero(table.group < 0)
+        total, terms = _dual_bound(
+            cost[:, numbers], A[:, numbers], r, low[numbers], high[numbers], lam, np.zeros(len(numbers))
+        )
+        price = A.T @ lam
+        for d in numbers[table.step[0, numbers] > 0].tolist():  # on its grid a number may cost more
+            between, _ = _dual_bound(cost[:, [d]], A[:0, [d]], r[:0], low[[d]], high[[d]], lam[:0], np.zeros(1), price[[d]])
+            at = source[d] + _response(cost[:, [d]], price[[d]], low[[d]], high[[d]])[0]
+            if math.isinf(at) or math.isinf(between):
+                continue
+            points = np.clip(
+                [at_or_below(table.step[:, d], source[d], at), at_or_above(table.step[:, d], source[d], at)], lower[d], upper[d]
+            )
+            move = points - source[d]
+            rise, fall = np.maximum(move, 0.0), np.minimum(move, 0.0)
+            cu, gu, cd, gd = cost[:, d]
+            total += max(float(((cu * rise + gu) * rise + (cd * fall + gd) * fall - price[d] * move).min()) - between, 0.0)
+        for a, b, own in zip(table.first, table.last, table.own, strict=True):
+            left = upper[a:b] > 0
+            worth = (cost[1, a:b] - price[a:b])[left]
+            total += float(worth.min() - cost[1, own] + price[own])
+            terms += float(np.abs(worth).max() + abs(price[own]))
+        if self.unit > 0 and math.isfinite(total):
+            total = max(total, math.ceil(total / self.unit - 1e-9) * self.unit)
+        return total, terms
 
 
 def _true_sides(features: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -311,24 +515,35 @@ def _true_sides(features: Array, lower: Array, upper: Array) -> tuple[Array, Arr
     return low, high
 
 
-def _dual_bound(cost: Array, A: Array, r: Array, low: Array, high: Array, lam: Array, sizes: Array) -> tuple[float, float]:
-    """(lam @ r + sum_d min phi_d - price_d d over the box, size of its terms); ``sizes``: of further terms in the slopes."""
+def _dual_bound(
+    cost: Array, A: Array, r: Array, low: Array, high: Array, lam: Array, sizes: Array, price: Array | None = None
+) -> tuple[float, float]:
+    """(lam @ r + sum_d min phi_d - price_d d over the box, size of its terms); ``sizes``: of further terms in the slopes.
+
+    ``price`` is A' lam unless given.
+    """
     cu, gu, cd, gd = cost
-    price = A.T @ lam
+    price = A.T @ lam if price is None else price
     size = np.abs(A.T) @ np.abs(lam) + np.abs(gu) + np.abs(gd) + sizes
     # a residual that is only rounding does not count, where it would be charged without end
     price = np.where((price > gu) & (cu == 0) & np.isinf(high) & (price - gu <= _ZERO * size), gu, price)
     price = np.where((price < gd) & (cd == 0) & np.isinf(low) & (gd - price <= _ZERO * size), gd, price)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = np.where(price > gu, (price - gu) / (2 * cu), 0.0)
-        down = np.where(price < gd, (price - gd) / (2 * cd), 0.0)
-    d = np.clip(up + down, low, high)
+    d = _response(cost, price, low, high)
     if np.isinf(d).any():
         return -math.inf, 0.0
     rise, fall = np.maximum(d, 0.0), np.minimum(d, 0.0)
     pieces = [cu * rise * rise, gu * rise, cd * fall * fall, gd * fall, -price * d, lam * r]
     flat = np.concatenate(pieces)
     return math.fsum(flat), float(np.abs(flat).sum() + (sizes * np.abs(d)).sum())
+
+
+def _response(cost: Array, price: Array, low: Array, high: Array) -> Array:
+    """The change of each feature that is best at its price."""
+    cu, gu, cd, gd = cost
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(price > gu, (price - gu) / (2 * cu), 0.0)
+        down = np.where(price < gd, (price - gd) / (2 * cd), 0.0)
+    return np.asarray(np.clip(up + down, low, high))
 
 
 def _exact_terms(q: Question, i: int) -> list[float]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.schema import Array, Schema, number, table
+from counterleaf.features import Categorical, Numeric
+from counterleaf.schema import Array, Schema, number
+
+_ROUNDING = 1e-9  # rows hold to this share of their terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +22,23 @@ class Limit:
 
     words: str
     names: tuple[Any, ...]
-    lower: float = -math.inf
-    upper: float = math.inf
+    lower: Any = -math.inf
+    upper: Any = math.inf
     from_lower: bool = False
     from_upper: bool = False
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The named feature takes one of ``values``, or none of them."""
+
+    words: str
+    name: Any
+    values: tuple[Any, ...]
+    allowed: bool
 
     def __repr__(self) -> str:
         return self.words
@@ -41,11 +57,11 @@ class Row:
         return self.words
 
     def terms(self, schema: Schema) -> dict[int, float]:
-        """Coefficient by place; a feature named twice, by name and by position, counts with the sum."""
+        """Coefficient by variable; a feature named twice, by name and by position, counts with the sum."""
         out: dict[int, float] = {}
         for name, a in self.coef.items():
-            d = schema.index(name)
-            out[d] = out.get(d, 0.0) + a
+            for d, share in schema.terms(name).items():
+                out[d] = out.get(d, 0.0) + a * share
         return {d: a for d, a in out.items() if a}
 
 
@@ -54,14 +70,60 @@ class Among:
     """x is one of the rows of a table."""
 
     words: str
-    names: list[str] | None
-    rows: Array
+    rows: Any
 
     def __repr__(self) -> str:
         return self.words
 
 
-Constraint = Limit | Row | Among
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """No more than ``count`` features change."""
+
+    words: str
+    count: int
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The named feature changes: a condition for ``implies``."""
+
+    words: str
+    name: Any
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """If the condition holds, so does the constraint."""
+
+    words: str
+    condition: Changes
+    then: Limit | Choice
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+Constraint = Limit | Choice | Row | Among | AtMost | Implies
+Box = list[tuple[int, float, float]]  # (variable, lower, upper)
+
+
+@dataclass(slots=True, eq=False)
+class Limits:
+    """Constraints as arrays over the variables."""
+
+    lower: Array
+    upper: Array
+    rows: list[tuple[dict[int, float], str, float]] = field(default_factory=list)  # over several variables
+    pool: Array | None = None  # rows to choose among
+    most: int = -1  # features that may change, -1 for any number
+    clauses: list[tuple[Box, Box]] = field(default_factory=list)  # in one box or in the other
 
 
 def freeze(*names: Any) -> Limit:
@@ -69,37 +131,56 @@ def freeze(*names: Any) -> Limit:
     return Limit(_call("freeze", *names), _some("freeze", names), 0.0, 0.0, True, True)
 
 
-def fix(name: Any, value: float) -> Limit:
+def fix(name: Any, value: Any) -> Limit:
     """The feature takes exactly this value."""
-    value = number(value, f"the value to fix {name!r} to")
+    if not isinstance(value, (str, bytes)):
+        value = number(value, f"the value to fix {name!r} to") if not isinstance(value, bool) else value
     return Limit(_call("fix", name, value), (name,), value, value)
 
 
-def between(name: Any, lower: float, upper: float) -> Limit:
-    """lower <= feature <= upper; infinities leave a side open."""
+def between(name: Any, lower: Any, upper: Any) -> Limit:
+    """lower <= feature <= upper, numbers or ordered levels; infinities leave a side open."""
+    if isinstance(lower, str) and isinstance(upper, str):  # levels
+        return Limit(_call("between", name, lower, upper), (name,), lower, upper)
     lower, upper = _end(name, lower), _end(name, upper)
     if lower > upper or lower == math.inf or upper == -math.inf:
         raise CounterleafError(f"between({name!r}, {lower}, {upper}): no number lies between; expected lower <= upper")
     return Limit(_call("between", name, lower, upper), (name,), lower, upper)
 
 
-def increase(*names: Any) -> Limit:
-    """The named features do not fall."""
-    return Limit(_call("increase", *names), _some("increase", names), lower=0.0, from_lower=True)
+def increase(*names: Any, by: float = 0.0) -> Limit:
+    """The named features do not fall, or rise by at least ``by`` (for ordered levels: that many)."""
+    by = _by("increase", by)
+    return Limit(_call("increase", *names, by=by), _some("increase", names), lower=by, from_lower=True)
 
 
-def decrease(*names: Any) -> Limit:
-    """The named features do not rise."""
-    return Limit(_call("decrease", *names), _some("decrease", names), upper=0.0, from_upper=True)
+def decrease(*names: Any, by: float = 0.0) -> Limit:
+    """The named features do not rise, or fall by at least ``by`` (for ordered levels: that many)."""
+    by = _by("decrease", by)
+    return Limit(_call("decrease", *names, by=by), _some("decrease", names), upper=-by, from_upper=True)
+
+
+def allow(name: Any, values: Any) -> Choice:
+    """The feature takes one of these values: categories or levels."""
+    values = _values("allow", values)
+    return Choice(_call("allow", name, list(values)), name, values, True)
+
+
+def forbid(name: Any, values: Any) -> Choice:
+    """The feature takes none of these values: categories or levels."""
+    values = _values("forbid", values)
+    return Choice(_call("forbid", name, list(values)), name, values, False)
 
 
 def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     """sum of coef[name] * feature, compared with rhs by ">=", "<=" or "==".
 
+    A name is a number of the table, an ordered level (its place from 0), or ``"feature=value"``: 1 if it has that value, else 0.
+
     Examples
     --------
-    >>> print(linear({"gain": 1, "loss": -1}, ">=", 0))
-    linear({'gain': 1.0, 'loss': -1.0}, '>=', 0.0)
+    >>> print(linear({"education=Masters": 1, "age": -0.1}, "<=", -2))
+    linear({'education=Masters': 1.0, 'age': -0.1}, '<=', -2.0)
     """
     if not isinstance(coef, Mapping) or not coef:
         raise CounterleafError(f"linear got the coefficients {coef!r}; expected a dict from feature to number")
@@ -113,9 +194,40 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
 
 
 def among(rows: Any) -> Among:
-    """The answer is one of these rows (a frame or a 2-D array), as the model classifies them."""
-    names, X = table(rows)
-    return Among(f"among({len(X)} rows)", names if hasattr(rows, "columns") else None, X)
+    """The answer is one of the rows of this table (a frame or a 2-D array), as the model classifies them."""
+    from counterleaf.tables import columns
+
+    columns(rows)
+    return Among(f"among({len(rows)} rows)", rows.copy() if hasattr(rows, "copy") else rows)
+
+
+def at_most(count: int) -> AtMost:
+    """No more than ``count`` features change; a category counts as one."""
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+        raise CounterleafError(f"at_most got {count!r}; expected a whole number from 0")
+    return AtMost(_call("at_most", int(count)), int(count))
+
+
+def changes(name: Any) -> Changes:
+    """The condition, for ``implies``, that the feature changes."""
+    return Changes(_call("changes", name), name)
+
+
+def implies(condition: Changes, then: Limit | Choice) -> Implies:
+    """If the condition holds, so does the constraint.
+
+    Examples
+    --------
+    >>> implies(changes("education"), increase("age", by=2))
+    implies(changes('education'), increase('age', by=2))
+    """
+    if not isinstance(condition, Changes):
+        raise CounterleafError(f"implies got the condition {condition!r}; expected changes('feature')")
+    if not isinstance(then, (Limit, Choice)):
+        raise CounterleafError(
+            f"implies got the consequence {then!r}; expected freeze, fix, between, increase, decrease, allow or forbid"
+        )
+    return Implies(f"implies({condition!r}, {then!r})", condition, then)
 
 
 def listed(constraints: Any) -> list[Constraint]:
@@ -126,58 +238,141 @@ def listed(constraints: Any) -> list[Constraint]:
         raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
     given = list(constraints)
     for one in given:
+        if isinstance(one, Changes):
+            raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
         if not isinstance(one, Constraint):
             raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
     return given
 
 
-def lower_constraints(
-    constraints: list[Constraint], schema: Schema, source: Array
-) -> tuple[Array, Array, list[Row], Array | None]:
-    """(lower, upper, rows over several features, rows to choose among or None) for this source row."""
+def lower_constraints(constraints: list[Constraint], schema: Schema, source: Array) -> Limits:
+    """The constraints on a source row as arrays."""
     lower, upper = schema.bounds()
     if schema.inferred:
         lower, upper = np.minimum(lower, source), np.maximum(upper, source)
-    rows: list[Row] = []
-    pool: Array | None = None
+    out = Limits(lower, upper)
+    for d, feature in enumerate(schema):
+        if not isinstance(feature, Numeric) and feature.missing:  # to stay at, not to move to
+            last = schema.span(d).stop - 1
+            upper[last] = source[last]
     for given in constraints:
-        if isinstance(given, Limit):
-            for name in given.names:
-                d = schema.index(name)
-                low = given.lower + source[d] if given.from_lower else given.lower
-                high = given.upper + source[d] if given.from_upper else given.upper
-                lower[d], upper[d] = max(lower[d], low), min(upper[d], high)
+        if isinstance(given, (Limit, Choice)):
+            _intersect(out, _box(given, schema, source))
         elif isinstance(given, Row):
-            used = given.terms(schema)
-            if len(used) != 1:
-                if not used:
-                    raise CounterleafError(f"{given}: the coefficients cancel; at least one must not be 0")
-                rows.append(given)
-                continue
-            ((d, a),) = used.items()
-            at = given.rhs / a
-            if not math.isfinite(at):
-                raise CounterleafError(f"{given}: {given.rhs} over {a} is no finite number; scale the constraint")
-            if given.relation != ("<=" if a > 0 else ">="):
-                lower[d] = max(lower[d], at)
-            if given.relation != (">=" if a > 0 else "<="):
-                upper[d] = min(upper[d], at)
+            _add_row(out, given, schema)
+        elif isinstance(given, AtMost):
+            out.most = given.count if out.most < 0 else min(out.most, given.count)
+        elif isinstance(given, Implies):
+            frozen = _box(freeze(given.condition.name), schema, source)
+            out.clauses.append((frozen, _box(given.then, schema, source)))
         else:
             found = _aligned(given, schema)
-            pool = found if pool is None else pool[(pool[:, None] == found[None]).all(axis=2).any(axis=1)]
-    return lower, upper, rows, pool
+            out.pool = found if out.pool is None else out.pool[(out.pool[:, None] == found[None]).all(axis=2).any(axis=1)]
+    return out
+
+
+def _intersect(limits: Limits, box: Box) -> None:
+    for d, low, high in box:
+        limits.lower[d], limits.upper[d] = max(limits.lower[d], low), min(limits.upper[d], high)
+
+
+def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
+    """The bounds that a constraint on single features puts on their variables."""
+    if isinstance(given, Choice):
+        d = schema.index(given.name)
+        feature = schema.features[d]
+        if isinstance(feature, Numeric):
+            raise CounterleafError(f"{given}: feature {feature.name!r} is a number; use between or fix")
+        named = {feature.place(value) for value in given.values}
+        return _only(schema, d, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed)
+    out: Box = []
+    for name in given.names:
+        d = schema.index(name)
+        feature, at = schema.features[d], schema.span(d)
+        frozen = given.from_lower and given.from_upper
+        if isinstance(feature, Numeric):
+            for end in (given.lower, given.upper):
+                if isinstance(end, (str, bytes)):
+                    raise CounterleafError(f"{given}: feature {feature.name!r} is a number; {end!r} is none")
+            low = given.lower + source[at.start] if given.from_lower else float(given.lower)
+            high = given.upper + source[at.start] if given.from_upper else float(given.upper)
+            out.append((at.start, low, high))
+        elif frozen:
+            out += [(v, source[v], source[v]) for v in range(at.start, at.stop)]
+        elif not (given.from_lower or given.from_upper) and given.lower == given.upper:
+            out += _only(schema, d, [feature.place(given.lower)])
+        elif isinstance(feature, Categorical):
+            raise CounterleafError(f"{given}: feature {feature.name!r} has categories without an order; use allow or forbid")
+        else:
+            own = int(source[at].argmax())
+            if own == len(feature.values):
+                raise CounterleafError(f"{given}: feature {feature.name!r} of the row is missing, which is no level; use allow")
+            first = own + given.lower if given.from_lower else _level(feature, given.lower)
+            last = own + given.upper if given.from_upper else _level(feature, given.upper)
+            out += _only(schema, d, [k for k in range(len(feature.values)) if first <= k <= last])
+    return out
+
+
+def _level(feature: Any, end: Any) -> float:
+    """The place of a level given by its value, infinity where a side is open."""
+    return end if isinstance(end, float) and math.isinf(end) else float(feature.place(end))
+
+
+def _only(schema: Schema, d: int, places: list[int], keep: bool = False) -> Box:
+    """Rule out every value of feature d but those at ``places``; ``keep``: a missing one may stay."""
+    feature, start = schema.features[d], schema.span(d).start
+    left = {*places, *(range(len(feature.values), feature.size) if keep else ())}  # type: ignore[union-attr]  # it is finite
+    return [(start + k, 0.0, 0.0) for k in range(feature.size) if k not in left]
+
+
+def _add_row(limits: Limits, given: Row, schema: Schema) -> None:
+    """A row over one variable is a bound, over one group a choice, else a row."""
+    used = given.terms(schema)
+    if not used:
+        raise CounterleafError(f"{given}: the coefficients cancel; at least one must not be 0")
+    features = {int(np.searchsorted(schema.starts, d, side="right")) - 1 for d in used}
+    if len(features) > 1:
+        limits.rows.append((used, given.relation, given.rhs))
+        return
+    (d,) = features
+    feature = schema.features[d]
+    if not isinstance(feature, Numeric):
+        start = schema.span(d).start
+        for k in range(feature.size):
+            a = used.get(start + k, 0.0)
+            off = (a - given.rhs) / max(abs(a), abs(given.rhs), 1e-300)
+            if (given.relation != "<=" and off < -_ROUNDING) or (given.relation != ">=" and off > _ROUNDING):
+                _intersect(limits, [(start + k, 0.0, 0.0)])
+        return
+    ((v, a),) = used.items()
+    at = given.rhs / a
+    if not math.isfinite(at):
+        raise CounterleafError(f"{given}: {given.rhs} over {a} is no finite number; scale the constraint")
+    grid = feature.grid
+    if grid is not None:  # a point of the grid that misses by rounding does not miss
+        near = round(at / float(grid)) * grid.numerator / grid.denominator
+        at = near if abs(near - at) <= _ROUNDING * abs(at) else at
+    low = at if given.relation != ("<=" if a > 0 else ">=") else -math.inf
+    high = at if given.relation != (">=" if a > 0 else "<=") else math.inf
+    _intersect(limits, [(v, low, high)])
 
 
 def _aligned(given: Among, schema: Schema) -> Array:
-    """The rows with their columns in the schema's order."""
-    X = given.rows
-    if given.names is not None:
-        if sorted(given.names) != sorted(schema.names):
-            raise CounterleafError(f"among got the columns {given.names}; expected {schema.names}")
-        X = X[:, [given.names.index(name) for name in schema.names]]
-    if X.shape[1] != len(schema):
-        raise CounterleafError(f"among got rows of {X.shape[1]} numbers; expected {len(schema)}, one per feature")
-    return X
+    """The rows as variables."""
+    from counterleaf.tables import codes
+
+    rows = given.rows
+    if hasattr(rows, "columns"):
+        names = [str(name) for name in rows.columns]
+        if sorted(names) != sorted(schema.names):
+            raise CounterleafError(f"among got the columns {names}; expected {schema.names}")
+    elif np.shape(rows)[1] != len(schema):
+        raise CounterleafError(f"among got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
+    found = codes(rows, schema)
+    if not np.isfinite(found).all():
+        bad = schema.names[int(np.flatnonzero(~np.isfinite(found).all(axis=0))[0])]
+        raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")
+    return found if schema.numeric else schema.spread(found)
 
 
 def _some(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -187,6 +382,22 @@ def _some(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(name, (list, tuple, set, dict)):
             raise CounterleafError(f"{verb} got {name!r}; give the names one by one, as in {verb}('age', 'sex')")
     return names
+
+
+def _values(verb: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise CounterleafError(f"{verb} got {values!r}; expected a list of values such as ['a', 'b']")
+    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    if not out:
+        raise CounterleafError(f"{verb} got no values; expected a list such as ['a', 'b']")
+    return out
+
+
+def _by(verb: str, by: Any) -> float:
+    out = number(by, f"by= of {verb}")
+    if out < 0:
+        raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
+    return out
 
 
 def _end(name: Any, value: float) -> float:
@@ -199,5 +410,6 @@ def _end(name: Any, value: float) -> float:
     return value
 
 
-def _call(verb: str, *arguments: Any) -> str:
-    return f"{verb}({', '.join(map(repr, arguments))})"
+def _call(verb: str, *arguments: Any, by: float = 0.0) -> str:
+    told = [repr(one) for one in arguments] + [f"by={int(by) if by.is_integer() else by}"] * bool(by)
+    return f"{verb}({', '.join(told)})"

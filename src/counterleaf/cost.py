@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
+from counterleaf.features import Categorical, Finite, Numeric
 from counterleaf.schema import Array, Schema, Spreads, labelled, number
 
 _SPREADS = ("range", "std", "mad")
@@ -146,26 +148,30 @@ def _check_weights(term: L1 | L2) -> None:
 class Prices:
     """A cost as arrays: row d of phi in ``kernels.separable``, and what the solver asks about them."""
 
-    rows: Array  # (4, D): curve up, slope up, curve down, slope down
+    rows: Array  # (4, D): curve up, slope up, curve down, slope down; 0 for 0/1 variables
     size: Array  # (D,) how steep or curved: the scale in which features look alike; 0 where a feature costs nothing
-    curved: bool  # every feature, in both directions
-    flat: bool  # no feature at all
-    runs: bool  # some feature earns by moving away
+    curved: bool  # every number, in both directions
+    flat: bool  # no number at all
+    runs: bool  # some number earns by moving away
     coupling: Coupling | None = None
+    moves: tuple[Array, ...] = ()  # for each feature with finitely many values, what each change costs, from by to
 
 
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     """The cost of a change as arrays."""
     if not isinstance(cost, _Term):
         raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, Linear or a sum of them")
-    out = np.zeros((4, len(schema)))
+    finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
+    rows, moves = np.zeros((4, schema.width)), [np.zeros((feature.size, feature.size)) for _, feature in finite]
+    numbers = schema.starts[[d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]]
     Q: Any = None
     for factor, term in cost.parts():
         if isinstance(term, Linear):
-            coef = factor * schema.vector(term.coef, "Linear coef", 0.0)
-            _check_finite(coef, schema, "Linear coef")
-            out[1] += coef
-            out[3] += coef
+            coef = factor * _linear(term.coef, schema)
+            rows[1, numbers] += coef[numbers]
+            rows[3, numbers] += coef[numbers]
+            for table, (d, _) in zip(moves, finite, strict=True):
+                table += coef[schema.span(d)][None, :] - coef[schema.span(d)][:, None]
             continue
         if factor < 0:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
@@ -174,22 +180,63 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             Q = part if Q is None else Q + part
             continue
         power = 1 if isinstance(term, L1) else 2
+        named = isinstance(term.weights, str) or isinstance(term.up, str) or isinstance(term.down, str)
         up = factor * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
         down = factor * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
+        of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         if power == 1:
-            out[1] += up
-            out[3] -= down
+            rows[1, numbers] += up[of_numbers]
+            rows[3, numbers] -= down[of_numbers]
         else:
-            out[0] += up
-            out[2] += down
-    curve, slope = np.maximum(out[0], out[2]), np.maximum(np.abs(out[1]), np.abs(out[3]))
-    runs = bool((out[1] < 0).any() or (out[3] > 0).any())
+            rows[0, numbers] += up[of_numbers]
+            rows[2, numbers] += down[of_numbers]
+        for table, (d, feature) in zip(moves, finite, strict=True):
+            table += _moves(feature, float(up[d]), float(down[d]), power, factor if named else None)
+    curve, slope = np.maximum(rows[0], rows[2]), np.maximum(np.abs(rows[1]), np.abs(rows[3]))
+    runs = bool((rows[1] < 0).any() or (rows[3] > 0).any())
+    size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
     if Q is None or not Q.nnz:
-        size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-        return Prices(out, size, bool(out[0].all() and out[2].all()), not curve.any(), runs)
+        curved = bool(rows[0, numbers].all() and rows[2, numbers].all())
+        return Prices(rows, size, curved, not curve.any(), runs, None, tuple(moves))
+    if not schema.plain:
+        raise CounterleafError("Quadratic with categories or grids is not supported; use L1, L2 or a sum of them")
     curve = curve + Q.diagonal()
     size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-    return Prices(out, size, False, False, runs, couple(Q, size))
+    return Prices(rows, size, False, False, runs, couple(Q, size))
+
+
+def _moves(feature: Finite, up: float, down: float, power: int, named: float | None) -> Array:
+    """What each change of value costs, from by to.
+
+    An ordered feature pays per level moved. A category pays twice, for the 0/1 that falls and the one that rises; under a
+    named weight, ``named`` times 1. A table of costs takes the place of that 2, or 1, or of the levels moved.
+    """
+    n = len(feature.values)
+    change = up + down if named is None else named
+    out = np.full((feature.size, feature.size), change)  # to and from a missing value, as between categories
+    if feature.costs is not None:
+        out[:n, :n] = (0.5 * (up + down) if named is None else named) * np.array(feature.costs)
+    elif feature.ordered:
+        moved = np.arange(n)[None, :] - np.arange(n)[:, None]
+        out[:n, :n] = np.where(moved > 0, up, down) * np.abs(moved) ** power
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+def _linear(given: Any, schema: Schema) -> Array:
+    """One coefficient per variable, from a dict by name or ``feature=value``, or from one number per feature."""
+    out = np.zeros(schema.width)
+    if hasattr(given, "index") and hasattr(given, "to_dict") and labelled(given.index):
+        given = given.to_dict()
+    if not isinstance(given, Mapping):
+        if any(isinstance(feature, Categorical) for feature in schema):
+            raise CounterleafError("Linear coef must be a dict where the table has categories, as in {'job=cook': 1.0}")
+        given = dict(zip(schema.names, schema.vector(given, "Linear coef", 0.0).tolist(), strict=True))
+    for name, value in given.items():
+        coef = number(value, f"Linear coef of {name!r}")
+        for d, share in schema.terms(name).items():
+            out[d] += coef * share
+    return out
 
 
 def _weights(term: L1 | L2, given: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:

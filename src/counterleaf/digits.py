@@ -22,8 +22,9 @@ _DECIMAL = Context(prec=40)
 def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
     """The row of an answer with the numbers at ``places`` cut to few digits, each by at most a thousandth of its change.
 
-    Where the change is tiny, it may be written as a larger one, as long as the row costs
-    hardly more. It reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
+    The places are those of variables that may take any value: none of a group, none on a grid. All others stay.
+    Where the change is tiny, it may be written as a larger one, as long as the row costs hardly more.
+    It reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
     """
     exact, q = found.row, problem.question
     reach = _CLOSE * np.maximum(np.abs(exact - problem.source), _TINY * np.abs(problem.source)) * (exact != problem.source)

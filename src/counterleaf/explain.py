@@ -15,12 +15,13 @@ from counterleaf.constraint import Constraint, listed, lower_constraints
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.memory import Pool
+from counterleaf.layout import Layout
 from counterleaf.path import MarginPath
 from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
-from counterleaf.readers import read
 from counterleaf.result import Explanation, tell
-from counterleaf.schema import Array, Numeric, Schema, Spreads, number, table
+from counterleaf.schema import Array, Schema, Spreads, number
 from counterleaf.search import Findings, Status, find
+from counterleaf.view import view
 
 _FLOAT32 = float(np.finfo(np.float32).max)
 _MANY = 1 << 62  # as good as no limit
@@ -48,34 +49,15 @@ class Explainer:
     """
 
     def __init__(self, model: Any, data: Any = None, schema: Schema | None = None, bounds: bool = True) -> None:
-        self.model = model
-        self.tree = read(model)
-        known = getattr(model, "feature_names_in_", None)
-        self._names: list[str] | None = None if known is None else [str(name) for name in known]
-        width = self.tree.n_features
-        self._spreads: Spreads | None = None
-        if data is not None:
-            columns, X = table(data)
-            if X.shape[1] != width:
-                raise CounterleafError(f"data has {X.shape[1]} columns; the model needs {width}")
-            if self._names is not None and hasattr(data, "columns") and columns != self._names:
-                raise CounterleafError(f"data has the columns {columns}; the model was fitted on {self._names}")
-            self._spreads = Spreads.of(X)
-            if schema is None:
-                schema = Schema.infer(data, bounds=bounds)
-                if self._names is not None and not hasattr(data, "columns"):
-                    schema = Schema([Numeric(n, f.lower, f.upper) for n, f in zip(self._names, schema, strict=True)], bounds)
-        if schema is None:
-            schema = Schema([Numeric(name) for name in self._names or [f"x{k}" for k in range(width)]])
-        if not isinstance(schema, Schema):
+        if schema is not None and not isinstance(schema, Schema):
             raise CounterleafError(f"schema is a {type(schema).__name__}; expected Schema([...])")
-        if len(schema) != width:
-            raise CounterleafError(f"the schema has {len(schema)} features; the model needs {width}")
-        if self._names is not None and schema.names != self._names:
-            raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {self._names}")
-        self.schema = schema
+        self.model = model
+        self._view = view(model, data, schema, bounds)
+        self.schema, self.tree = self._view.schema, self._view.tree
+        self._layout = Layout.of(self.schema)
+        self._spreads = None if data is None else Spreads.of(self._view.spread_codes(data))
         self._usual = L2() if self._spreads is None else L1("range")
-        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, schema, self._spreads))
+        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self._spreads))
         self._splits: dict[float, Splits] = {}
         self._aimed: dict[Any, Array] = {}
 
@@ -171,13 +153,14 @@ class Explainer:
         prices = self._price(cost)
 
         def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
-            lower, upper, rows, pool = lower_constraints(some, self.schema, source)
+            limits = lower_constraints(some, self.schema, source)
             splits, nodes = self._prepare(wanted, margin)
-            problem = pose(self.tree, splits, nodes, self.schema, source, prices, lower, upper, rows, margin, leaf)
-            if pool is not None:
-                return Certificate(problem, _choose(problem, pool, leaves), pool)
+            layout = None if self.schema.plain and limits.most < 0 and not limits.clauses else self._layout
+            problem = pose(self.tree, splits, nodes, layout, source, prices, limits, margin, leaf)
+            if limits.pool is not None:
+                return Certificate(problem, _choose(problem, limits.pool, leaves), limits.pool)
             left = None if until == math.inf else until - time.perf_counter()
-            return Certificate(problem, find(problem, self.schema.names, leaves, left, most, last))
+            return Certificate(problem, find(problem, self.schema.variables, leaves, left, most, last))
 
         def clash(margin: float, until: float) -> tuple[Constraint, ...]:
             def feasible(subset: list[int]) -> bool:
@@ -214,13 +197,13 @@ class Explainer:
         if np.abs(source).max() > _FLOAT32:
             bad = int(np.abs(source).argmax())
             raise CounterleafError(
-                f"feature {self.schema.names[bad]!r} of the row is {source[bad]}; the model takes float32, up to {_FLOAT32:.4g}"
+                f"feature {self.schema.variables[bad]!r} of the row is {source[bad]}; the model takes float32, up to {_FLOAT32:.4g}"
             )
 
     def _prepare(self, target: dict[int, float], margin: float) -> tuple[Splits, Array]:
         """Splits and nodes for a margin and a target, remembered for the next question."""
         if margin not in self._splits:
-            self._splits[margin] = prepare(self.tree, margin)
+            self._splits[margin] = prepare(self.tree, margin, self._layout)
             while len(self._splits) > _REMEMBERED:
                 self._splits.pop(next(iter(self._splits)))
         splits = self._splits[margin]
@@ -237,24 +220,17 @@ class Explainer:
         """Translate what was found back into the user's table and ask the model about it."""
         found, source = certificate.findings, certificate.problem.source
         labels = self.tree.classes.tolist()
-        said = self._ask(found.points) if len(found.points) else ()
+        rows = [self.schema.decode(x, row) for x in found.points]
+        said = self._view.ask(found.points, rows) if rows else ()
         told = []
-        for claim, label in zip(certificate.answers, said, strict=True):
+        for claim, decoded, label in zip(certificate.answers, rows, said, strict=True):
             verified = bool(label == labels[self.tree.value[claim.leaf]])
-            told.append(tell(self.schema, self.tree, row, source, claim, verified))
+            told.append(tell(self.schema, self.tree, row, source, claim, decoded, verified))
         target = tuple(labels[k] for k in wanted)
         row = row.copy() if hasattr(row, "copy") else row
         return Explanation(
             found.status, tuple(told), found.lower_bound, row, labels[own], target, self.schema, certificate, conflict
         )
-
-    def _ask(self, rows: Array) -> Any:
-        """What the user's own model predicts for the rows."""
-        if self._names is None:
-            return self.model.predict(rows)
-        import pandas as pd
-
-        return self.model.predict(pd.DataFrame(rows, columns=self.model.feature_names_in_))
 
 
 def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tuple[int | None, float | None, int | None]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.constraint import Row
+from counterleaf.constraint import Limits
 from counterleaf.cost import Prices
 from counterleaf.coupling import Coupling
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.memory import BOX, COUPLED, CURVED, FLAT, MIXED, NODE, Question
-from counterleaf.schema import Array, Schema
+from counterleaf.kernels.memory import BOX, COUPLED, CURVED, FLAT, MIXED, NODE, OBLIQUE, Question, Table
+from counterleaf.layout import SOFT, Layout, lay_out
+from counterleaf.schema import Array
 from counterleaf.tree import Tree
 
 _NO_INDEX, _NOTHING = np.empty(0, np.int64), np.empty(0)
@@ -27,7 +28,7 @@ _HORIZON = 1e9  # a cost that still falls this far out (in units of the source, 
 class Splits:
     """A tree made ready for a margin; nothing in it depends on the row or the target."""
 
-    nodes: Array  # (N,) NODE without ``below`` and ``leaves``; on one-feature splits the right child is the high side
+    nodes: Array  # (N,) NODE without what depends on the target; on one-feature splits the right child is the high side
     levels: tuple[Array, ...]  # inner nodes by depth
     depth: int  # most oblique splits on a path
     oblique: bool
@@ -41,6 +42,7 @@ class Problem:
     splits: Splits
     question: Question
     coupling: Coupling | None = None
+    table: Table | None = None  # groups, grids and clauses, where there are any
 
     @property
     def source(self) -> Array:
@@ -104,9 +106,15 @@ def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
     return out
 
 
-def prepare(tree: Tree, margin: float) -> Splits:
-    """Settle the cuts of the one-feature splits and the order of the nodes."""
+def prepare(tree: Tree, margin: float, layout: Layout | None) -> Splits:
+    """Settle the cuts of the splits on one variable, or on one group, and the order of the nodes."""
     feature, swapped, low_side, high_side = cuts(tree, margin)
+    if layout is not None and len(layout.first):
+        w = tree.weights
+        for node in np.flatnonzero((tree.left >= 0) & (np.diff(w.indptr) > 0)).tolist():
+            g = layout.group_of(w.indices[w.indptr[node] : w.indptr[node + 1]])
+            if g >= 0:
+                feature[node], swapped[node] = -2 - g, False
     nodes = np.zeros(tree.n_nodes, NODE)
     nodes["left"] = np.where(swapped, tree.right, tree.left)
     nodes["right"] = np.where(swapped, tree.left, tree.right)
@@ -117,9 +125,9 @@ def prepare(tree: Tree, margin: float) -> Splits:
     while len(inner := level[tree.left[level] >= 0]):
         levels.append(inner)
         for child in (tree.left, tree.right):
-            depth[child[inner]] = depth[inner] + (feature[inner] < 0)
+            depth[child[inner]] = depth[inner] + (feature[inner] == OBLIQUE)
         level = np.concatenate([tree.left[inner], tree.right[inner]])
-    oblique = bool((feature[tree.left >= 0] < 0).any())
+    oblique = bool((feature[tree.left >= 0] == OBLIQUE).any())
     return Splits(nodes, tuple(levels), int(depth.max()), oblique)
 
 
@@ -129,11 +137,13 @@ def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
     price[list(target)] = list(target.values())
     below = np.where(tree.left < 0, price[tree.value], math.inf)
     leaves = np.isfinite(below).astype(np.int64)
+    first = np.where(leaves > 0, np.arange(tree.n_nodes), tree.n_nodes)
     for inner in reversed(splits.levels):
         below[inner] = np.minimum(below[tree.left[inner]], below[tree.right[inner]])
         leaves[inner] = leaves[tree.left[inner]] + leaves[tree.right[inner]]
+        first[inner] = np.minimum(first[tree.left[inner]], first[tree.right[inner]])
     nodes = splits.nodes.copy()
-    nodes["below"], nodes["leaves"] = below, leaves
+    nodes["below"], nodes["leaves"], nodes["first"] = below, leaves, first
     return nodes
 
 
@@ -141,26 +151,35 @@ def pose(
     tree: Tree,
     splits: Splits,
     nodes: Array,
-    schema: Schema,
+    layout: Layout | None,
     source: Array,
     prices: Prices,
-    lower: Array,
-    upper: Array,
-    rows: list[Row],
+    limits: Limits,
     margin: float,
     leaf: int,
 ) -> Problem:
     """Assemble the arrays of one question; ``leaf`` is the source's own."""
-    indptr, indices, data, bias, equal = _stack_rows(tree, schema, rows)
+    rows = limits.rows
+    indptr, indices, data, bias, equal = _stack_rows(tree, rows)
+    table, costs = (None, None) if layout is None else lay_out(layout, prices, limits, source)
+    lower, upper = limits.lower, limits.upper
     features = np.empty((9, len(source)))
     features[0], features[1], features[2], features[3:7], features[7] = source, lower, upper, prices.rows, prices.size
     features[8] = 0.0
     if prices.runs:
         features[8] = _horizon(features, prices.coupling is not None and prices.coupling.theta > 0)
-    method = _method(splits, prices, features) if splits.oblique or rows or prices.coupling else BOX
-    if method != BOX and not prices.size.all():
-        features[7] = _scale_free(prices.size, indptr, indices, data)
-    stays = not prices.runs and ((lower <= source) & (source <= upper)).all() and _keeps(rows, schema, source)
+    method = _method(prices, features, table) if splits.oblique or rows or prices.coupling else BOX
+    scale = prices.size
+    if table is not None and costs is not None:
+        features[4] += costs
+        features[6] += costs
+        of_groups = table.group >= 0
+        scale = scale.copy()
+        scale[of_groups] = (table.soft / SOFT if method == FLAT else np.sqrt(2.0 * table.soft))[table.group[of_groups]]
+        features[7] = scale
+    if method != BOX and not scale.all():
+        features[7] = _scale_free(scale, indptr, indices, data)
+    stays = not prices.runs and ((lower <= source) & (source <= upper)).all() and _keeps(rows, source)
     Q = None if prices.coupling is None else prices.coupling.matrix
     question = Question(
         nodes=nodes,
@@ -179,30 +198,31 @@ def pose(
         narrow=tree.dtype == "float32",
         home=leaf if stays else -1,
     )
-    return Problem(tree, splits, question, prices.coupling)
+    return Problem(tree, splits, question, prices.coupling, table)
 
 
-def _keeps(rows: list[Row], schema: Schema, source: Array) -> bool:
+def _keeps(rows: list[tuple[dict[int, float], str, float]], source: Array) -> bool:
     """The source obeys the rows, to the rounding of their sums."""
-    for row in rows:
-        terms = [a * source[d] for d, a in row.terms(schema).items()] + [-row.rhs]
+    for used, relation, rhs in rows:
+        terms = [a * source[d] for d, a in used.items()] + [-rhs]
         miss, size = math.fsum(terms), 1e-15 * sum(map(abs, terms))
-        if (row.relation != "<=" and miss < -size) or (row.relation != ">=" and miss > size):
+        if (relation != "<=" and miss < -size) or (relation != ">=" and miss > size):
             return False
     return True
 
 
-def _method(splits: Splits, prices: Prices, features: Array) -> int:
-    """How to bound a region: by the curvature of the features that can move, in the directions they can move."""
+def _method(prices: Prices, features: Array, table: Table | None) -> int:
+    """How to bound a region: by the curvature of the numbers that can move, in the directions they can move."""
     if prices.coupling is not None:
         return COUPLED
-    if prices.curved or prices.flat:
+    if table is None and (prices.curved or prices.flat):
         return CURVED if prices.curved else FLAT
     source, lower, upper, curve_up, _, curve_down = features[:6]
-    up, down = (upper > source) & (lower < upper), (lower < source) & (lower < upper)
+    free = (lower < upper) & (True if table is None else table.group < 0)
+    up, down = (upper > source) & free, (lower < source) & free
     if (curve_up[up] > 0).all() and (curve_down[down] > 0).all():
         return CURVED
-    return MIXED if curve_up[lower < upper].any() or curve_down[lower < upper].any() else FLAT
+    return MIXED if curve_up[free].any() or curve_down[free].any() else FLAT
 
 
 def _scale_free(scale: Array, indptr: Array, indices: Array, data: Array) -> Array:
@@ -232,18 +252,18 @@ def _horizon(features: Array, held: bool) -> Array:
     return np.asarray(runs_up * 1.0 - runs_down * 1.0)
 
 
-def _stack_rows(tree: Tree, schema: Schema, rows: list[Row]) -> tuple[Array, Array, Array, Array, int]:
+def _stack_rows(tree: Tree, rows: list[tuple[dict[int, float], str, float]]) -> tuple[Array, Array, Array, Array, int]:
     """The splits' rows in CSR, then the user's as coef @ x + bias >= 0, equalities (= 0) first."""
     w = tree.weights
     if not rows:
         return w.indptr, w.indices, w.data, tree.bias, 0
-    equalities = [row for row in rows if row.relation == "=="]
+    equalities = [row for row in rows if row[1] == "=="]
     indptr, indices, data, bias = w.indptr.tolist(), w.indices.tolist(), w.data.tolist(), tree.bias.tolist()
-    for row in equalities + [row for row in rows if row.relation != "=="]:
-        sign = -1.0 if row.relation == "<=" else 1.0
-        used = sorted((d, sign * a) for d, a in row.terms(schema).items())
+    for terms, relation, rhs in equalities + [row for row in rows if row[1] != "=="]:
+        sign = -1.0 if relation == "<=" else 1.0
+        used = sorted((d, sign * a) for d, a in terms.items())
         indices += [d for d, _ in used]
         data += [a for _, a in used]
         indptr.append(len(indices))
-        bias.append(-sign * row.rhs)
+        bias.append(-sign * rhs)
     return np.array(indptr), np.array(indices), np.array(data), np.array(bias), len(equalities)

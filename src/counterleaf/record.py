@@ -16,18 +16,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from counterleaf.certificate import Certificate, Part
-from counterleaf.constraint import Among, Constraint, Limit, Row
+from counterleaf.certificate import Certificate, Fork, Part
+from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
 from counterleaf.coupling import couple
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.memory import Question
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
+from counterleaf.kernels.memory import Question, Table
+from counterleaf.layout import Layout, table_of
 from counterleaf.problem import Problem, aim, prepare
 from counterleaf.result import Explanation, tell
-from counterleaf.schema import Array, Numeric, Schema
+from counterleaf.schema import Array, Schema
 from counterleaf.search import Findings, Status
 from counterleaf.tree import Tree
 
-_FORMAT, _VERSION = "counterleaf-explanation", 1
+_FORMAT, _VERSION = "counterleaf-explanation", 2
 
 
 def write(answer: Explanation) -> str:
@@ -55,7 +57,7 @@ def read(text: str) -> Explanation:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{_FORMAT}"')
     if content.get("version") != _VERSION:
         raise CounterleafError(
-            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: upgrade it"
+            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: write it with the same one"
         )
     digest = content.pop("digest", None)
     try:
@@ -105,7 +107,9 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "row": _row_out(answer.row),
         "schema": {
             "inferred": answer.schema.inferred,
-            "features": [[f.name, _number(f.lower), _number(f.upper)] for f in answer.schema],
+            "features": [_feature_out(feature) for feature in answer.schema],
+            "fills": dict(answer.schema.fills),
+            "ignored": list(answer.schema.ignored),
         },
         "certificate": _certificate_out(answer.certificate),
     }
@@ -140,24 +144,56 @@ def _certificate_out(certificate: Certificate) -> dict[str, Any]:
         "points": found.points.tolist(),
         "costs": _numbers(found.costs),
         "bounds": _numbers(found.bounds),
-        "parts": [
-            [part.node, _numbers(part.lam), _numbers(part.slack), part.empty, _numbers(part.tangent)]
-            for _, part in sorted(certificate.parts().items())
-        ],
+        "table": None if problem.table is None else _table_out(problem.table),
+        "parts": [[node, _parts_out(part)] for node, part in sorted(certificate.parts().items())],
     }
 
 
+def _table_out(table: Table) -> dict[str, Any]:
+    boxes = [table.where.tolist(), _numbers(table.lower), _numbers(table.upper)]
+    return {"most": table.most, "clauses": table.clauses.tolist(), "boxes": boxes}
+
+
+def _parts_out(part: Part | Fork) -> list[Any]:
+    """A part, or the forks and parts of a leaf, each fork before its two sides."""
+    out, stack = [], [part]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Part):
+            out.append([_numbers(at.lam), _numbers(at.slack), at.empty, _numbers(at.tangent)])
+        else:
+            out.append([at.how, at.what, *map(_number, at.cuts)])
+            stack += [at.high, at.low]
+    return out
+
+
+def _parts_in(node: int, given: list[Any]) -> Part | Fork:
+    made: list[Part | Fork] = []
+    for entry in reversed(given):
+        if isinstance(entry[0], list):
+            lam, slack, empty, tangent = entry
+            made.append(Part(node, _array(lam), _array(slack), bool(empty), _array(tangent)))
+        else:
+            how, what, low, high = entry
+            made.append(Fork(int(how), int(what), (float(low), float(high)), made.pop(), made.pop()))
+    (part,) = made
+    return part
+
+
 def _explanation(content: dict[str, Any]) -> Explanation:
-    features = content["schema"]["features"]
-    schema = Schema([Numeric(name, float(a), float(b)) for name, a, b in features], bool(content["schema"]["inferred"]))
-    certificate = _certificate_in(content["certificate"], Status(content["status"]), float(content["lower_bound"]))
+    given = content["schema"]
+    fills = {str(name): float(value) for name, value in given["fills"].items()}
+    schema = Schema(
+        [_feature_in(one) for one in given["features"]], bool(given["inferred"]), fills, tuple(map(str, given["ignored"]))
+    )
+    certificate = _certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
     tree, row = certificate.problem.tree, _row_in(content["row"])
     labels = tree.classes.tolist()
     own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
     if not np.array_equal(schema.encode(row), certificate.problem.source):
         raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
     told = tuple(
-        tell(schema, tree, row, certificate.problem.source, claim, bool(shown["verified"]))
+        tell(schema, tree, row, certificate.problem.source, claim, schema.decode(claim.row, row), bool(shown["verified"]))
         for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
     )
     target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
@@ -168,10 +204,29 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     return Explanation(certificate.status, told, certificate.lower_bound, row, own, target, schema, certificate, conflict)
 
 
-def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Certificate:
+def _feature_out(feature: Feature) -> list[Any]:
+    if isinstance(feature, Numeric):
+        step = None if feature.step is None else float(feature.step)
+        return ["number", feature.name, _number(feature.lower), _number(feature.upper), bool(feature.integer), step]
+    return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
+
+
+def _feature_in(given: list[Any]) -> Feature:
+    kind, name, *rest = given
+    if kind == "number":
+        lower, upper, integer, step = rest
+        return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
+    values, costs, missing = rest
+    if kind == "boolean":
+        return Boolean(name, costs, bool(missing))
+    return {"categorical": Categorical, "ordinal": Ordinal}[kind](name, values, costs, bool(missing))
+
+
+def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
     tree = Tree.from_json(json.dumps(given["tree"]))
     margin, D, n = float(given["margin"]), tree.n_features, tree.n_nodes
-    splits = prepare(tree, margin)
+    layout = Layout.of(schema)
+    splits = prepare(tree, margin, layout)
     nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
     features = np.array([[float(v) for v in line] for line in given["features"]])
     rows, w = given["rows"], tree.weights
@@ -179,12 +234,10 @@ def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Cert
     data, bias = np.array(rows["data"], np.float64), np.array(rows["bias"], np.float64)
     points = np.array(given["points"], np.float64).reshape(-1, D)
     leaves = np.array(given["leaves"], np.int64)
-    parts = {
-        int(node): Part(int(node), _array(lam), _array(slack), bool(empty), _array(tangent))
-        for node, lam, slack, empty, tangent in given["parts"]
-    }
+    parts = {int(node): _parts_in(int(node), part) for node, part in given["parts"]}
     sound = (
         features.shape == (9, D)
+        and D == schema.width
         and np.isfinite(features[[0, 3, 4, 5, 6, 7, 8]]).all()
         and not np.isnan(features).any()
         and (features[7] > 0).all()
@@ -196,7 +249,10 @@ def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Cert
         and ((indices >= 0) & (indices < D)).all()
         and 0 <= rows["equal"] <= len(bias)
         and ((leaves >= 0) & (leaves < n)).all()
-        and all(0 <= node < n and len(part.tangent) == (D if given["coupling"] else 0) for node, part in parts.items())
+        and all(0 <= node < n for node in parts)
+        and all(
+            len(part.tangent) == (D if given["coupling"] else 0) for part in parts.values() if isinstance(part, Part)
+        )
     )
     if not sound:
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
@@ -224,33 +280,80 @@ def _certificate_in(given: dict[str, Any], status: Status, least: float) -> Cert
         narrow=tree.dtype == "float32",
         home=int(given["home"]),
     )
+    table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
     pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
     found = Findings(status, leaves, _array(given["costs"]), _array(given["bounds"]), points, least, None)
-    return Certificate(Problem(tree, splits, question, coupling), found, pool, parts)
+    return Certificate(Problem(tree, splits, question, coupling, table), found, pool, parts)
+
+
+def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
+    clauses = np.array(given["clauses"], np.int64).reshape(-1, 3)
+    where, lower, upper = np.array(given["boxes"][0], np.int64), _array(given["boxes"][1]), _array(given["boxes"][2])
+    starts = clauses.ravel()
+    sound = (
+        len(where) == len(lower) == len(upper)
+        and ((where >= 0) & (where < len(source))).all()
+        and not (np.isnan(lower) | np.isnan(upper)).any()
+        and ((starts >= 0) & (starts <= len(where))).all()
+    )
+    if not sound:
+        raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
+    return table_of(layout, source, np.zeros(len(layout.first)), int(given["most"]), (clauses, where, lower, upper), 0.0)
 
 
 def _constraint_out(one: Constraint) -> dict[str, Any]:
     if isinstance(one, Limit):
-        ends = [_number(one.lower), _number(one.upper), one.from_lower, one.from_upper]
+        ends = [_end_out(one.lower), _end_out(one.upper), one.from_lower, one.from_upper]
         return {"kind": "limit", "words": one.words, "names": [_plain(name) for name in one.names], "ends": ends}
+    if isinstance(one, Choice):
+        return {"kind": "choice", "words": one.words, "name": _plain(one.name), "values": list(one.values), "allowed": one.allowed}
     if isinstance(one, Row):
         coef = [[_plain(name), a] for name, a in one.coef.items()]
         return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
-    return {"kind": "among", "words": one.words, "names": one.names, "rows": one.rows.tolist()}
+    if isinstance(one, AtMost):
+        return {"kind": "at_most", "words": one.words, "count": one.count}
+    if isinstance(one, Implies):
+        return {"kind": "implies", "words": one.words, "name": _plain(one.condition.name), "then": _constraint_out(one.then)}
+    names = list(map(str, one.rows.columns)) if hasattr(one.rows, "columns") else None
+    rows = [[_plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
+    return {"kind": "among", "words": one.words, "names": names, "rows": rows}
 
 
 def _constraint_in(given: dict[str, Any]) -> Constraint:
-    words = str(given["words"])
-    if given["kind"] == "limit":
+    words, kind = str(given["words"]), given["kind"]
+    if kind == "limit":
         lower, upper, from_lower, from_upper = given["ends"]
-        return Limit(words, tuple(given["names"]), float(lower), float(upper), bool(from_lower), bool(from_upper))
-    if given["kind"] == "row":
+        return Limit(words, tuple(given["names"]), _end_in(lower), _end_in(upper), bool(from_lower), bool(from_upper))
+    if kind == "choice":
+        return Choice(words, given["name"], tuple(given["values"]), bool(given["allowed"]))
+    if kind == "row":
         return Row(words, {name: float(a) for name, a in given["coef"]}, str(given["relation"]), float(given["rhs"]))
-    return Among(words, given["names"], np.array(given["rows"], np.float64))
+    if kind == "at_most":
+        return AtMost(words, int(given["count"]))
+    if kind == "implies":
+        then = _constraint_in(given["then"])
+        assert isinstance(then, (Limit, Choice))
+        return Implies(words, changes(given["name"]), then)
+    if given["names"] is None:
+        return Among(words, np.array(given["rows"]))
+    import pandas as pd
+
+    return Among(words, pd.DataFrame(given["rows"], columns=given["names"]))
+
+
+def _end_out(value: Any) -> Any:
+    """A bound: a number in a list, a level as it is."""
+    return [_number(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _end_in(given: Any) -> Any:
+    return float(given[0]) if isinstance(given, list) else given
 
 
 def _row_out(row: Any) -> dict[str, Any]:
     """A row of any type that ``Schema.encode`` takes."""
+    if hasattr(row, "with_columns"):
+        return _typed("polars", [row[name][0] for name in row.columns], row.columns, [str(row[n].dtype) for n in row.columns])
     if hasattr(row, "columns"):
         values = [row[name].iloc[0] for name in row.columns]
         return _typed("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
@@ -273,6 +376,10 @@ def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), labe
 
 def _row_in(given: dict[str, Any]) -> Any:
     kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
+    if kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame([pl.Series(n, [v], getattr(pl, t, pl.String)) for n, v, t in zip(names, values, dtypes, strict=True)])
     if kind in ("frame", "series"):
         import pandas as pd
 
@@ -287,8 +394,8 @@ def _row_in(given: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows."""
-    return value.item() if hasattr(value, "item") else value
+    """A NumPy scalar as the Python value that JSON knows; a missing value as None."""
+    return None if is_missing(value) else value.item() if hasattr(value, "item") else value
 
 
 def _number(value: float) -> float | str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from counterleaf import words
 from counterleaf.certificate import Answer, Certificate
 from counterleaf.constraint import Constraint
@@ -131,11 +129,11 @@ class Explanation(Sequence[Counterfactual]):
 
         Parameters
         ----------
-        kind : "changes" (what changes and its share of the cost), "regions" (the leaves over two features),
+        kind : "changes" (what changes and its share of the cost), "regions" (the leaves over two numbers),
             "image" (the row as an image), "tree" (the paths of source and answer); by default "image" if a shape is
-            given, "regions" if features are or if the tree has two, else "changes".
+            given, "regions" if features are or if the table is just two numbers, else "changes".
         shape : (height, width) or (height, width, 3) of the image.
-        features : the two features that span the regions; the others stay as in the source.
+        features : the two numbers that span the regions; the others stay as in the source.
         count : most answers to show; by default 1 for "changes", 3 for "image", 9 for "regions". "tree" shows one.
 
         Raises
@@ -164,10 +162,9 @@ class Explanation(Sequence[Counterfactual]):
         return record.read(text)
 
 
-def tell(schema: Schema, tree: Tree, row: Any, source: Array, found: Answer, verified: bool) -> Counterfactual:
-    """An answer of the solver in the user's terms; ``source`` is the solver's vector of ``row``."""
-    decoded = schema.decode(found.row, row)
+def tell(schema: Schema, tree: Tree, row: Any, source: Array, found: Answer, decoded: Any, verified: bool) -> Counterfactual:
+    """An answer of the solver in the user's terms; ``source`` is the vector of ``row``, ``decoded`` the row of the answer."""
     before, after = schema.values(row), schema.values(decoded)
-    changes = {schema.names[d]: (before[d], after[d]) for d in np.flatnonzero(found.row != source).tolist()}
+    changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, source)}
     label = tree.classes.tolist()[tree.value[found.leaf]]
     return Counterfactual(decoded, changes, found.cost, found.bound, label, found.leaf, verified)

@@ -1,42 +1,25 @@
-"""The columns of the user's table and how a row becomes the solver's vector and back."""
+"""The columns of the user's table and how a row becomes the solver's vector and back.
+
+A number is one variable of the solver. A feature with finitely many values is one 0/1 variable per value, of which exactly
+one is 1. The columns of a tree are nearly the same: one per number, per ordered feature (the number of its level) and per
+yes-or-no feature, one per category; ``Schema.columns_of`` is the linear map from variables to columns.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from counterleaf.errors import CounterleafError
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing, some
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Numeric:
-    """A feature that takes any number in [lower, upper]."""
-
-    name: str
-    lower: float = -math.inf
-    upper: float = math.inf
-    integer: bool = False
-    step: float | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise CounterleafError(f"a feature is named {self.name!r}; expected a string")
-        for end in (self.lower, self.upper):
-            if isinstance(end, (str, bytes)) or not hasattr(end, "__float__"):
-                raise CounterleafError(f"feature {self.name!r}: a bound is {end!r}; expected a number")
-        if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
-            raise CounterleafError(
-                f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper"
-            )
-        if self.lower == math.inf or self.upper == -math.inf:
-            raise CounterleafError(f"feature {self.name!r}: no finite number lies in [{self.lower}, {self.upper}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +32,12 @@ class Spreads:
 
     @classmethod
     def of(cls, X: Array) -> Spreads:
-        """Range, standard deviation and median absolute deviation; a 0 falls back to the range, then to 1."""
-        width = np.ptp(X, axis=0)
-        mad = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+        """Range, standard deviation and median absolute deviation, gaps (NaN) left out; a 0 falls back to the range, then to 1."""
+        X = np.where(np.isnan(X).all(axis=0), 0.0, X)
+        width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+        mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
         width = np.where(width > 0, width, 1.0)
-        std = X.std(axis=0)
+        std = np.nanstd(X, axis=0)
         return cls(width, np.where(std > 0, std, width), np.where(mad > 0, mad, width))
 
 
@@ -65,15 +49,22 @@ class Schema:
 
     Examples
     --------
-    >>> schema = Schema([Numeric("age", lower=0), Numeric("hours", 0, 100)])
+    >>> schema = Schema([Numeric("age", lower=0, integer=True), Categorical("job", ["clerk", "cook"])])
     >>> [feature.name for feature in schema]
-    ['age', 'hours']
+    ['age', 'job']
+    >>> schema.encode({"age": 40, "job": "cook"})
+    array([40.,  0.,  1.])
     """
 
-    features: Sequence[Numeric]
+    features: Sequence[Feature]
     inferred: bool = False
+    fills: Mapping[str, float] = field(default_factory=dict)  # what the model takes a missing number for
+    ignored: tuple[str, ...] = ()  # columns that rows may have and the model does not look at: they stay as they are
     names: list[str] = field(init=False, repr=False, compare=False)
+    starts: Array = field(init=False, repr=False, compare=False)  # (F + 1,) the first variable of each feature
+    plain: bool = field(init=False, repr=False, compare=False)  # nothing but numbers, any number
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
+    _finite: bool = field(init=False, repr=False, compare=False)
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,33 +75,96 @@ class Schema:
             raise CounterleafError("a schema needs at least one feature")
         index: dict[Any, int] = {}
         for k, feature in enumerate(self.features):
-            if not isinstance(feature, Numeric):
-                raise CounterleafError(f"schema entry {k} is a {type(feature).__name__}; expected a Numeric feature")
+            if not isinstance(feature, Feature):
+                raise CounterleafError(
+                    f"schema entry {k} is a {type(feature).__name__}; expected Numeric, Ordinal, Categorical or Boolean"
+                )
             if feature.name in index:
                 raise CounterleafError(f"feature {feature.name!r} is in the schema twice; names must differ")
-            if feature.integer or feature.step is not None:
-                raise CounterleafError(f"feature {feature.name!r}: integer and step are not supported yet; leave them out")
             index[feature.name] = k
-        box = np.array([f.lower for f in self.features], float), np.array([f.upper for f in self.features], float)
+        starts = np.cumsum([0, *(feature.size for feature in self.features)])
+        lower, upper = np.zeros(starts[-1]), np.ones(starts[-1])
+        for at, feature in zip(starts, self.features, strict=False):
+            if isinstance(feature, Numeric):
+                lower[at], upper[at] = feature.lower, feature.upper
         object.__setattr__(self, "names", list(index))
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "plain", all(isinstance(f, Numeric) and f.grid is None for f in self.features))
         object.__setattr__(self, "_index", index)
-        object.__setattr__(self, "_box", box)
+        object.__setattr__(self, "_finite", not all(isinstance(f, Numeric) for f in self.features))
+        object.__setattr__(self, "_box", (lower, upper))
 
     @classmethod
-    def infer(cls, data: Any, bounds: bool = True) -> Schema:
-        """Names and, with ``bounds``, ranges from a table (a frame or a 2-D array)."""
-        names, X = table(data)
-        low, high = (X.min(axis=0), X.max(axis=0)) if bounds else (np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
-        return cls([Numeric(n, float(a), float(b)) for n, a, b in zip(names, low, high, strict=True)], inferred=bounds)
+    def infer(cls, data: Any, bounds: bool = True, finite: Iterable[str] = (), leave: Iterable[str] = ()) -> Schema:
+        """Guess the features of a table (a pandas or polars frame or a 2-D array); ``print`` shows the guess.
+
+        Text becomes categories, pandas' ordered categories levels, bool a yes or no, integer columns whole numbers. With
+        ``bounds``, numbers stay in the range seen. The columns named in ``finite`` are categories whatever they hold, those in
+        ``leave`` are left out.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> print(Schema.infer(pd.DataFrame({"age": [20, 61], "pay": [1.5, 2.0], "job": ["cook", "clerk"]})))
+        3 features, as guessed from the data:
+          age  whole number, 20 to 61
+          pay  number, 1.5 to 2
+          job  one of 2: clerk, cook
+        """
+        from counterleaf.tables import columns, guess
+
+        finite, leave = set(finite), set(leave)
+        found = [guess(name, column, bounds, name in finite) for name, column in columns(data) if name not in leave]
+        return cls(found, inferred=True)
+
+    def __str__(self) -> str:
+        head = f"{len(self)} features" + (", as guessed from the data:" if self.inferred else ":")
+        width = max(map(len, self.names))
+        return "\n".join([head, *(f"  {feature.name.ljust(width)}  {_kind(feature)}" for feature in self)])
 
     def __len__(self) -> int:
         return len(self.features)
 
-    def __iter__(self) -> Iterator[Numeric]:
+    def __iter__(self) -> Iterator[Feature]:
         return iter(self.features)
 
+    @property
+    def numeric(self) -> bool:
+        """True if every feature is a number, so that variables and features are the same."""
+        return not self._finite
+
+    @property
+    def width(self) -> int:
+        """The number of variables."""
+        return int(self.starts[-1])
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables: features, and one ``feature=value`` per value."""
+        return [f.name if isinstance(f, Numeric) else f.column(k) for f in self for k in range(f.size)]
+
+    def span(self, d: int) -> slice:
+        """The variables of feature ``d``."""
+        return slice(int(self.starts[d]), int(self.starts[d + 1]))
+
+    def columns_of(self) -> Any:
+        """(columns of a tree, variables) the sparse matrix that turns a vector of variables into a tree's columns."""
+        rows, cols, data, at = [], [], [], 0
+        for start, feature in zip(self.starts.tolist(), self, strict=False):
+            one = isinstance(feature, (Ordinal, Boolean))
+            for k in range(feature.size):
+                rows.append(at if one else at + k)
+                cols.append(start + k)
+                data.append(float(k) if one else 1.0)
+            if one and feature.missing:
+                raise CounterleafError(f"feature {feature.name!r}: a tree has no column for a missing level; leave missing out")
+            at += 1 if one else feature.size
+        out = sparse.csr_array((data, (rows, cols)), shape=(at, self.width))
+        out.eliminate_zeros()
+        return out
+
     def bounds(self) -> tuple[Array, Array]:
-        """Fresh arrays of lower and upper bounds."""
+        """Fresh arrays of lower and upper bounds of the variables."""
         lower, upper = self._box
         return lower.copy(), upper.copy()
 
@@ -121,8 +175,29 @@ class Schema:
             return found
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(self):
             return int(name)
-        shown = ", ".join(map(repr, self.names[:8])) + (", ..." if len(self) > 8 else "")
-        raise CounterleafError(f"no feature {name!r}; the features are {shown}")
+        raise CounterleafError(f"no feature {name!r}; the features are {some(self.names, 8)}")
+
+    def terms(self, name: Any) -> dict[int, float]:
+        """A number of the table as a sum over variables: a feature, its level, or ``"feature=value"``, 1 or 0."""
+        if isinstance(name, str) and name not in self._index and "=" in name:
+            for feature, start in zip(self, self.starts.tolist(), strict=False):
+                if not isinstance(feature, Numeric) and name.startswith(f"{feature.name}="):
+                    told = name[len(feature.name) + 1 :]
+                    for k, value in enumerate(feature.values):
+                        if str(value) == told:
+                            return {start + k: 1.0}
+                    raise CounterleafError(f"{name!r}: feature {feature.name!r} has no value {told!r}, only {some(feature.values)}")
+        d = self.index(name)
+        feature, start = self.features[d], int(self.starts[d])
+        if isinstance(feature, Numeric):
+            return {start: 1.0}
+        if isinstance(feature, Categorical):
+            raise CounterleafError(
+                f"feature {feature.name!r} is a category, not a number; name one of its values, as in {feature.column(0)!r}"
+            )
+        if feature.missing:
+            raise CounterleafError(f"feature {feature.name!r} may be missing, which is no level; name a value, as in {feature.column(0)!r}")
+        return {start + k: float(k) for k in range(1, feature.size)}
 
     def vector(self, given: Any, what: str, other: float) -> Array:
         """One number per feature from a number, an array, or a dict or Series by name (``other`` where it has none)."""
@@ -144,13 +219,22 @@ class Schema:
         return array
 
     def encode(self, row: Any) -> Array:
-        """The solver's vector of a row: a dict, a Series, a one-row frame or a 1-D array."""
+        """The solver's vector of a row: a dict, a Series, a one-row frame (pandas or polars) or a 1-D array."""
+        codes = self.codes(row)
+        return codes if self.numeric else self.spread(codes[None])[0]
+
+    def codes(self, row: Any) -> Array:
+        """One number per feature: its value, or the place of its value."""
         if hasattr(row, "columns"):
             if len(row) != 1:
                 raise CounterleafError(
                     f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]"
                 )
-            row = row.iloc[0]
+            names = [str(name) for name in row.columns]
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise CounterleafError(f"the row has two columns named {twice!r}; names must differ")
+            row = {str(name): row[name].to_list()[0] for name in row.columns}
         if hasattr(row, "index") and hasattr(row, "to_dict"):
             if not row.index.is_unique:
                 raise CounterleafError("the row names a feature twice; names must differ")
@@ -158,17 +242,17 @@ class Schema:
         if isinstance(row, Mapping):
             row = {str(name): value for name, value in row.items()}
             missing = [name for name in self.names if name not in row]
-            extra = [name for name in row if name not in self._index]
+            extra = [name for name in row if name not in self._index and name not in self.ignored]
             if missing or extra:
                 told = [f"lacks {_some(missing)}"] * bool(missing) + [f"has the unknown {_some(extra)}"] * bool(extra)
                 raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {_some(self.names)}")
             row = [row[name] for name in self.names]
-        if not (isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
+        if not (self.plain and isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
             if not isinstance(row, Iterable) or isinstance(row, (str, bytes)):
                 raise CounterleafError(f"the row is {row!r}; expected a dict, a Series, a one-row frame or numbers")
-            row = list(row)
+            row = row.tolist() if isinstance(row, np.ndarray) else list(row)
             if not any(isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) for value in row):
-                row = [_real(value, name) for name, value in zip(self.names, row, strict=False)] + row[len(self) :]
+                row = [self._code(f, value) for f, value in zip(self, row, strict=False)] + row[len(self) :]
         x = np.array(row, dtype=np.float64)
         if x.shape != (len(self),):
             raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
@@ -179,40 +263,95 @@ class Schema:
             )
         return x
 
+    def _code(self, feature: Feature, value: Any) -> float:
+        if not isinstance(feature, Numeric):
+            return float(feature.place(value))
+        if is_missing(value):
+            return self.fills.get(feature.name, math.nan)
+        code = _real(value, feature.name)
+        if feature.integer and math.isfinite(code) and not code.is_integer():
+            raise CounterleafError(f"feature {feature.name!r} is {value!r}; expected a whole number")
+        return code
+
+    def spread(self, codes: Array) -> Array:
+        """(n, F) codes as (n, width) variables."""
+        out = np.zeros((len(codes), self.width))
+        for d, (start, feature) in enumerate(zip(self.starts.tolist(), self, strict=False)):
+            if isinstance(feature, Numeric):
+                out[:, start] = codes[:, d]
+            else:
+                out[np.arange(len(codes)), start + codes[:, d].astype(np.int64)] = 1.0
+        return out
+
+    def gather(self, x: Array) -> Array:
+        """The inverse of ``spread`` for one vector, or several in rows."""
+        if self.numeric:
+            return x
+        out = np.empty((*x.shape[:-1], len(self)))
+        for d, feature in enumerate(self):
+            block = x[..., self.span(d)]
+            out[..., d] = block[..., 0] if isinstance(feature, Numeric) else block.argmax(axis=-1)
+        return out
+
+    def changed(self, x: Array, source: Array) -> list[int]:
+        """The features in which two vectors differ."""
+        differ = np.flatnonzero(x != source)
+        return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()))
+
     def decode(self, x: Array, like: Any) -> Any:
-        """The row of vector ``x`` in the type of the row ``like``; integers stay integers where the value allows."""
-        if hasattr(like, "columns"):
-            out = like.copy()
-            for name, value in zip(like.columns, self._ordered(x, like.columns), strict=True):
-                out[name] = np.array([value]).astype(_fitting(value, like[name].dtype))
-            return out
-        if hasattr(like, "index") and hasattr(like, "to_dict"):
-            values = self._ordered(x, like.index)
-            dtype = like.dtype
-            if dtype.kind == "O":
-                values = np.array([_as(value, old) for value, old in zip(values, like, strict=True)], dtype=object)
-                return type(like)(values, index=like.index, name=like.name)
-            return type(like)(values.astype(_fitting(values, dtype)), index=like.index, name=like.name)
-        if isinstance(like, Mapping):
-            return {name: _as(x[self._index[str(name)]], old) for name, old in like.items()}
-        if type(like) in (list, tuple):
-            return type(like)(_as(value, old) for value, old in zip(x, like, strict=True))
-        return x.astype(_fitting(x, like.dtype)) if isinstance(like, np.ndarray) else x
+        """The row of vector ``x`` in the type of the row ``like``; what is unchanged stays as it is, integers stay integers."""
+        from counterleaf.tables import rewritten
+
+        source, codes = self.codes(like), self.gather(x)
+        new: dict[str, Any] = {}
+        for d in np.flatnonzero(codes != source).tolist():
+            feature = self.features[d]
+            new[feature.name] = float(codes[d]) if isinstance(feature, Numeric) else feature.values[int(codes[d])]
+        return rewritten(like, new, self.names)
 
     def values(self, row: Any) -> list[Any]:
         """The values of a row of any type that ``encode`` takes, in the order of the features."""
         if isinstance(row, np.ndarray):
             return list(row.tolist())
         if hasattr(row, "columns"):
-            found = {str(name): row[name].iloc[0] for name in row.columns}
+            found = {str(name): row[name].to_list()[0] for name in row.columns}
         elif (hasattr(row, "index") and hasattr(row, "to_dict")) or isinstance(row, Mapping):
             found = {str(name): value for name, value in row.items()}
         else:
             return list(row)
         return [found[name].item() if isinstance(found[name], np.generic) else found[name] for name in self.names]
 
-    def _ordered(self, x: Array, names: Any) -> Array:
-        return x[[self._index[str(name)] for name in names]]
+    def renamed(self, names: Sequence[str]) -> Schema:
+        """The same features under other names."""
+        return replace(self, features=[_named(f, name) for f, name in zip(self, names, strict=True)])
+
+
+def _named(feature: Feature, name: str) -> Feature:
+    if isinstance(feature, Numeric):
+        return replace(feature, name=name)
+    if isinstance(feature, Boolean):
+        return Boolean(name, feature.costs, feature.missing)
+    return type(feature)(name, feature.values, feature.costs, feature.missing)
+
+
+def _kind(feature: Feature) -> str:
+    """A feature in words."""
+    if isinstance(feature, Numeric):
+        what = "whole number" if feature.integer else "number"
+        if feature.step is not None:
+            what += f" in steps of {float(feature.step):g}"
+        low, high = (None if math.isinf(end) else f"{end:g}" for end in (feature.lower, feature.upper))
+        if low and high:
+            return f"{what}, {low} to {high}"
+        return what + (f", at least {low}" if low else f", at most {high}" if high else "")
+    gap = ", may be missing" if feature.missing else ""
+    if isinstance(feature, Boolean):
+        return f"yes or no{gap}"
+    shown = [str(value) for value in feature.values]
+    shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
+    if isinstance(feature, Ordinal):
+        return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
+    return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
 
 
 def _some(names: list[str]) -> str:
@@ -244,43 +383,3 @@ def _real(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise CounterleafError(f"feature {name!r} is {value!r}; expected a number") from None
-
-
-def table(data: Any) -> tuple[list[str], Array]:
-    """(names, 2-D array) of a frame or array of numbers without gaps."""
-    names = [str(name) for name in data.columns] if hasattr(data, "columns") else None
-    try:
-        X = np.asarray(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise CounterleafError("data holds something that is no number; only numeric columns are supported yet") from None
-    if X.ndim != 2 or 0 in X.shape:
-        raise CounterleafError(f"data has shape {X.shape}; expected a table with rows and columns")
-    names = names or [f"x{k}" for k in range(X.shape[1])]
-    if not np.isfinite(X).all():
-        bad = names[int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])]
-        raise CounterleafError(f"data has NaN or infinity in column {bad!r}; fill it in or drop those rows")
-    return names, X
-
-
-def _fitting(value: Any, dtype: Any) -> Any:
-    """``dtype`` if it holds ``value`` exactly, else float64."""
-    dtype = getattr(dtype, "numpy_dtype", dtype)  # of pandas' nullable columns
-    if dtype == np.float64 or not isinstance(dtype, np.dtype):
-        return np.float64
-    with np.errstate(all="ignore"):
-        cast = np.asarray(value).astype(dtype)
-    return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64
-
-
-def _as(value: float, old: Any) -> Any:
-    """``value`` in the type of ``old`` where that loses nothing, else a float."""
-    kind = type(old)
-    if kind is float:
-        return float(value)
-    if isinstance(old, (bool, np.bool_)):
-        kind = int
-    try:
-        cast = kind(value)
-        return cast if float(cast) == value else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float(value)

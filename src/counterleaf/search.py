@@ -14,6 +14,7 @@ import numpy as np
 from counterleaf import quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
+from counterleaf.kernels.table_search import search_table
 from counterleaf.kernels.memory import (
     ANSWERS,
     COUPLED,
@@ -72,7 +73,7 @@ def find(
     ``last`` is the memory of the same question with a smaller margin: the search goes on from there.
     """
     q = problem.question
-    pool = new_pool(q, problem.splits.depth) if last is None else reopened(last)
+    pool = new_pool(q, problem.splits.depth, problem.table) if last is None else reopened(last)
     wanted = _EVERYTHING if count is None else count
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states
@@ -82,7 +83,7 @@ def find(
             piece = budget - int(pool.counts[SOLVED])
             if deadline is not None:
                 piece = min(piece, _PIECE)
-            why = search(q, pool, wanted, piece)
+            why = search(q, pool, wanted, piece) if problem.table is None else search_table(q, problem.table, pool, wanted, piece)
             if why == ASK:
                 quadratic.answer(problem, pool)
             elif why == FULL:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.certificate import Answer, Certificate
 from counterleaf.digits import plain, round_down, shorten
+from counterleaf.features import MISSING, Feature, Numeric, Ordinal, is_missing
+from counterleaf.schema import Array
 from counterleaf.search import Status
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _IN_SENTENCE, _IN_TABLE = 12, 40  # features
 _CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
 _LEFT = _CELL.replace("right", "left")
 _UP, _DOWN = f"{_CELL}; background: rgba(40, 120, 220, 0.2)", f"{_CELL}; background: rgba(230, 130, 20, 0.2)"
+_OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class _Page:
     sentence: str
     head: list[str]
     lines: list[list[str]]  # name, source, alternatives; "=" for what stays
-    moves: list[list[float]]  # by how much each alternative moves the feature of a line
+    moves: list[list[float]]  # by how much each alternative moves the feature of a line; NaN for a change without a direction
     more: str  # how many features change but have no line
     foot: list[list[str]]
     proof: str
@@ -70,11 +72,13 @@ def html(answer: Explanation) -> str:
 
 
 def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
-    """A table row; arrows as well as colours say which way a number moves."""
+    """A table row; arrows as well as colours say which way a number or a level moves."""
     cells = [f'<{tag} style="{_LEFT}">{escape(line[0])}</{tag}>']
     for k, word in enumerate(line[1:]):
         move = moves[k - 1] if moves and k else 0.0
-        if move:
+        if math.isnan(move):
+            cells.append(f'<{tag} style="{_OTHER}">{escape(word)}</{tag}>')
+        elif move:
             cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(word)}</{tag}>')
         else:
             faint = f'<span style="opacity: 0.4">{word}</span>' if word == "=" else escape(word)
@@ -87,10 +91,8 @@ def _page(answer: Explanation) -> _Page:
     if not len(answer):
         return _Page(_nothing_found(answer), [], [], [], "", [], "")
     names = [" ".join(name.splitlines()) for name in answer.schema.names]
-    source = answer.certificate.problem.source
-    found = answer.certificate.answers
-    changed = [np.flatnonzero(one.row != source).tolist() for one in found]
-    told, listed, before, written = _numbers(answer, changed)
+    changed = _changed(answer)
+    told, listed, before, written = _values(answer, changed)
     if not listed and len(answer) == 1:  # nothing to compare
         return _Page(_sentence(answer, [], 0), [], [], [], "", [], _proof(answer))
     parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
@@ -99,7 +101,7 @@ def _page(answer: Explanation) -> _Page:
         _sentence(answer, parts, len(changed[0]) - len(told)),
         ["", "source", *(f"#{k + 1}" for k in range(len(answer)))],
         [[names[d], before[d], *(w.get(d, "=") for w in written)] for d in listed],
-        [[float(one.row[d] - source[d]) for one in found] for d in listed],
+        _moves(answer, listed),
         f"... and {_features(more, 'more')}" if more else "",
         [
             ["cost", "", *_apart([c.cost for c in answer])],
@@ -109,6 +111,29 @@ def _page(answer: Explanation) -> _Page:
     )
 
 
+def _changed(answer: Explanation) -> list[list[int]]:
+    """The places of the features that each alternative changes."""
+    problem = answer.certificate.problem
+    return [answer.schema.changed(one.row, problem.source) for one in answer.certificate.answers]
+
+
+def _moves(answer: Explanation, listed: list[int]) -> list[list[float]]:
+    """By how much each alternative moves these features: numbers by their value, levels by their place."""
+    schema, found = answer.schema, answer.certificate.findings
+    source = schema.gather(answer.certificate.problem.source)
+    moves = schema.gather(found.points) - source
+    for d, feature in enumerate(schema):
+        directed = isinstance(feature, Numeric) or (isinstance(feature, Ordinal) and source[d] < len(feature.values))
+        if not directed:
+            moves[moves[:, d] != 0, d] = math.nan
+    return [moves[:, d].tolist() for d in listed]
+
+
+def shares(answer: Explanation, points: Array) -> Array:
+    """What the change of each feature costs, in a vector or in each of several."""
+    return np.asarray(np.add.reduceat(answer.certificate.problem.shares(points), answer.schema.starts[:-1], axis=-1))
+
+
 def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list[int]:
     """The places of the features that change, in order; if more than ``most``, those of the first rows, dearest first."""
     places = sorted({d for row in changed for d in row})
@@ -116,7 +141,7 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
         return places
     chosen: list[int] = []
     for found, row in zip(answer.certificate.answers, changed, strict=False):
-        share = np.abs(answer.certificate.problem.shares(found.row))
+        share = np.abs(shares(answer, found.row))
         chosen += sorted(set(row) - set(chosen), key=lambda d: (-share[d], d))
         if len(chosen) >= most:
             break
@@ -124,48 +149,60 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
 
 
 def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
-    """The numbers (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
-    changed = [np.flatnonzero(one.row != answer.certificate.problem.source).tolist() for one in answer.certificate.answers]
-    _, _, before, after = _numbers(answer, changed)
+    """The values (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
+    _, _, before, after = _values(answer, _changed(answer))
     return {d: (before[d], word) for d, word in after[k].items()}
 
 
-def _numbers(
-    answer: Explanation, changed: list[list[int]]
-) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
-    """(places told in the sentence, places listed in the table, the source's numbers, those of each alternative)."""
-    found = answer.certificate.answers
+def _values(answer: Explanation, changed: list[list[int]]) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
+    """(places told in the sentence, places listed in the table, the source's values, those of each alternative)."""
     told = _costliest(answer, changed[:1], _IN_SENTENCE)
     listed = _costliest(answer, changed, _IN_TABLE)  # those told among them
     shown = [[d for d in listed if d in places] for places in map(set, changed)]
-    after = [_written(answer.certificate, one, places) for one, places in zip(found, shown, strict=True)]
+    after = [_written(answer, k, places) for k, places in enumerate(shown)]
     given = answer.schema.values(answer.row)
-    return told, listed, {d: _given(given[d], [w[d] for w in after if d in w]) for d in listed}, after
+    before = {d: _given(answer.schema.features[d], given[d], [w[d] for w in after if d in w]) for d in listed}
+    return told, listed, before, after
 
 
-def _written(certificate: Certificate, found: Answer, places: list[int]) -> dict[int, str]:
-    """The numbers of one alternative at these places; those of a row that was itself given are not the text's to round."""
-    row = found.row if certificate.pool is not None else shorten(certificate.problem, found, places)
-    return {d: plain(row[d]) for d in places}
+def _written(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
+    """The values of alternative k at these places.
+
+    Only numbers off any grid are the text's to round, and not those of a row that was itself given.
+    """
+    schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
+    numbers = {d: int(schema.starts[d]) for d in places if isinstance(schema.features[d], Numeric)}
+    row = found.row
+    if certificate.pool is None:
+        free = [v for d, v in numbers.items() if schema.features[d].grid is None]  # type: ignore[union-attr]  # a number
+        row = shorten(certificate.problem, found, free)
+    changes = answer[k].changes
+    return {d: plain(row[numbers[d]]) if d in numbers else word(changes[schema.names[d]][1]) for d in places}
 
 
-def _given(value: Any, beside: list[str]) -> str:
-    """A number of the source: whole ones in full, others to six digits, or as many as tell it from those beside it."""
+def word(value: Any) -> str:
+    """A category, a level, or yes or no, on one line."""
+    return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
+
+
+def _given(feature: Feature, value: Any, beside: list[str]) -> str:
+    """A value of the source: whole numbers and those of a grid in full, others to six digits, or as many as tell it from those
+    beside it."""
+    if not isinstance(feature, Numeric) or is_missing(value):
+        return word(value)
     value = float(value)
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
     own = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 in its own digits: 0.1, not 0.10000000149
-    short = own if value.is_integer() or len(own) <= 8 else plain(f"{value:.6g}")
+    digits = 6 if feature.grid is None else 15
+    short = own if value.is_integer() or len(own) <= 8 else plain(f"{value:.{digits}g}")
     return short if short not in beside else own if own not in beside else plain(value)
 
 
 def _apart(costs: list[float]) -> list[str]:
     """Costs to four digits, or up to six where that tells two of them apart."""
-    for digits in (4, 5, 6):
-        words = [plain(f"{cost:.{digits}g}") for cost in costs]
-        if len(set(words)) == len(set(costs)):
-            break
-    return words
+    ways = [[plain(f"{cost:.{digits}g}") for cost in costs] for digits in (4, 5, 6)]
+    return max(ways, key=lambda words: len(set(words)))
 
 
 def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
@@ -184,16 +221,22 @@ def _nothing_found(answer: Explanation) -> str:
         least = f" None costs less than {_least(answer)}." if 0 < answer.lower_bound < math.inf else ""
         return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
     if not answer.conflict:
-        bounds = " within the bounds of the table" if np.isfinite(answer.schema.bounds()).any() else ""
+        bounds = " within the bounds of the table" if _is_bounded(answer) else ""
         lift = " (They are the ranges seen in the data; bounds=False lifts them.)" if bounds and answer.schema.inferred else ""
         return f"No row{bounds} makes the model say {wanted}, even without constraints.{lift} This is proved."
     listed = "; ".join(map(str, answer.conflict))
     one = len(answer.conflict) == 1
-    held = "the bounds of the table and " if np.isfinite(answer.schema.bounds()).any() else ""
+    held = "the bounds of the table and " if _is_bounded(answer) else ""
     why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
     if held and answer.schema.inferred:
         why += " (The bounds are the ranges seen in the data; bounds=False lifts them.)"
     return f"No change within {held}your constraints makes the model say {wanted}. {why} This is proved."
+
+
+def _is_bounded(answer: Explanation) -> bool:
+    """The table says how small or how large some number may be."""
+    numbers = [feature for feature in answer.schema if isinstance(feature, Numeric)]
+    return any(math.isfinite(end) for feature in numbers for end in (feature.lower, feature.upper))
 
 
 def _proof(answer: Explanation) -> str:

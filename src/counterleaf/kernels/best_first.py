@@ -22,6 +22,7 @@ from counterleaf.kernels.memory import (
     DISCARDED,
     EXPANDED,
     FRESH,
+    OBLIQUE,
     OPEN,
     OPEN_ENDS,
     POINTS,
@@ -29,6 +30,7 @@ from counterleaf.kernels.memory import (
     REALISED,
     RUNAWAY,
     SOLVED,
+    SPLIT,
     STATES,
     UNSETTLED,
 )
@@ -70,7 +72,7 @@ def _widen(q, states, state, lower, upper):
 
 
 @kernel
-def _has_room(lower, upper):
+def has_room(lower, upper):
     room = True
     for d in range(lower.shape[0]):
         room = room and lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf
@@ -78,7 +80,7 @@ def _has_room(lower, upper):
 
 
 @kernel
-def _box_bound(q, lower, upper):
+def box_bound(q, lower, upper):
     total = 0.0
     for d in range(lower.shape[0]):
         total += price_of(q, d, idle(q, d, lower[d], upper[d]))
@@ -86,7 +88,7 @@ def _box_bound(q, lower, upper):
 
 
 @kernel
-def _place(q, pool, state, lower, upper, x):
+def place(q, pool, state, lower, upper, x):
     """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
     for d in range(x.shape[0]):
         origin = q.features[0, d]
@@ -106,12 +108,12 @@ def _place(q, pool, state, lower, upper, x):
 
 
 @kernel
-def _routed(q, x, row, sign, users, slack):
+def routed(q, x, row, sign, users, slack):
     """True if the model sends x down every split of the path, with the margin.
 
     The slack of a split that it misses is raised: to twice the rounding of its sum, then twofold.
     """
-    routed = True
+    through = True
     for t in range(users, row.shape[0]):
         i = row[t]
         start, stop = q.indptr[i], q.indptr[i + 1]
@@ -120,7 +122,7 @@ def _routed(q, x, row, sign, users, slack):
         f = score(x, start, stop, q.indices, q.data, q.bias[i], False)
         if right == (sign[t] > 0.0) and (q.margin == 0.0 or f * sign[t] >= q.margin):
             continue
-        routed = False
+        through = False
         # what rounding can do to the sum, through the sum itself and through x = source + change; and, where all
         # of that is zero, a change too small to matter in the units of the cost
         terms, least = abs(q.bias[i]), 0.0
@@ -130,11 +132,11 @@ def _routed(q, x, row, sign, users, slack):
             least += abs(q.data[k]) / q.features[7, d]
         error = (6e-8 if q.narrow else 1.2e-16 * (stop - start + 2)) * terms + 1e-16 * least
         slack[t] = max(2.0 * slack[t], 2.0 * error)
-    return routed
+    return through
 
 
 @kernel
-def _cost(q, x):
+def cost_of(q, x):
     alone, together = 0.0, 0.0
     f = q.features
     for d in range(x.shape[0]):
@@ -185,11 +187,11 @@ def offer(q, pool, state, status, bound):
     bound += q.nodes[entry.node].below
     entry.bound = bound
     entry.exact = 1 if status == CONVERGED else 0
-    enqueue(pool, state, OPEN, _just_below(bound), entry.node)
+    enqueue(pool, state, OPEN, just_below(bound), entry.node)
 
 
 @kernel
-def _just_below(bound):
+def just_below(bound):
     return bound - _TIE * abs(bound) if bound > -math.inf else bound
 
 
@@ -197,11 +199,11 @@ def _just_below(bound):
 def postpone(pool, state, bound):
     """Queue a state at a bound known without its own solve (or before the end of it)."""
     pool.states[state].bound = bound
-    enqueue(pool, state, FRESH, _just_below(bound), pool.states[state].node)
+    enqueue(pool, state, FRESH, just_below(bound), pool.states[state].node)
 
 
 @kernel
-def _new_state(q, pool, node, parent, side, like):
+def new_state(q, pool, node, parent, side, like):
     """A fresh state that starts from the multipliers, point and basis of the state ``like`` (-1: from nothing)."""
     state = pool.counts[STATES]
     pool.counts[STATES] += 1
@@ -209,6 +211,7 @@ def _new_state(q, pool, node, parent, side, like):
     entry.node = node
     entry.parent = parent
     entry.side = side
+    entry.how = SPLIT
     entry.kind = OPEN
     entry.point = -1
     entry.exact = 0
@@ -218,7 +221,7 @@ def _new_state(q, pool, node, parent, side, like):
     entry.rows = q.bias.shape[0] - q.nodes.shape[0]
     if parent >= 0:
         entry.rows = pool.states[parent].rows
-        if q.nodes[pool.states[parent].node].feature < 0:
+        if node != pool.states[parent].node and q.nodes[pool.states[parent].node].feature == OBLIQUE:
             entry.rows += 1
     known = pool.states[like].rows if like >= 0 else 0
     for t in range(pool.lam.shape[2]):
@@ -265,11 +268,11 @@ def search(q, pool, count, budget):
     if q.nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
-        state = _new_state(q, pool, 0, -1, 0, -1)
-        if not _has_room(lower, upper):
+        state = new_state(q, pool, 0, -1, 0, -1)
+        if not has_room(lower, upper):
             pool.states[state].kind = DISCARDED
             return DONE
-        bound = _box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
+        bound = box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
         if q.method == BOX:
             offer(q, pool, state, CONVERGED, bound - q.nodes[0].below)
         else:
@@ -299,7 +302,7 @@ def search(q, pool, count, budget):
         lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
         fresh = entry.kind == FRESH and not few and not lone
         narrow(q, pool.states, state, lower, upper)
-        if entry.kind == FRESH and not _has_room(lower, upper):  # with a larger margin than when the state was made
+        if entry.kind == FRESH and not has_room(lower, upper):  # with a larger margin than when the state was made
             entry.kind = DISCARDED
             _widen(q, pool.states, state, lower, upper)
             continue
@@ -308,7 +311,7 @@ def search(q, pool, count, budget):
             return ASK
         if fresh:
             if q.method == BOX:
-                offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
+                offer(q, pool, state, CONVERGED, box_bound(q, lower, upper))
             else:
                 status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
                 offer(q, pool, state, status, bound)
@@ -331,7 +334,7 @@ def search(q, pool, count, budget):
                 for d in range(width):
                     x[d] = q.features[0, d]
                     inside = inside and lower[d] <= x[d] <= upper[d]  # a margin may have moved the cuts past it
-                found = inside and _routed(q, x, row, sign, users, slack)
+                found = inside and routed(q, x, row, sign, users, slack)
             trial = state
             for attempt in range(0 if found or entry.exact == 0 else _ATTEMPTS):
                 if attempt > 0 and q.method == COUPLED:
@@ -339,7 +342,7 @@ def search(q, pool, count, budget):
                     return ASK
                 if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
-                        trial = _new_state(q, pool, here, entry.parent, entry.side, state)
+                        trial = new_state(q, pool, here, entry.parent, entry.side, state)
                         counts[STATES] -= 1  # scratch, behind the last state
                     status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
                     if status == INFEASIBLE:
@@ -351,8 +354,8 @@ def search(q, pool, count, budget):
                         for t in range(m):
                             slack[t] *= 2.0
                         continue
-                _place(q, pool, trial, lower, upper, x)
-                found = _routed(q, x, row, sign, users, slack)
+                place(q, pool, trial, lower, upper, x)
+                found = routed(q, x, row, sign, users, slack)
                 if found:
                     break
             if found:
@@ -360,13 +363,13 @@ def search(q, pool, count, budget):
                     pool.points[counts[POINTS], d] = x[d]
                 entry.point = counts[POINTS]
                 counts[POINTS] += 1
-                entry.cost = _cost(q, x) + node.below
+                entry.cost = cost_of(q, x) + node.below
                 if q.method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
                 key, rank = entry.cost, nowhere + here
                 if q.method == COUPLED and entry.cost - entry.bound <= 1e-13 * _length(q, x):
                     key, rank = (
-                        _just_below(entry.bound),
+                        just_below(entry.bound),
                         -1,
                     )  # where much is free, a leaf on its bound need not wait for its equals
                 enqueue(pool, state, REALISED, key, rank)
@@ -401,7 +404,7 @@ def search(q, pool, count, budget):
                     at = q.features[0, d] + pool.delta[state, d]
                     inherits = inherits and lower[d] <= at <= upper[d]
             if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
-                new = _new_state(q, pool, child, state, side, state)
+                new = new_state(q, pool, child, state, side, state)
                 status, bound = CONVERGED, entry.bound - node.below
                 if q.method == COUPLED and not inherits:
                     postpone(pool, new, bound + q.nodes[child].below)
@@ -413,7 +416,7 @@ def search(q, pool, count, budget):
                         before = price_of(q, d, idle(q, d, old_lower, old_upper))
                         bound += price_of(q, d, idle(q, d, lower[d], upper[d])) - before
                     else:
-                        bound = _box_bound(q, lower, upper)
+                        bound = box_bound(q, lower, upper)
                 elif not inherits:
                     status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot)
                 offer(q, pool, new, status, bound)

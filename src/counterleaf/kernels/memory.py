@@ -5,26 +5,22 @@ from typing import NamedTuple
 import numpy as np
 
 BOX, CURVED, FLAT, MIXED, COUPLED = 0, 1, 2, 3, 4  # the ways to bound a region
-OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-)  # the kinds of state; FRESH: not yet bounded
+# the kinds of state; FRESH: not yet bounded; PASSED: its leaf has answered for less; FORKED: split by a choice, not by the tree
+OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH, PASSED, FORKED = range(9)
+SPLIT, CUT, COUNT, CLAUSE = 0, 1, 2, 3  # what parts a state from its sibling: see ``kernels.table``
+OBLIQUE = -1  # the feature of a split over several; -2 - g for a split on group g
 STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS, ASKED = range(8)  # the counters of a pool
 
 NODE = np.dtype(
     [
         ("left", np.int64),
         ("right", np.int64),
-        ("feature", np.int64),  # of a split on one feature, else -1
+        ("feature", np.int64),  # of a split on one variable; OBLIQUE; -2 - g for one on group g
         ("cut_left", np.float64),  # the last value of that feature sent left
         ("cut_right", np.float64),  # the first one sent right
         ("below", np.float64),  # least class cost of a leaf below; inf if none is a target
         ("leaves", np.int64),  # target leaves below, itself included
+        ("first", np.int64),  # the least of them
     ]
 )
 
@@ -32,7 +28,10 @@ STATE = np.dtype(
     [
         ("node", np.int64),
         ("parent", np.int64),
-        ("side", np.int64),  # of the split at the parent's node: 1 right, -1 left, 0 at the root
+        ("side", np.int64),  # of what parts it from its sibling: 1 right, -1 left, 0 at the root
+        ("how", np.int64),  # what that is: the SPLIT at the parent's node, or a fork of the parent
+        ("what", np.int64),  # the variable, feature or clause of a fork
+        ("cut", np.float64),  # where a CUT stops
         ("rows", np.int64),  # rows of the region, the user's included
         ("kind", np.int64),
         ("exact", np.int64),  # 1 if ``delta`` is the region's optimum
@@ -66,6 +65,24 @@ class Question(NamedTuple):
     home: int  # the source's own leaf if it obeys the user's constraints and nothing earns by moving, else -1
 
 
+class Table(NamedTuple):
+    """What a question on a table has beyond numbers in a box: D variables, G groups of which one is 1, C clauses."""
+
+    group: np.ndarray  # (D,) the group of a 0/1 variable, -1 for a number
+    first: np.ndarray  # (G,) the first variable of a group
+    last: np.ndarray  # (G,) the one after its last
+    own: np.ndarray  # (G,) the variable that is 1 in the source
+    step: np.ndarray  # (2, D) numerator and denominator of a grid, 0 where any number will do
+    feature: np.ndarray  # (D,) the feature that a variable belongs to
+    soft: np.ndarray  # (G,) the curvature with which a group's 0/1 variables are charged: z^2 = z, so no row costs more or less
+    most: int  # features that may change, or -1
+    clauses: np.ndarray  # (C, 3) where the boxes of its two sides begin, and where the second one ends
+    where: np.ndarray  # (L,) the variables of those boxes
+    lower: np.ndarray  # (L,)
+    upper: np.ndarray  # (L,)
+    unit: float  # where every row costs a whole multiple of this (beyond the class cost), else 0
+
+
 class Pool(NamedTuple):
     """The memory of a search; entry s belongs to state s."""
 
@@ -81,7 +98,7 @@ class Pool(NamedTuple):
     counts: np.ndarray  # (8,) see STATES and the names after it
 
 
-def new_pool(question: Question, depth: int) -> Pool:
+def new_pool(question: Question, depth: int, table: Table | None = None) -> Pool:
     """An empty pool for a tree whose paths hold at most ``depth`` rows."""
     width = question.features.shape[1]
     m = question.bias.shape[0] - question.nodes.shape[0] + depth
@@ -91,9 +108,9 @@ def new_pool(question: Question, depth: int) -> Pool:
         np.empty(size, STATE),
         np.empty(size, np.int64),
         np.empty((size, 2, m)),
-        np.empty((size, 0 if question.method == BOX else width)),
+        np.empty((size, 0 if question.method == BOX and table is None else width)),
         np.empty((size, width if coupled else 0)),
-        np.empty((size, 2, m if flat else 0), np.int64),
+        np.empty((size, 2, m + (0 if table is None else len(table.first)) if flat else 0), np.int64),
         np.empty((size, width if flat or coupled else 0), np.int8),
         np.empty((2, width)),
         np.empty(2, np.int64),
@@ -110,7 +127,7 @@ def _doubled(array: np.ndarray) -> np.ndarray:
 def grown(pool: Pool) -> Pool:
     """The pool with twice the room for whatever is full."""
     arrays = list(pool)
-    if pool.counts[STATES] + 2 > len(pool.states):
+    if pool.counts[STATES] + 3 > len(pool.states):
         arrays[:7] = [_doubled(array) for array in arrays[:7]]
     if pool.counts[POINTS] + 1 > len(pool.points):
         arrays[7:9] = [_doubled(array) for array in arrays[7:9]]
@@ -125,7 +142,7 @@ def reopened(pool: Pool) -> Pool:
     """
     pool = Pool(*(array.copy() for array in pool))
     states = pool.states[: pool.counts[STATES]]
-    again = np.flatnonzero((states["kind"] != EXPANDED) & (states["kind"] != DISCARDED))
+    again = np.flatnonzero((states["kind"] != EXPANDED) & (states["kind"] != FORKED) & (states["kind"] != DISCARDED))
     states["kind"][again], states["key"][again], states["rank"][again] = FRESH, states["bound"][again], states["node"][again]
     states["exact"][again], states["asked"][again], states["point"][again], states["cost"][again] = 0, 0, -1, np.inf
     pool.lam[again, 1] = 0.0

@@ -91,7 +91,7 @@ def farkas_gap(A, r, equal, lower, upper, ray):
 
 
 @kernel
-def _direction(A, free, count, weight, gradient, damping, R, out):
+def direction(A, free, count, weight, gradient, damping, R, out):
     """Solve (A_F D A_F' + damping I) out = gradient on the free rows; False if they are nearly dependent.
 
     Cholesky on the small matrix; where rows are nearly parallel that squares their angle away, so
@@ -300,7 +300,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
                 free[count] = t
                 count += 1
         while True:
-            sound = _direction(A, free, count, weight, gradient, damping, R, step)
+            sound = direction(A, free, count, weight, gradient, damping, R, step)
             kept = 0  # a row at lam = 0 that the direction would push below leaves the free set
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:
@@ -373,7 +373,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             gradient[t] = r[t]
             for j in range(n):
                 gradient[t] -= A[t, j] * delta[j]
-        _direction(A, free, count, weight, gradient, 1e-14, R, step)
+        direction(A, free, count, weight, gradient, 1e-14, R, step)
         for j in range(n):
             if weight[j] > 0.0:
                 move = 0.0

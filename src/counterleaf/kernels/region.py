@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel
-from counterleaf.kernels.memory import CURVED, FLAT, MIXED
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED, OBLIQUE, SPLIT
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.separable import charge, respond
@@ -70,7 +70,7 @@ def collect(q, states, state, row, sign):
     t = states[state].rows
     while states[state].parent >= 0:
         above = states[states[state].parent].node
-        if q.nodes[above].feature < 0:
+        if states[state].how == SPLIT and q.nodes[above].feature == OBLIQUE:
             t -= 1
             row[t], sign[t] = above, float(states[state].side)
         state = states[state].parent

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
+from counterleaf.features import Numeric
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.image import draw_image
 from counterleaf.plot.margins import draw_path
@@ -24,9 +25,9 @@ __all__ = ["draw", "draw_path"]
 
 def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:
     """The figure behind ``Explanation.plot``; refuses what cannot be drawn."""
-    tree = answer.certificate.problem.tree
     if kind is None:
-        kind = "image" if shape is not None else "regions" if features is not None or tree.n_features == 2 else "changes"
+        plane = features is not None or (len(answer.schema) == 2 and not _no_numbers(answer))
+        kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
     if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
@@ -40,13 +41,23 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
         if kind == "changes":
             return draw_changes(answer, most or 1)
         if kind == "image":
-            return draw_image(answer, _image_shape(shape, tree.n_features), most or 3)
+            return draw_image(answer, _image_shape(answer, shape), most or 3)
         if kind == "regions":
             return draw_regions(answer, _pair(answer, features), most or 9)
         return draw_tree(answer)
 
 
-def _image_shape(shape: Any, n: int) -> tuple[int, ...]:
+def _no_numbers(answer: Explanation) -> list[str]:
+    """The names of the features that are no numbers."""
+    return [feature.name for feature in answer.schema if not isinstance(feature, Numeric)]
+
+
+def _image_shape(answer: Explanation, shape: Any) -> tuple[int, ...]:
+    n = len(answer.schema)
+    if _no_numbers(answer):
+        raise CounterleafError(
+            f'feature {_no_numbers(answer)[0]!r} is no number, so the row is no image; kind="changes" draws it'
+        )
     try:
         sizes = tuple(int(size) for size in shape)
     except (TypeError, ValueError):
@@ -59,15 +70,18 @@ def _image_shape(shape: Any, n: int) -> tuple[int, ...]:
 
 
 def _pair(answer: Explanation, features: Any) -> list[int]:
-    """The two features that span the plane."""
+    """The variables of the two numbers that span the plane."""
     n = len(answer.schema)
-    if features is None and n == 2:
-        return [0, 1]
-    if features is None:
+    if features is None and n != 2:
         raise CounterleafError(f'the tree has {n} features and a plane two; pass features=("a", "b")')
+    if features is None:
+        features = answer.schema.names
     if isinstance(features, (str, bytes)) or not hasattr(features, "__len__") or len(features) != 2:
         raise CounterleafError(f"features is {features!r}; expected the names of two features")
     a, b = (answer.schema.index(name) for name in features)
     if a == b:
         raise CounterleafError(f"features names {features[0]!r} twice; expected two different features")
-    return [a, b]
+    for d in (a, b):
+        if answer.schema.names[d] in _no_numbers(answer):
+            raise CounterleafError(f"feature {answer.schema.names[d]!r} is no number, and regions are drawn over two numbers")
+    return [int(answer.schema.starts[d]) for d in (a, b)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from counterleaf.features import Feature, Numeric, Ordinal
 from counterleaf.plot.sheet import (
     ANSWER,
     MINUS,
@@ -19,11 +20,13 @@ from counterleaf.plot.sheet import (
     new_sheet,
     number,
     reach,
+    short,
     short_names,
     width,
 )
 from counterleaf.result import Counterfactual, Explanation
-from counterleaf.words import written
+from counterleaf.schema import Array
+from counterleaf.words import shares, word, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,32 +38,48 @@ _MOST = 15  # lines
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One feature of the picture of changes; ``moves`` has (old, new, share of the cost) or None per answer."""
+    """One feature of the picture of changes; ``moves`` has (old, new, share of the cost) or None per answer.
+
+    ``old`` and ``new`` are numbers or places of levels on the scale; what has no order has no scale.
+    """
 
     place: int
     name: str
-    scale: tuple[float, float]
-    moves: tuple[tuple[Any, Any, float] | None, ...]
+    scale: tuple[float, float] | None
+    ends: tuple[str, str]
+    moves: tuple[tuple[float, float, float] | None, ...]
 
 
 def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
     """The features that change in some answer, the largest share of an answer's cost first, then the largest change."""
-    problem = answer.certificate.problem
-    costs = problem.shares(answer.certificate.findings.points[: len(shown)])
+    points, schema = answer.certificate.findings.points[: len(shown)], answer.schema
+    source, codes, costs = schema.gather(answer.certificate.problem.source), schema.gather(points), shares(answer, points)
     total = np.abs(costs).sum(axis=1, keepdims=True)
-    shares = costs / np.where(total > 0, total, 1.0)
-    lower, upper = answer.schema.bounds()
+    part = costs / np.where(total > 0, total, 1.0)
     found = []
-    for d, name in enumerate(answer.schema.names):
-        moves = [(*c.changes[name], float(shares[k, d])) if name in c.changes else None for k, c in enumerate(shown)]
-        values = [v for move in moves if move for v in move[:2]]
-        if values:
-            line = _Line(d, name, reach(values, lower[d], upper[d]), tuple(moves))
-            low, high = line.scale
-            share = max(round(abs(move[2]), 6) for move in moves if move)
-            change = max(abs(float(move[1]) - float(move[0])) / (high - low) for move in moves if move)
-            found.append((-share, -change, d, line))
+    for d, feature in enumerate(schema):
+        changed = [feature.name in c.changes for c in shown]
+        if any(changed):
+            scale, ends = _scale(feature, np.append(codes[changed, d], source[d]))
+            low, high = scale or (0.0, 1.0)
+            change = np.abs(codes[changed, d] - source[d]).max() / (high - low) if scale else 1.0
+            moves = [
+                (float(source[d]), float(codes[k, d]), float(part[k, d])) if yes else None for k, yes in enumerate(changed)
+            ]
+            share = np.abs(part[changed, d]).round(6).max()
+            found.append((-share, -change, d, _Line(d, feature.name, scale, ends, tuple(moves))))
     return [line for *_, line in sorted(found, key=lambda item: item[:3])]
+
+
+def _scale(feature: Feature, values: Array) -> tuple[tuple[float, float] | None, tuple[str, str]]:
+    """The ends of a feature's scale, as numbers and in words."""
+    if isinstance(feature, Numeric):
+        low, high = reach(values, feature.lower, feature.upper)
+        return (low, high), (number(low), number(high))
+    last = len(feature.values) - 1
+    if isinstance(feature, Ordinal) and values.max() <= last:  # a missing level has no place on it
+        return (0.0, float(last)), (short(word(feature.values[0]), 18), short(word(feature.values[last]), 18))
+    return None, ("", "")
 
 
 def draw_changes(answer: Explanation, count: int) -> Figure:
@@ -70,17 +89,18 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     left_out, lines = len(lines) - _MOST, lines[:_MOST]
     names = short_names([line.name for line in lines])
     numbers = [written(answer, k) for k in range(len(shown))]
-    moved = [[_told(said.get(line.place), move) for said, move in zip(numbers, line.moves, strict=True)] for line in lines]
-    ends = [[number(end) for end in line.scale] for line in lines]
+    moved = [[_told(answer, k, said, line) for k, said in enumerate(numbers)] for line in lines]
     heads = [headline(answer, c) for c in shown]
     if len(shown) > 1:
         heads = [f"{k + 1}: {head}" for k, head in enumerate(heads)]
     pad, step, top = 10.0, 19.0, 52.0
     more = [f"and {left_out} more"] * (left_out > 0)
     name = max([width(text, NORMAL) for text in [*names, *more]], default=0.0)
-    low, high = (max([width(end[side], SMALL) for end in ends], default=0.0) + pad for side in (0, 1))
+    scaled = any(line.scale for line in lines) or not lines
+    low, high = (max([width(line.ends[side], SMALL) for line in lines], default=0.0) + pad for side in (0, 1))
     value = max(width(text, SMALL) for row in [["from → to"], *moved] for text in row)
     track, bar = (120.0, 56.0) if len(shown) == 1 else (84.0, 40.0)
+    track, low, high = (track, low, high) if scaled else (0.0, 0.0, 0.0)
     # one panel from left to right: low end, track, high end, values, bar, per cent
     at_track = low
     at_value = at_track + track + high + pad / 2
@@ -101,25 +121,29 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
             continue
         sheet.text(start + at_value, height - 32, "from → to", size=SMALL, color=QUIET, va="center")
         sheet.text(start + at_bar, height - 32, "share of cost", size=SMALL, color=QUIET, va="center")
-        for y, line, texts, end in zip(rows, lines, moved, ends, strict=False):
-            x = start + at_track
-            sheet.plot([x, x + track], [y, y], color="#CCCCCC", linewidth=1, zorder=1)
-            sheet.text(x - 5, y, end[0], size=SMALL, color=QUIET, ha="right", va="center")
-            sheet.text(x + track + 5, y, end[1], size=SMALL, color=QUIET, va="center")
-            move = line.moves[k]
+        for y, line, texts in zip(rows, lines, moved, strict=False):
+            x, move, scale = start + at_track, line.moves[k], line.scale
+            if scale is not None:
+                sheet.plot([x, x + track], [y, y], color="#CCCCCC", linewidth=1, zorder=1)
+                sheet.text(x - 5, y, line.ends[0], size=SMALL, color=QUIET, ha="right", va="center")
+                sheet.text(x + track + 5, y, line.ends[1], size=SMALL, color=QUIET, va="center")
             sheet.text(start + at_value, y, texts[k], size=SMALL, va="center", color="black" if move else QUIET)
             if move is not None:
-                old, new = (x + track * (float(v) - line.scale[0]) / (line.scale[1] - line.scale[0]) for v in move[:2])
-                _draw_arrow(sheet, old, new, y)
+                if scale is not None:
+                    old, new = (x + track * (v - scale[0]) / (scale[1] - scale[0]) for v in move[:2])
+                    _draw_arrow(sheet, old, new, y)
                 _draw_share(sheet, start + at_bar, y, bar, move[2])
     return figure
 
 
-def _told(said: tuple[str, str] | None, move: tuple[Any, Any, float] | None) -> str:
-    """From and to as printed; in four digits where they are not."""
+def _told(answer: Explanation, k: int, said: dict[int, tuple[str, str]], line: _Line) -> str:
+    """From and to in answer k as printed, in short; numbers in four digits where they are not."""
+    move = line.moves[k]
     if move is None:
         return "="
-    return " → ".join(said or [number(v) for v in move[:2]]).replace("-", MINUS)
+    if not isinstance(answer.schema.features[line.place], Numeric):
+        return " → ".join(short(word(value), 24) for value in answer[k].changes[line.name])
+    return " → ".join(said.get(line.place) or [number(value) for value in move[:2]]).replace("-", MINUS)
 
 
 def _draw_arrow(sheet: Axes, old: float, new: float, y: float) -> None:

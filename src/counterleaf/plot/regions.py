@@ -57,7 +57,7 @@ def _window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array,
 
 
 def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
-    """The plane of two features, cut into leaves, with arrows from the source to the answers."""
+    """The plane of two variables that are numbers, cut into leaves, with arrows from the source to the answers."""
     from matplotlib.patches import Patch, Polygon
 
     problem = answer.certificate.problem
@@ -75,7 +75,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
     ruled = len(problem.question.bias) > tree.n_nodes
     notes = [f"dashed: {' and '.join(['bounds'] * framed + ['constraints'] * ruled)}"] * (framed or ruled)
-    notes += ["other features as in the source"] * (tree.n_features > 2) + ["hollow: other features change too"] * any(off)
+    notes += ["other features as in the source"] * (len(answer.schema) > 2) + ["hollow: other features change too"] * any(off)
 
     head = headline(answer, answer[0] if len(answer) else None)
     head = f"1: {head}" if len(points) > 1 else head
@@ -84,7 +84,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     figure = new_figure(60 + size[0] + side, under + size[1] + 24)
     axes = add_axes(figure, 60, under, size[0], size[1])
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    across, up = short_names([answer.schema.names[d] for d in pair])
+    across, up = short_names([answer.schema.variables[d] for d in pair])
     axes.set_xlabel("\n".join([across, *(["; ".join(notes)] if notes else [])]))
     axes.set_ylabel(up)
     axes.set_title(head, weight="bold", loc="left")

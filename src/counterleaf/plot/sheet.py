@@ -106,6 +106,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 def number(value: float) -> str:
     """Four digits, six where that saves a power of ten, with a proper minus."""
+    value = value + 0.0  # no minus before a zero
     text = f"{value:.6g}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
     return text.replace("-", MINUS)
 

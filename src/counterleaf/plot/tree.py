@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.plot.sheet import MINUS, NORMAL, QUIET, SMALL, SOURCE, headline, new_sheet, number, short, tint, width
+from counterleaf.plot.conditions import condition
+from counterleaf.plot.sheet import NORMAL, QUIET, SMALL, SOURCE, headline, new_sheet, short, tint, width
 from counterleaf.result import Explanation
 from counterleaf.tree import Tree
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_LEAVES, _MOST_TERMS = 16, 3
+_MOST_LEAVES = 16
 
 
 def path_to(tree: Tree, leaf: int) -> list[int]:
@@ -81,36 +82,19 @@ def arrange(children: dict[int, tuple[int, ...]], widths: Mapping[int, float], g
     return places
 
 
-def _condition(tree: Tree, node: int, names: Sequence[str]) -> str:
-    """What sends a row to the left child, in few words."""
-    w = tree.weights
-    at = slice(int(w.indptr[node]), int(w.indptr[node + 1]))
-    features, data, bias = w.indices[at], w.data[at], float(tree.bias[node])
-    less = ("<", ">") if tree.closed == "right" else ("≤", "≥")
-    if len(features) == 1:
-        return f"{short(names[features[0]], 24)}\n{less[int(data[0] < 0)]} {number(-bias / float(data[0]))}"
-    largest = sorted(np.argsort(-np.abs(data), kind="stable")[:_MOST_TERMS].tolist())
-    said = ""
-    for k in largest:
-        size = "" if abs(data[k]) == 1 else f"{abs(data[k]):.2g} "
-        sign = (MINUS if data[k] < 0 else "") if not said else f" {MINUS if data[k] < 0 else '+'} "
-        said += f"{sign}{size}{short(names[features[k]], 12)}"
-    said += " + …" * (len(features) > _MOST_TERMS)
-    return f"{said or '0'}\n{less[0]} {number(-bias)}"
-
-
 def draw_tree(answer: Explanation) -> Figure:
-    """Splits as conditions that send a row left, leaves as classes, one path in dashes and one in full."""
+    """Splits as conditions that send a row left on the page, leaves as classes, one path in dashes and one in full."""
     from matplotlib.lines import Line2D
 
-    tree, names = answer.certificate.problem.tree, answer.schema.names
+    tree = answer.certificate.problem.tree
     ends = [tree.leaf_of(answer.certificate.problem.source)] + [c.leaf for c in answer[:1]]
     paths = [path_to(tree, leaf) for leaf in ends]
     drawn, below = prune(tree, paths, _MOST_LEAVES)
     texts, widths = {}, {}
     for node, children in drawn.items():
         if children:
-            texts[node] = _condition(tree, node, names)
+            texts[node], side = condition(tree, node, answer.schema)
+            drawn[node] = children[::side]
         elif tree.left[node] < 0:
             texts[node] = short(str(tree.classes[tree.value[node]]), 18)
         else:

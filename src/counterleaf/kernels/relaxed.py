@@ -1,0 +1,318 @@
+"""The bound of one region on a table: groups and grids relaxed to solve, kept whole to prove.
+
+To solve, a group's 0/1 variables may be fractions that add up to 1 and a grid is an interval; one more row per group that the
+path touches. Since z^2 = z, a 0/1 variable is charged linearly, which is the tightest convex charge; where the method needs
+curvature, ``soft`` of it is moved into a square. To prove, multipliers of the path alone are enough: given their prices, the best
+value of each group and the best point of each grid are found one by one (``proved``), which bounds every row of the
+table, never less than the relaxation does.
+"""
+
+import math
+
+import numpy as np
+
+from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED
+from counterleaf.kernels.grouped import grouped
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
+from counterleaf.kernels.proximal import pull, settle
+from counterleaf.kernels.region import collect, exact_score
+from counterleaf.kernels.separable import charge, respond
+from counterleaf.kernels.simplex import simplex
+from counterleaf.kernels.table import above, below, cheapest
+
+_OUTER = 60  # proximal points before a partly flat problem is given up
+
+
+@kernel
+def settled(price, cu, gu, cd, gd, own, lower, upper, over, under):
+    """The best change of a number at a price, on its grid, and what it costs less what it is worth."""
+    change = respond(price, cu, gu, cd, gd, lower - own, upper - own)
+    if math.isinf(change):
+        return change, -math.inf
+    worth = charge(change, cu, gu, cd, gd) - price * change
+    if over > 0.0 and change != 0.0:
+        x = own + change
+        low, high = below(over, under, own, x), above(over, under, own, x)
+        if low < high:
+            a, b = max(low, lower) - own, min(high, upper) - own
+            worth_a = charge(a, cu, gu, cd, gd) - price * a
+            worth_b = charge(b, cu, gu, cd, gd) - price * b
+            return (a, worth_a) if worth_a <= worth_b else (b, worth_b)
+    return change, worth
+
+
+@kernel
+def proved(q, table, row, sign, at_source, lam, lower, upper):
+    """What the multipliers ``lam`` of the rows prove about every row of the table in the box, class cost left out."""
+    width = lower.shape[0]
+    users = q.bias.shape[0] - q.nodes.shape[0]
+    price, size = np.zeros(width), np.zeros(width)
+    total = 0.0
+    for t in range(row.shape[0]):
+        if lam[t] == 0.0:
+            continue
+        i = row[t]
+        total += lam[t] * ((q.margin if t >= users else 0.0) - sign[t] * at_source[i])
+        for k in range(q.indptr[i], q.indptr[i + 1]):
+            term = lam[t] * sign[t] * q.data[k]
+            price[q.indices[k]] += term
+            size[q.indices[k]] += abs(term)
+    f = q.features
+    for d in range(width):
+        if table.group[d] >= 0:
+            continue
+        low = -math.inf if f[8, d] < 0.0 and lower[d] == f[1, d] else lower[d]
+        high = math.inf if f[8, d] > 0.0 and upper[d] == f[2, d] else upper[d]
+        p = price[d]
+        room = 1e-12 * (size[d] + abs(f[4, d]) + abs(f[6, d]))
+        if high == math.inf and f[3, d] == 0.0 and f[4, d] < p <= f[4, d] + room:
+            p = f[4, d]  # rounding, but on a number without bound any price is too much
+        if low == -math.inf and f[5, d] == 0.0 and f[6, d] > p >= f[6, d] - room:
+            p = f[6, d]
+        _, worth = settled(
+            p, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], low, high, table.step[0, d], table.step[1, d]
+        )
+        total += worth
+    for g in range(table.first.shape[0]):
+        best = math.inf
+        for v in range(table.first[g], table.last[g]):
+            if upper[v] > 0.0:
+                best = min(best, f[4, v] - price[v])
+        total += best - f[4, table.own[g]] + price[table.own[g]]
+    return total
+
+
+@kernel
+def relax(q, table, pool, state, slack, lower, upper, at_source, slot):
+    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
+
+    As ``region.solve``: the state's multipliers and basis are the warm start and then the result; ``delta`` gets the point of
+    the relaxation. Returns (status, bound without the class cost).
+    """
+    closed = q.method == CURVED
+    status, bound = _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed)
+    if closed and status == STUCK:
+        status, bound = _relax(q, table, pool, state, slack, lower, upper, at_source, slot, False)
+    return status, bound
+
+
+@kernel
+def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
+    """One attempt; ``closed``: groups in closed form, else each has a row."""
+    f = q.features
+    source, scale = f[0], f[7]
+    flat = q.method == FLAT
+    paths = pool.states[state].rows
+    users = q.bias.shape[0] - q.nodes.shape[0]
+    row, sign = np.empty(paths, np.int64), np.empty(paths)
+    collect(q, pool.states, state, row, sign)
+    lam, delta = pool.lam[state, 0], pool.delta[state]
+    groups = table.first.shape[0]
+    columns, hot, local = np.empty(source.shape[0], np.int64), np.empty(groups, np.int64), np.full(groups, -1)
+    n, touched = 0, 0
+    for t in range(paths):
+        for k in range(q.indptr[row[t]], q.indptr[row[t] + 1]):
+            d = q.indices[k]
+            if slot[d] == -1 and lower[d] < upper[d]:
+                slot[d] = -2
+                g = table.group[d]
+                if g < 0:
+                    slot[d] = n
+                    columns[n] = d
+                    n += 1
+                elif local[g] < 0:
+                    local[g] = touched
+                    hot[touched] = g
+                    touched += 1
+    numbers = n
+    start, width = np.empty(touched + 1, np.int64), np.empty(touched)
+    for i in range(touched):
+        best = -1  # of the values that no row names, the cheapest stands for all
+        start[i] = n
+        for v in range(table.first[hot[i]], table.last[hot[i]]):
+            if slot[v] == -2:
+                slot[v] = n
+                columns[n] = v
+                n += 1
+            elif upper[v] > 0.0 and (best < 0 or f[4, v] < f[4, best] or (f[4, v] == f[4, best] and source[v] > 0.0)):
+                best = v
+        if best >= 0:
+            slot[best] = n
+            columns[n] = best
+            n += 1
+        width[i] = scale[columns[start[i]]]
+    start[touched] = n
+    heads = 0 if closed else touched
+    m = heads + paths
+    A, r, norm, ray = np.zeros((m, n)), np.empty(m), np.empty(m), np.empty(m)
+    for i in range(heads):
+        g = hot[i]
+        r[i] = 1.0 if slot[table.own[g]] < 0 and upper[table.own[g]] == 0.0 else 0.0
+        for v in range(table.first[g], table.last[g]):
+            if slot[v] >= 0:
+                A[i, slot[v]] = 1.0 / scale[v]
+    for t in range(paths):
+        i, z = row[t], sign[t]
+        if math.isnan(at_source[i]):
+            at_source[i] = exact_score(q, i)
+        offset = q.margin if t >= users else 0.0
+        total = offset + slack[t] - z * at_source[i]
+        terms = abs(total)
+        stuck = True
+        for k in range(q.indptr[i], q.indptr[i + 1]):
+            d = q.indices[k]
+            if slot[d] >= 0:
+                A[heads + t, slot[d]] = z * q.data[k] / scale[d]
+                stuck = False
+            else:
+                fixed = q.data[k] * (lower[d] - source[d])
+                total -= z * fixed
+                terms += abs(fixed)
+        r[heads + t] = 0.0 if stuck and abs(total) <= 1e-14 * terms else total
+    for t in range(m):
+        length = 0.0
+        for j in range(n):
+            length = max(length, abs(A[t, j])) if flat else length + A[t, j] * A[t, j]
+        length = length if flat else math.sqrt(length)
+        norm[t] = length if length > 0.0 else 1.0
+        r[t] /= norm[t]
+        for j in range(n):
+            A[t, j] /= norm[t]
+    wide = np.empty((10, n))
+    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
+    slope_up, slope_down, centre = wide[7], wide[8], wide[9]
+    extra = np.empty((4, n)) if q.method == MIXED else wide
+    seat = np.empty(n, np.int8)
+    for j in range(n):
+        d = columns[j]
+        s = scale[d]
+        cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
+        cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
+        if table.group[d] >= 0 and not flat:
+            soft = table.soft[table.group[d]]
+            cu[j] = soft / (s * s)
+            gu[j] += (soft if source[d] > 0.0 else -soft) / s
+            cd[j], gd[j] = cu[j], gu[j]
+        low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
+        centre[j] = min(max(0.0, low[j]), high[j])
+        seat[j] = pool.seats[state, d] if flat else 0
+    multiplier = np.empty(m)
+    for t in range(paths):
+        multiplier[heads + t] = lam[t] * norm[heads + t]
+    for i in range(heads):
+        multiplier[i] = 0.0
+    status = STUCK
+    if q.method == CURVED and (touched == 0 or not closed):
+        status, _ = newton(A, r, heads + q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+    elif closed:
+        for i in range(touched):  # in z, not in its change
+            s = width[i]
+            for k in range(start[i], start[i + 1]):
+                d = columns[k]
+                gu[k] = (f[4, d] - 0.5 * s * s) / s
+                centre[k] = source[d]
+        status = grouped(
+            A, r, q.equal, numbers, cu, gu, cd, gd, low, high, start, width, centre, multiplier, point, ray
+        )
+    strength = 1.0
+    for outer in range(_OUTER if q.method == MIXED else 0):
+        strength = max(0.1 * strength, 1e-5)
+        pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
+        status, _ = newton(
+            A, r, heads + q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray
+        )
+        if status == INFEASIBLE:
+            break
+        for j in range(n):
+            centre[j] = point[j]
+        status = STUCK
+        if settle(A, r, heads + q.equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+            status = CONVERGED
+            break
+    basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
+    rooms = pool.lam.shape[2]  # the slack of group g is known as that of row rooms + g, of path row t as that of row t
+    cold = not flat
+    for t in range(m):
+        basis[t], segment[t] = -1 - t, 0
+        if flat:
+            place = t - heads if t >= heads else rooms + hot[t]
+            known = pool.basis[state, 0, place]
+            segment[t] = pool.basis[state, 1, place]
+            if known >= 0:
+                basis[t] = slot[known]
+                cold = cold or slot[known] < 0
+            elif -1 - known >= rooms:
+                basis[t] = -1 - local[-1 - known - rooms]
+                cold = cold or local[-1 - known - rooms] < 0
+            else:
+                basis[t] = known - heads
+    spare, where = np.empty(m), np.empty(n)
+    while status == STUCK and (touched == 0 or not closed):
+        for j in range(n):
+            up, down = (gu[j], gd[j]) if flat else (0.0, 0.0)
+            slope_up[j], slope_down[j] = up, down
+            if cold:
+                seat[j] = 1 if up < 0.0 else (-1 if down > 0.0 else 0)
+        for t in range(m):
+            if cold:
+                basis[t], segment[t] = -1 - t, 0
+        outcome = simplex(
+            A, r, heads + q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, where, ray
+        )
+        if flat:
+            status = outcome
+            for t in range(m):
+                multiplier[t] = spare[t]
+            for j in range(n):
+                point[j] = where[j]
+        elif outcome == INFEASIBLE:
+            status = INFEASIBLE
+        if cold:
+            break
+        cold = True
+    if flat and status == CONVERGED:
+        for t in range(m):
+            place = t - heads if t >= heads else rooms + hot[t]
+            known = basis[t]
+            if known >= 0:
+                known = columns[known]
+            else:
+                k = -1 - known
+                known = -1 - (k - heads if k >= heads else rooms + hot[k])
+            pool.basis[state, 0, place] = known
+            pool.basis[state, 1, place] = segment[t]
+        for j in range(n):
+            pool.seats[state, columns[j]] = seat[j]
+    if status == INFEASIBLE:
+        bound = math.inf
+        for t in range(paths):
+            lam[t] = ray[heads + t] / norm[heads + t]
+    else:
+        largest = 0.0
+        for t in range(m):
+            largest = max(largest, abs(multiplier[t]))
+        for t in range(paths):
+            value = multiplier[heads + t]
+            lam[t] = value / norm[heads + t] if abs(value) > 1e-14 * largest else 0.0
+        bound = proved(q, table, row, sign, at_source, lam[:paths], lower, upper)
+        for d in range(source.shape[0]):
+            if slot[d] >= 0:
+                j = slot[d]
+                delta[d] = point[j] / scale[d]
+                if point[j] == low[j]:
+                    delta[d] = lower[d] - source[d]
+                elif point[j] == high[j]:
+                    delta[d] = upper[d] - source[d]
+            elif table.group[d] < 0:
+                delta[d], _ = settled(
+                    0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], table.step[0, d], table.step[1, d]
+                )
+            else:
+                delta[d] = -source[d]
+        for g in range(groups):
+            if local[g] < 0:
+                delta[cheapest(f[4], table.own[g], table.first[g], table.last[g], upper)] += 1.0
+    for j in range(n):
+        slot[columns[j]] = -1
+    return status, bound

@@ -1,0 +1,439 @@
+"""Best-first search on tables: as ``best_first``, and a leaf whose point is no row of the table forks.
+
+A leaf is popped with the point of its relaxation. Where that breaks a clause, changes too many features, or puts a group or a
+grid between its values, the leaf becomes two states that hold all its rows between them (see ``table``), queued again in the same
+queue. Where it does not, the values are fixed and what is continuous is put on the model's numbers as ever. A row that
+costs no more than its state's bound is the best of it; any other only says where to fork.
+"""
+
+import math
+
+import numpy as np
+
+from counterleaf.kernels.best_first import (
+    DONE,
+    FULL,
+    PAUSED,
+    UNBOUNDED,
+    cost_of,
+    enqueue,
+    just_below,
+    new_state,
+    postpone,
+    routed,
+)
+from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.memory import (
+    ANSWERED,
+    ANSWERS,
+    BOX,
+    CLAUSE,
+    COUNT,
+    CUT,
+    DISCARDED,
+    EXPANDED,
+    FORKED,
+    FRESH,
+    OBLIQUE,
+    OPEN,
+    OPEN_ENDS,
+    PASSED,
+    POINTS,
+    QUEUED,
+    REALISED,
+    RUNAWAY,
+    SOLVED,
+    STATES,
+    UNSETTLED,
+)
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE
+from counterleaf.kernels.queue import pop
+from counterleaf.kernels.region import collect, exact_score, price_of
+from counterleaf.kernels.relaxed import proved, relax, settled
+from counterleaf.kernels.table import above, after, below, cheapest, region_box, within
+
+_ATTEMPTS = 30  # doublings of a slack
+_WHOLE = 1e-7  # a 0/1 variable or a step this close to a whole number is taken for it; the row's own cost is then what counts
+_TIGHT = 1e-10  # a row that costs its bound to this share is the best of its state
+
+
+@kernel
+def _bound(q, table, pool, state, lower, upper, at_source, slot, zero):
+    """(status, bound) of a state's region; where boxes suffice, nothing needs solving."""
+    if q.method != BOX:
+        return relax(q, table, pool, state, zero, lower, upper, at_source, slot)
+    total = 0.0
+    delta, f = pool.delta[state], q.features
+    for d in range(lower.shape[0]):
+        if table.group[d] < 0:
+            delta[d], worth = settled(
+                0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], table.step[0, d], table.step[1, d]
+            )
+            total += worth if f[8, d] == 0.0 else price_of(q, d, delta[d])
+        else:
+            delta[d] = -f[0, d]
+    for g in range(table.first.shape[0]):
+        v = cheapest(f[4], table.own[g], table.first[g], table.last[g], upper)
+        delta[v] += 1.0
+        total += f[4, v] - f[4, table.own[g]]
+    return CONVERGED, total
+
+
+@kernel
+def _lifted(q, table, bound):
+    """The least cost that a row can have at or above a bound."""
+    if table.unit > 0.0:
+        return max(bound, math.ceil(bound / table.unit - 1e-9) * table.unit)
+    return bound
+
+
+@kernel
+def _offer(q, table, pool, state, status, bound):
+    """Queue a bounded state, or discard it with its proof. ``bound`` is without the class cost."""
+    entry = pool.states[state]
+    if status == INFEASIBLE:
+        entry.kind = DISCARDED
+        for t in range(pool.lam.shape[2]):
+            pool.lam[state, 1, t] = 0.0
+        return
+    bound = _lifted(q, table, bound) + q.nodes[entry.node].below
+    if entry.bound > bound:  # known before, from a larger region: its multipliers are the better proof
+        bound = entry.bound
+        for t in range(pool.lam.shape[2]):
+            pool.lam[state, 0, t] = pool.lam[state, 1, t]
+    for t in range(pool.lam.shape[2]):
+        pool.lam[state, 1, t] = 0.0
+    entry.bound = bound
+    entry.exact = 1 if status == CONVERGED else 0
+    _enqueue(q, table, pool, state, OPEN)
+
+
+@kernel
+def _enqueue(q, table, pool, state, kind):
+    """Queue a state by its bound: before a row that costs as much, unless only leaves with higher numbers lie below it.
+
+    Where costs come in units, bounds are exact and many are equal; elsewhere those closer than rounding count as equal.
+    """
+    entry = pool.states[state]
+    key = entry.bound if table.unit > 0.0 else just_below(entry.bound)
+    enqueue(pool, state, kind, key, 2 * q.nodes[entry.node].first + 1)
+
+
+@kernel
+def _child(q, table, pool, node, parent, side, lower, upper, low, high):
+    """A new state below ``parent``, with the parent's proof and its box in ``low``, ``high``."""
+    state = new_state(q, pool, node, parent, side, parent)
+    for d in range(lower.shape[0]):
+        low[d], high[d] = lower[d], upper[d]
+    for t in range(pool.basis.shape[2]):  # the groups' rows too
+        pool.basis[state, 0, t] = pool.basis[parent, 0, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else -1 - t
+        pool.basis[state, 1, t] = pool.basis[parent, 1, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else 0
+    return state
+
+
+@kernel
+def _postpone(q, table, pool, state, lower, upper, at_source):
+    """Queue a state at what its parent's multipliers prove of it, to be solved when it comes up."""
+    entry = pool.states[state]
+    above_it = pool.states[entry.parent]
+    m = entry.rows
+    row, sign = np.empty(m, np.int64), np.empty(m)
+    collect(q, pool.states, state, row, sign)
+    for t in range(m):
+        if math.isnan(at_source[row[t]]):
+            at_source[row[t]] = exact_score(q, row[t])
+    bound = proved(q, table, row, sign, at_source, pool.lam[state, 0, :m], lower, upper)
+    bound = _lifted(q, table, bound) + q.nodes[entry.node].below
+    known = above_it.bound + q.nodes[entry.node].below - q.nodes[above_it.node].below
+    entry.bound = max(bound, known)
+    _enqueue(q, table, pool, state, FRESH)
+
+
+@kernel
+def _inherits(q, pool, state, lower, upper):
+    """True if the state's point, its parent's, lies in its box."""
+    inside = True
+    for d in range(lower.shape[0]):
+        x = q.features[0, d] + pool.delta[state, d]
+        inside = inside and lower[d] <= x <= upper[d]
+    return inside
+
+
+@kernel
+def _place(q, table, delta, lower, upper, x):
+    """The point as a row: groups and grids on their nearest values, bounds and what is unchanged bit for bit."""
+    source = q.features[0]
+    for d in range(x.shape[0]):
+        change = delta[d]
+        x[d] = source[d] + change
+        if change == 0.0:
+            x[d] = source[d]
+        elif change == lower[d] - source[d]:
+            x[d] = lower[d]
+        elif change == upper[d] - source[d]:
+            x[d] = upper[d]
+        over, under = table.step[0, d], table.step[1, d]
+        if over > 0.0:
+            low, high = below(over, under, source[d], x[d]), above(over, under, source[d], x[d])
+            x[d] = low if x[d] - low <= high - x[d] else high
+        x[d] = min(max(x[d], lower[d]), upper[d])
+    for g in range(table.first.shape[0]):
+        best = table.first[g]
+        for v in range(table.first[g], table.last[g]):
+            if source[v] + delta[v] > source[best] + delta[best]:
+                best = v
+        for v in range(table.first[g], table.last[g]):
+            x[v] = 1.0 if v == best else 0.0
+
+
+@kernel
+def _fork(q, table, states, state, delta, lower, upper, x):
+    """Where to fork a leaf whose point is no row of the table (x is the nearest that is): (how, what, low cut, high cut).
+
+    how = 0 if the point is a row.
+    """
+    source = q.features[0]
+    for i in range(table.clauses.shape[0]):
+        if not within(table, i, -1, x) and not within(table, i, 1, x):
+            return CLAUSE, i, 0.0, 0.0
+    if table.most >= 0:
+        changed, best, most = 0, -1, 0.0
+        feature, moved = -1, 0.0
+        for d in range(x.shape[0] + 1):
+            here = table.feature[d] if d < x.shape[0] else -1
+            if here != feature:
+                if moved > 0.0:
+                    changed += 1
+                    decided = False
+                    at = state
+                    while states[at].parent >= 0 and not decided:
+                        decided = states[at].how == COUNT and states[at].what == feature
+                        at = states[at].parent
+                    if not decided and moved > most:
+                        best, most = feature, moved
+                feature, moved = here, 0.0
+            if d < x.shape[0]:
+                if table.group[d] >= 0:
+                    moved = max(moved, abs(delta[d]) if abs(delta[d]) > _WHOLE else 0.0)
+                elif x[d] != source[d]:
+                    moved = max(moved, abs(x[d] - source[d]) * q.features[7, d])
+        if changed > table.most and best >= 0:
+            return COUNT, best, 0.0, 0.0
+    best, most = -1, _WHOLE
+    for g in range(table.first.shape[0]):
+        largest, top = -1.0, -1
+        for v in range(table.first[g], table.last[g]):
+            z = source[v] + delta[v]
+            if z > largest and lower[v] < upper[v]:
+                largest, top = z, v
+        if top >= 0 and 1.0 - largest > most:
+            best, most = top, 1.0 - largest
+    if best >= 0:
+        return CUT, best, 0.0, 1.0
+    most = _WHOLE
+    for d in range(x.shape[0]):
+        if table.step[0, d] > 0.0 and lower[d] < upper[d]:
+            value = source[d] + delta[d]
+            off = abs(value - x[d]) * table.step[1, d] / table.step[0, d]
+            if off > most:
+                best, most = d, off
+    if best >= 0:
+        value = source[best] + delta[best]
+        over, under = table.step[0, best], table.step[1, best]
+        low = below(over, under, source[best], value)
+        return CUT, best, low, after(over, under, source[best], low)
+    return 0, 0, 0.0, 0.0
+
+
+@kernel
+def _any_choice(q, table, lower, upper, x):
+    """A choice that is still open: (variable, low cut, high cut) such that x lies on one side, -1 if there is none."""
+    source = q.features[0]
+    for d in range(x.shape[0]):
+        if lower[d] < upper[d]:
+            if table.group[d] >= 0 and x[d] == 1.0:
+                return d, 0.0, 1.0
+            over, under = table.step[0, d], table.step[1, d]
+            if over > 0.0:
+                if x[d] > lower[d]:
+                    return d, below(over, under, source[d], np.nextafter(x[d], -math.inf)), x[d]
+                return d, x[d], after(over, under, source[d], x[d])
+    return -1, 0.0, 0.0
+
+
+@kernel
+def _fixed(q, table, x, lower, upper, low, high):
+    """The part of the box in which every choice is as in the row x; clauses and counts that x keeps stay kept."""
+    for d in range(x.shape[0]):
+        low[d], high[d] = lower[d], upper[d]
+        if table.group[d] >= 0 or table.step[0, d] > 0.0 or (table.most >= 0 and x[d] == q.features[0, d]):
+            low[d], high[d] = x[d], x[d]
+    for i in range(table.clauses.shape[0]):
+        side = 0 if within(table, i, -1, x) else 1
+        for k in range(table.clauses[i, side], table.clauses[i, side + 1]):
+            v = table.where[k]
+            low[v], high[v] = max(low[v], table.lower[k]), min(high[v], table.upper[k])
+
+
+@kernel
+def search_table(q, table, pool, count, budget):
+    """Go on until ``count`` leaves are answered or no state is left (DONE), ``budget`` states were taken up (PAUSED), the
+    pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
+    width = q.features.shape[1]
+    nowhere = q.nodes.shape[0]
+    users = q.bias.shape[0] - nowhere
+    boxes = np.empty((4, width))
+    lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
+    slot, x = np.full(width, -1), np.empty(width)
+    at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(pool.lam.shape[2])
+    counts = pool.counts
+    if q.nodes[0].below == math.inf:
+        return DONE
+    if counts[STATES] == 0:
+        state = new_state(q, pool, 0, -1, 0, -1)
+        for t in range(pool.basis.shape[2]):
+            pool.basis[state, 0, t], pool.basis[state, 1, t] = -1 - t, 0
+        if not region_box(q, table, pool.states, state, lower, upper):
+            pool.states[state].kind = DISCARDED
+            return DONE
+        postpone(pool, state, -math.inf)
+    limit = counts[SOLVED] + budget
+    while counts[QUEUED] > 0 and counts[ANSWERS] < count:
+        top = pool.heap[0]
+        known = False
+        if q.nodes[pool.states[top].node].left < 0:
+            for k in range(counts[ANSWERS]):
+                known = known or pool.states[pool.answers[k]].node == pool.states[top].node
+        if known or pool.states[top].kind == REALISED:
+            counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
+            pool.states[top].kind = PASSED if known else ANSWERED
+            if not known:
+                pool.answers[counts[ANSWERS]] = top
+                counts[ANSWERS] += 1
+            continue
+        if counts[SOLVED] >= limit:
+            return PAUSED
+        if counts[STATES] + 3 > pool.states.shape[0] or counts[POINTS] + 1 > pool.points.shape[0]:
+            return FULL
+        counts[SOLVED] += 1
+        counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
+        state = pool.heap[counts[QUEUED]]
+        entry = pool.states[state]
+        here = entry.node
+        node = q.nodes[here]
+        if not region_box(q, table, pool.states, state, lower, upper):
+            entry.kind = DISCARDED
+            continue
+        lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
+        if entry.kind == FRESH and not lone:
+            for t in range(pool.lam.shape[2]):
+                pool.lam[state, 1, t] = pool.lam[state, 0, t]
+            status, bound = _bound(q, table, pool, state, lower, upper, at_source, slot, zero)
+            _offer(q, table, pool, state, status, bound)
+            continue
+        how, what, cut, other = 0, -1, 0.0, 0.0
+        if node.left < 0:
+            if entry.bound == -math.inf:
+                for d in range(width):
+                    if price_of(q, d, pool.delta[state, d]) == -math.inf:
+                        counts[RUNAWAY] = d
+                        return UNBOUNDED
+            m = entry.rows
+            row, sign, slack = np.empty(m, np.int64), np.empty(m), pool.lam[state, 1, :m]
+            collect(q, pool.states, state, row, sign)
+            found = False
+            if here == q.home:
+                inside = True
+                for d in range(width):
+                    x[d] = q.features[0, d]
+                    inside = inside and lower[d] <= x[d] <= upper[d]
+                found = inside and routed(q, x, row, sign, users, slack)
+            empty = False
+            if not found:
+                _place(q, table, pool.delta[state], lower, upper, x)
+                how, what, cut, other = _fork(q, table, pool.states, state, pool.delta[state], lower, upper, x)
+                if how == 0:
+                    _fixed(q, table, x, lower, upper, low, high)
+                    trial = state
+                    for attempt in range(_ATTEMPTS):
+                        if attempt > 0:
+                            if attempt == 1:
+                                trial = new_state(q, pool, here, entry.parent, entry.side, state)
+                                counts[STATES] -= 1  # scratch, behind the last state
+                                pool.states[trial].how, pool.states[trial].what = entry.how, entry.what
+                                pool.states[trial].rows = m
+                                for t in range(pool.basis.shape[2]):
+                                    pool.basis[trial, 0, t] = pool.basis[state, 0, t]
+                                    pool.basis[trial, 1, t] = pool.basis[state, 1, t]
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot)
+                            if status == INFEASIBLE:
+                                empty = True
+                                break
+                            if status != CONVERGED:
+                                for t in range(m):
+                                    slack[t] *= 2.0
+                                continue
+                        _place(q, table, pool.delta[trial], low, high, x)
+                        found = routed(q, x, row, sign, users, slack)
+                        if found or q.method == BOX:
+                            break
+            if found:
+                cost = cost_of(q, x) + node.below
+                bound = entry.bound
+                if cost - bound > _TIGHT * (abs(cost) + abs(bound)) and here != q.home:
+                    what, cut, other = _any_choice(q, table, lower, upper, x)
+                    how = CUT if what >= 0 else 0
+                if how == 0:
+                    for d in range(width):
+                        pool.points[counts[POINTS], d] = x[d]
+                    entry.point = counts[POINTS]
+                    counts[POINTS] += 1
+                    entry.cost = cost
+                    entry.bound = min(bound, cost)
+                    enqueue(pool, state, REALISED, cost, 2 * here)
+                    continue
+            elif how == 0:
+                what, cut, other = _any_choice(q, table, lower, upper, x)
+                how = CUT if what >= 0 else 0
+                if how == 0:
+                    entry.kind = UNSETTLED
+                    if empty:
+                        entry.kind = DISCARDED
+                        for t in range(m):
+                            pool.lam[state, 0, t] = pool.lam[trial, 0, t]
+                    else:
+                        counts[OPEN_ENDS] += 1
+                    continue
+            for t in range(m):
+                slack[t] = 0.0
+        entry.kind = FORKED if node.left < 0 else EXPANDED
+        f = 0.0
+        if node.left >= 0 and node.feature == OBLIQUE:
+            if math.isnan(at_source[here]):
+                at_source[here] = exact_score(q, here)
+            f = at_source[here]
+            for k in range(q.indptr[here], q.indptr[here + 1]):
+                f += q.data[k] * pool.delta[state, q.indices[k]]
+        for side in (-1, 1):
+            child = here
+            if node.left >= 0:
+                child = node.right if side > 0 else node.left
+                if q.nodes[child].below == math.inf:
+                    continue
+            new = _child(q, table, pool, child, state, side, lower, upper, low, high)
+            fresh = pool.states[new]
+            if node.left < 0:
+                fresh.how, fresh.what, fresh.cut = how, what, (cut if side < 0 else other)
+            if not region_box(q, table, pool.states, new, low, high):
+                fresh.kind = DISCARDED
+                continue
+            inherits = entry.exact == 1 and _inherits(q, pool, new, low, high)
+            if node.left >= 0 and node.feature == OBLIQUE:
+                inherits = inherits and side * f >= q.margin
+            if inherits and how == 0:
+                fresh.bound = entry.bound + q.nodes[child].below - node.below
+                fresh.exact = 1
+                _enqueue(q, table, pool, new, OPEN)
+            else:
+                _postpone(q, table, pool, new, low, high, at_source)
+    return DONE

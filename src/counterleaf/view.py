@@ -1,0 +1,143 @@
+"""A user's model as the search sees it: a tree over the schema's variables, and the model's own word on a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from counterleaf import tables
+from counterleaf.errors import CounterleafError
+from counterleaf.features import Categorical, Numeric
+from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
+from counterleaf.readers import read
+from counterleaf.schema import Array, Schema
+from counterleaf.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A model that takes columns of numbers."""
+
+    model: Any
+    schema: Schema
+    tree: Tree  # over the schema's variables
+    names: list[Any] | None  # of the columns, where the model knows them by name
+    columns: Any  # (columns, variables), None where they are the same
+
+    def ask(self, points: Array, rows: list[Any]) -> Any:
+        """What the model says of the points; ``rows`` are the same in the user's words."""
+        X = points if self.columns is None else points @ self.columns.T
+        if self.names is None:
+            return self.model.predict(X)
+        import pandas as pd
+
+        return self.model.predict(pd.DataFrame(X, columns=self.names))
+
+    def spread_codes(self, data: Any) -> Array:
+        """The data as one number per cell, NaN where a value is missing."""
+        codes = tables.codes(data, self.schema)
+        for d, feature in enumerate(self.schema):
+            if not isinstance(feature, Numeric):
+                codes[codes[:, d] == len(feature.values), d] = np.nan
+        return codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PipelineView(View):
+    """A pipeline, asked about rows of the table itself."""
+
+    found: Survey
+    data: Any
+
+    def ask(self, points: Array, rows: list[Any]) -> Any:
+        """What the pipeline says of the rows, as the user would write them."""
+        if hasattr(rows[0], "columns"):
+            return np.concatenate([np.asarray(self.model.predict(row)) for row in rows])
+        return self.model.predict(frame_of([_cells(row, self.found.names) for row in rows], self.found, self.data))
+
+
+def _cells(row: Any, names: list[str]) -> list[Any]:
+    """The values of a row, the columns that the pipeline drops included."""
+    if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "to_dict")):
+        by_name = {str(name): value for name, value in row.items()}
+        return [by_name[name] for name in names]
+    return list(row.tolist() if isinstance(row, np.ndarray) else row)
+
+
+def view(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
+    """Match a model with the table: its data, its schema, or the names it was fitted with."""
+    return _view_pipeline(model, data, schema, bounds) if is_pipeline(model) else _view_columns(model, data, schema, bounds)
+
+
+def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
+    found = survey(model)
+    if data is not None:
+        given = [name for name, _ in tables.columns(data)]
+        if found.named and hasattr(data, "columns"):
+            missing = [name for name in found.names if name not in given]
+            if missing:
+                raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
+            data = data[found.names] if hasattr(data, "with_columns") else data[[c for c in data.columns if str(c) in found.names]]
+            if [str(name) for name in data.columns] != found.names:
+                raise CounterleafError(
+                    f"data has its columns in another order: {[str(name) for name in data.columns]}; the pipeline was fitted on "
+                    f"{found.names}: pass data[list(model.feature_names_in_)]"
+                )
+        elif len(given) != len(found.names):
+            raise CounterleafError(f"data has {len(given)} columns; the pipeline needs {len(found.names)}")
+    if schema is None and data is not None:
+        schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=found.unused if found.named else ())
+        if found.named and not hasattr(data, "columns"):
+            schema = schema.renamed(found.names)
+    elif schema is None:
+        schema = Schema(
+            [Categorical(name, found.known[name]) if name in found.known else Numeric(name) for name in found.names]
+        )
+    folded = fold(found, schema, data)
+    fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
+    schema = replace(schema, fills=fills, ignored=tuple(name for name in found.names if name not in schema.names))
+    return PipelineView(model, schema, folded.tree, None, None, found, data)
+
+
+def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
+    tree = read(model)
+    known = getattr(model, "feature_names_in_", None)
+    names = None if known is None else [str(name) for name in known]
+    width = tree.n_features
+    if data is not None and schema is None:
+        found = tables.columns(data)
+        if len(found) != width:
+            raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
+        if names is not None and hasattr(data, "columns") and [name for name, _ in found] != names:
+            raise CounterleafError(f"data has the columns {[name for name, _ in found]}; the model was fitted on {names}")
+        schema = Schema.infer(data, bounds=bounds)
+        for feature in schema:
+            if isinstance(feature, Categorical):
+                raise CounterleafError(
+                    f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
+                )
+            if isinstance(feature, Numeric) and np.isnan(tables.numbers_of(dict(found)[feature.name], feature.name)).any():
+                raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
+        if names is not None and not hasattr(data, "columns"):
+            schema = schema.renamed(names)
+    if schema is None:
+        schema = Schema([Numeric(name) for name in names or [f"x{k}" for k in range(width)]])
+    columns = None if schema.numeric else schema.columns_of()
+    size = len(schema) if columns is None else columns.shape[0]
+    if size != width:
+        told = f"{len(schema)} features" + (f" in {size} columns" if size != len(schema) else "")
+        raise CounterleafError(f"the schema has {told}; the model needs {width}")
+    if names is not None and size == len(schema) and schema.names != names:
+        raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
+    if columns is not None:
+        tree = _over_variables(tree, columns)
+    return View(model, schema, tree, None if known is None else list(known), columns)
+
+
+def _over_variables(tree: Tree, columns: Any) -> Tree:
+    weights = sparse.csr_array(tree.weights @ columns)
+    return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, closed=tree.closed, dtype=tree.dtype)
