@@ -112,7 +112,7 @@ def snap(layout: Layout, source: Array, lower: Array, upper: Array) -> None:
 
 def at_or_above(step: Array, own: float, value: float) -> float:
     """The least multiple of a step, or the source's own number, at or above ``value``."""
-    return -at_or_below(step, -own, -value)
+    return 0.0 - at_or_below(step, -own, -value)  # not -0.0
 
 
 def at_or_below(step: Array, own: float, value: float) -> float:

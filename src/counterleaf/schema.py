@@ -61,6 +61,7 @@ class Schema:
     fills: Mapping[str, float] = field(default_factory=dict)  # what the model takes a missing number for
     ignored: tuple[str, ...] = ()  # columns that rows may have and the model does not look at: they stay as they are
     names: list[str] = field(init=False, repr=False, compare=False)
+    variables: list[str] = field(init=False, repr=False, compare=False)  # names: features, or one feature=value per value
     starts: Array = field(init=False, repr=False, compare=False)  # (F + 1,) the first variable of each feature
     plain: bool = field(init=False, repr=False, compare=False)  # nothing but numbers, any number
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
@@ -88,6 +89,8 @@ class Schema:
             if isinstance(feature, Numeric):
                 lower[at], upper[at] = feature.lower, feature.upper
         object.__setattr__(self, "names", list(index))
+        variables = [f.name if isinstance(f, Numeric) else f.column(k) for f in self.features for k in range(f.size)]
+        object.__setattr__(self, "variables", variables)
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "plain", all(isinstance(f, Numeric) and f.grid is None for f in self.features))
         object.__setattr__(self, "_index", index)
@@ -137,11 +140,6 @@ class Schema:
     def width(self) -> int:
         """The number of variables."""
         return int(self.starts[-1])
-
-    @property
-    def variables(self) -> list[str]:
-        """The names of the variables: features, and one ``feature=value`` per value."""
-        return [f.name if isinstance(f, Numeric) else f.column(k) for f in self for k in range(f.size)]
 
     def span(self, d: int) -> slice:
         """The variables of feature ``d``."""

@@ -36,7 +36,7 @@ from counterleaf.schema import Array
 
 _PIECE = 64  # states between two looks at the clock
 _EVERYTHING = 1 << 62
-_compiled: set[bool] = set()  # the families of kernels that this process has used: with a coupled cost, without
+_compiled: set[str] = set()  # the families of kernels that this process has used
 
 
 class Status(StrEnum):
@@ -77,13 +77,17 @@ def find(
     wanted = _EVERYTHING if count is None else count
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states
-    notice = _announce_compilation(q.method == COUPLED)
+    family = "tables" if problem.table is not None else "coupled" if q.method == COUPLED else "numbers"
+    notice = _announce_compilation(family)
     try:
         while True:
             piece = budget - int(pool.counts[SOLVED])
             if deadline is not None:
                 piece = min(piece, _PIECE)
-            why = search(q, pool, wanted, piece) if problem.table is None else search_table(q, problem.table, pool, wanted, piece)
+            if problem.table is None:
+                why = search(q, pool, wanted, piece)
+            else:
+                why = search_table(q, problem.table, pool, wanted, piece)
             if why == ASK:
                 quadratic.answer(problem, pool)
             elif why == FULL:
@@ -132,13 +136,17 @@ def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
     return Findings(Status.LIMIT, chosen["node"], chosen["cost"], bounds, pool.points[chosen["point"]], least, pool)
 
 
-def _announce_compilation(coupled: bool) -> threading.Timer | None:
+def _announce_compilation(family: str) -> threading.Timer | None:
     """Say on stderr that kernels are being compiled, if the first call of a kind takes that long."""
-    if coupled in _compiled:
+    if family in _compiled:
         return None
-    _compiled.add(coupled)
-    what = "those for quadratic costs" if coupled else "its kernels"
-    text = f"counterleaf: compiling {what}, once on this machine; this takes up to half a minute\n"
+    _compiled.add(family)
+    what, long = {
+        "numbers": ("its kernels", "up to half a minute"),
+        "coupled": ("those for quadratic costs", "up to half a minute"),
+        "tables": ("those for tables", "about a minute"),
+    }[family]
+    text = f"counterleaf: compiling {what}, once on this machine; this takes {long}\n"
     timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
     timer.daemon = True
     timer.start()

@@ -84,39 +84,32 @@ def proved(q, table, row, sign, at_source, lam, lower, upper):
 
 
 @kernel
-def relax(q, table, pool, state, slack, lower, upper, at_source, slot):
+def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
     As ``region.solve``: the state's multipliers and basis are the warm start and then the result; ``delta`` gets the point of
-    the relaxation. Returns (status, bound without the class cost).
+    the relaxation. ``closed``: groups in closed form, for curved costs; else each has a row, which is slower and sees more.
+    Returns (status, bound without the class cost).
     """
-    closed = q.method == CURVED
-    status, bound = _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed)
-    if closed and status == STUCK:
-        status, bound = _relax(q, table, pool, state, slack, lower, upper, at_source, slot, False)
-    return status, bound
-
-
-@kernel
-def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
-    """One attempt; ``closed``: groups in closed form, else each has a row."""
-    f = q.features
+    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
+    first, last, own, group, step = table.first, table.last, table.own, table.group, table.step
+    lams, bases, seats = pool.lam, pool.basis, pool.seats
     source, scale = f[0], f[7]
     flat = q.method == FLAT
     paths = pool.states[state].rows
     users = q.bias.shape[0] - q.nodes.shape[0]
     row, sign = np.empty(paths, np.int64), np.empty(paths)
     collect(q, pool.states, state, row, sign)
-    lam, delta = pool.lam[state, 0], pool.delta[state]
-    groups = table.first.shape[0]
+    lam, delta = lams[state, 0], pool.delta[state]
+    groups = first.shape[0]
     columns, hot, local = np.empty(source.shape[0], np.int64), np.empty(groups, np.int64), np.full(groups, -1)
     n, touched = 0, 0
     for t in range(paths):
-        for k in range(q.indptr[row[t]], q.indptr[row[t] + 1]):
-            d = q.indices[k]
+        for k in range(indptr[row[t]], indptr[row[t] + 1]):
+            d = indices[k]
             if slot[d] == -1 and lower[d] < upper[d]:
                 slot[d] = -2
-                g = table.group[d]
+                g = group[d]
                 if g < 0:
                     slot[d] = n
                     columns[n] = d
@@ -130,7 +123,7 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
     for i in range(touched):
         best = -1  # of the values that no row names, the cheapest stands for all
         start[i] = n
-        for v in range(table.first[hot[i]], table.last[hot[i]]):
+        for v in range(first[hot[i]], last[hot[i]]):
             if slot[v] == -2:
                 slot[v] = n
                 columns[n] = v
@@ -148,8 +141,8 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
     A, r, norm, ray = np.zeros((m, n)), np.empty(m), np.empty(m), np.empty(m)
     for i in range(heads):
         g = hot[i]
-        r[i] = 1.0 if slot[table.own[g]] < 0 and upper[table.own[g]] == 0.0 else 0.0
-        for v in range(table.first[g], table.last[g]):
+        r[i] = 1.0 if slot[own[g]] < 0 and upper[own[g]] == 0.0 else 0.0
+        for v in range(first[g], last[g]):
             if slot[v] >= 0:
                 A[i, slot[v]] = 1.0 / scale[v]
     for t in range(paths):
@@ -160,13 +153,13 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         total = offset + slack[t] - z * at_source[i]
         terms = abs(total)
         stuck = True
-        for k in range(q.indptr[i], q.indptr[i + 1]):
-            d = q.indices[k]
+        for k in range(indptr[i], indptr[i + 1]):
+            d = indices[k]
             if slot[d] >= 0:
-                A[heads + t, slot[d]] = z * q.data[k] / scale[d]
+                A[heads + t, slot[d]] = z * data[k] / scale[d]
                 stuck = False
             else:
-                fixed = q.data[k] * (lower[d] - source[d])
+                fixed = data[k] * (lower[d] - source[d])
                 total -= z * fixed
                 terms += abs(fixed)
         r[heads + t] = 0.0 if stuck and abs(total) <= 1e-14 * terms else total
@@ -189,14 +182,14 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         s = scale[d]
         cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
         cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
-        if table.group[d] >= 0 and not flat:
-            soft = table.soft[table.group[d]]
+        if group[d] >= 0 and not flat:
+            soft = table.soft[group[d]]
             cu[j] = soft / (s * s)
             gu[j] += (soft if source[d] > 0.0 else -soft) / s
             cd[j], gd[j] = cu[j], gu[j]
         low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
         centre[j] = min(max(0.0, low[j]), high[j])
-        seat[j] = pool.seats[state, d] if flat else 0
+        seat[j] = seats[state, d] if flat else 0
     multiplier = np.empty(m)
     for t in range(paths):
         multiplier[heads + t] = lam[t] * norm[heads + t]
@@ -231,14 +224,14 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
             status = CONVERGED
             break
     basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
-    rooms = pool.lam.shape[2]  # the slack of group g is known as that of row rooms + g, of path row t as that of row t
+    rooms = lams.shape[2]  # the slack of group g is known as that of row rooms + g, of path row t as that of row t
     cold = not flat
     for t in range(m):
         basis[t], segment[t] = -1 - t, 0
         if flat:
             place = t - heads if t >= heads else rooms + hot[t]
-            known = pool.basis[state, 0, place]
-            segment[t] = pool.basis[state, 1, place]
+            known = bases[state, 0, place]
+            segment[t] = bases[state, 1, place]
             if known >= 0:
                 basis[t] = slot[known]
                 cold = cold or slot[known] < 0
@@ -280,10 +273,10 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
             else:
                 k = -1 - known
                 known = -1 - (k - heads if k >= heads else rooms + hot[k])
-            pool.basis[state, 0, place] = known
-            pool.basis[state, 1, place] = segment[t]
+            bases[state, 0, place] = known
+            bases[state, 1, place] = segment[t]
         for j in range(n):
-            pool.seats[state, columns[j]] = seat[j]
+            seats[state, columns[j]] = seat[j]
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(paths):
@@ -304,15 +297,15 @@ def _relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
                     delta[d] = lower[d] - source[d]
                 elif point[j] == high[j]:
                     delta[d] = upper[d] - source[d]
-            elif table.group[d] < 0:
+            elif group[d] < 0:
                 delta[d], _ = settled(
-                    0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], table.step[0, d], table.step[1, d]
+                    0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], step[0, d], step[1, d]
                 )
             else:
                 delta[d] = -source[d]
         for g in range(groups):
             if local[g] < 0:
-                delta[cheapest(f[4], table.own[g], table.first[g], table.last[g], upper)] += 1.0
+                delta[cheapest(f[4], own[g], first[g], last[g], upper)] += 1.0
     for j in range(n):
         slot[columns[j]] = -1
     return status, bound

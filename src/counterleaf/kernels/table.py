@@ -31,7 +31,7 @@ def above(over, under, own, value):
 @kernel
 def below(over, under, own, value):
     """The greatest such number at or below ``value``."""
-    return -above(over, under, -own, -value)
+    return 0.0 - above(over, under, -own, -value)  # not -0.0
 
 
 @kernel

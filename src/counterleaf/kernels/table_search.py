@@ -29,6 +29,7 @@ from counterleaf.kernels.memory import (
     BOX,
     CLAUSE,
     COUNT,
+    CURVED,
     CUT,
     DISCARDED,
     EXPANDED,
@@ -43,10 +44,11 @@ from counterleaf.kernels.memory import (
     REALISED,
     RUNAWAY,
     SOLVED,
+    SPLIT,
     STATES,
     UNSETTLED,
 )
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
 from counterleaf.kernels.queue import pop
 from counterleaf.kernels.region import collect, exact_score, price_of
 from counterleaf.kernels.relaxed import proved, relax, settled
@@ -58,10 +60,8 @@ _TIGHT = 1e-10  # a row that costs its bound to this share is the best of its st
 
 
 @kernel
-def _bound(q, table, pool, state, lower, upper, at_source, slot, zero):
-    """(status, bound) of a state's region; where boxes suffice, nothing needs solving."""
-    if q.method != BOX:
-        return relax(q, table, pool, state, zero, lower, upper, at_source, slot)
+def _box_bound(q, table, pool, state, lower, upper):
+    """The bound of a state's region where boxes suffice: the best of every feature on its own."""
     total = 0.0
     delta, f = pool.delta[state], q.features
     for d in range(lower.shape[0]):
@@ -76,7 +76,7 @@ def _bound(q, table, pool, state, lower, upper, at_source, slot, zero):
         v = cheapest(f[4], table.own[g], table.first[g], table.last[g], upper)
         delta[v] += 1.0
         total += f[4, v] - f[4, table.own[g]]
-    return CONVERGED, total
+    return total
 
 
 @kernel
@@ -136,16 +136,16 @@ def _postpone(q, table, pool, state, lower, upper, at_source):
     """Queue a state at what its parent's multipliers prove of it, to be solved when it comes up."""
     entry = pool.states[state]
     above_it = pool.states[entry.parent]
-    m = entry.rows
-    row, sign = np.empty(m, np.int64), np.empty(m)
-    collect(q, pool.states, state, row, sign)
-    for t in range(m):
-        if math.isnan(at_source[row[t]]):
-            at_source[row[t]] = exact_score(q, row[t])
-    bound = proved(q, table, row, sign, at_source, pool.lam[state, 0, :m], lower, upper)
-    bound = _lifted(q, table, bound) + q.nodes[entry.node].below
-    known = above_it.bound + q.nodes[entry.node].below - q.nodes[above_it.node].below
-    entry.bound = max(bound, known)
+    entry.bound = above_it.bound + q.nodes[entry.node].below - q.nodes[above_it.node].below
+    if entry.how != SPLIT or q.nodes[above_it.node].feature != OBLIQUE:  # a row that is not yet priced adds nothing
+        m = entry.rows
+        row, sign = np.empty(m, np.int64), np.empty(m)
+        collect(q, pool.states, state, row, sign)
+        for t in range(m):
+            if math.isnan(at_source[row[t]]):
+                at_source[row[t]] = exact_score(q, row[t])
+        bound = proved(q, table, row, sign, at_source, pool.lam[state, 0, :m], lower, upper)
+        entry.bound = max(entry.bound, _lifted(q, table, bound) + q.nodes[entry.node].below)
     _enqueue(q, table, pool, state, FRESH)
 
 
@@ -279,79 +279,91 @@ def _fixed(q, table, x, lower, upper, low, high):
 def search_table(q, table, pool, count, budget):
     """Go on until ``count`` leaves are answered or no state is left (DONE), ``budget`` states were taken up (PAUSED), the
     pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
-    width = q.features.shape[1]
-    nowhere = q.nodes.shape[0]
+    f, nodes, indptr, indices, data = q.features, q.nodes, q.indptr, q.indices, q.data
+    states, heap, lams, bases, deltas = pool.states, pool.heap, pool.lam, pool.basis, pool.delta
+    points, answers, counts = pool.points, pool.answers, pool.counts
+    width = f.shape[1]
+    nowhere = nodes.shape[0]
     users = q.bias.shape[0] - nowhere
     boxes = np.empty((4, width))
     lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
     slot, x = np.full(width, -1), np.empty(width)
-    at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(pool.lam.shape[2])
-    counts = pool.counts
-    if q.nodes[0].below == math.inf:
+    at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(lams.shape[2])
+    rows_too = q.method == BOX  # False
+    if nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
         state = new_state(q, pool, 0, -1, 0, -1)
-        for t in range(pool.basis.shape[2]):
-            pool.basis[state, 0, t], pool.basis[state, 1, t] = -1 - t, 0
-        if not region_box(q, table, pool.states, state, lower, upper):
-            pool.states[state].kind = DISCARDED
+        for t in range(bases.shape[2]):
+            bases[state, 0, t], bases[state, 1, t] = -1 - t, 0
+        if not region_box(q, table, states, state, lower, upper):
+            states[state].kind = DISCARDED
             return DONE
         postpone(pool, state, -math.inf)
     limit = counts[SOLVED] + budget
     while counts[QUEUED] > 0 and counts[ANSWERS] < count:
-        top = pool.heap[0]
+        top = heap[0]
         known = False
-        if q.nodes[pool.states[top].node].left < 0:
+        if nodes[states[top].node].left < 0:
             for k in range(counts[ANSWERS]):
-                known = known or pool.states[pool.answers[k]].node == pool.states[top].node
-        if known or pool.states[top].kind == REALISED:
-            counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
-            pool.states[top].kind = PASSED if known else ANSWERED
+                known = known or states[answers[k]].node == states[top].node
+        if known or states[top].kind == REALISED:
+            counts[QUEUED] = pop(heap, counts[QUEUED], states)
+            states[top].kind = PASSED if known else ANSWERED
             if not known:
-                pool.answers[counts[ANSWERS]] = top
+                answers[counts[ANSWERS]] = top
                 counts[ANSWERS] += 1
             continue
         if counts[SOLVED] >= limit:
             return PAUSED
-        if counts[STATES] + 3 > pool.states.shape[0] or counts[POINTS] + 1 > pool.points.shape[0]:
+        if counts[STATES] + 3 > states.shape[0] or counts[POINTS] + 1 > points.shape[0]:
             return FULL
         counts[SOLVED] += 1
-        counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
-        state = pool.heap[counts[QUEUED]]
-        entry = pool.states[state]
+        counts[QUEUED] = pop(heap, counts[QUEUED], states)
+        state = heap[counts[QUEUED]]
+        entry = states[state]
         here = entry.node
-        node = q.nodes[here]
-        if not region_box(q, table, pool.states, state, lower, upper):
+        node = nodes[here]
+        if not region_box(q, table, states, state, lower, upper):
             entry.kind = DISCARDED
             continue
-        lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
+        lone = node.left >= 0 and (nodes[node.left].below == math.inf or nodes[node.right].below == math.inf)
         if entry.kind == FRESH and not lone:
-            for t in range(pool.lam.shape[2]):
-                pool.lam[state, 1, t] = pool.lam[state, 0, t]
-            status, bound = _bound(q, table, pool, state, lower, upper, at_source, slot, zero)
+            for t in range(lams.shape[2]):
+                lams[state, 1, t] = lams[state, 0, t]
+            status, bound = CONVERGED, 0.0
+            if q.method == BOX:
+                bound = _box_bound(q, table, pool, state, lower, upper)
+            else:
+                closed = q.method == CURVED
+                while True:
+                    status, bound = relax(q, table, pool, state, zero, lower, upper, at_source, slot, closed)
+                    if status != STUCK or not closed:
+                        break
+                    closed = False
             _offer(q, table, pool, state, status, bound)
             continue
         how, what, cut, other = 0, -1, 0.0, 0.0
         if node.left < 0:
             if entry.bound == -math.inf:
                 for d in range(width):
-                    if price_of(q, d, pool.delta[state, d]) == -math.inf:
+                    if price_of(q, d, deltas[state, d]) == -math.inf:
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
-            row, sign, slack = np.empty(m, np.int64), np.empty(m), pool.lam[state, 1, :m]
-            collect(q, pool.states, state, row, sign)
+            row, sign, slack = np.empty(m, np.int64), np.empty(m), lams[state, 1, :m]
+            collect(q, states, state, row, sign)
             found = False
             if here == q.home:
                 inside = True
                 for d in range(width):
-                    x[d] = q.features[0, d]
+                    x[d] = f[0, d]
                     inside = inside and lower[d] <= x[d] <= upper[d]
                 found = inside and routed(q, x, row, sign, users, slack)
             empty = False
             if not found:
-                _place(q, table, pool.delta[state], lower, upper, x)
-                how, what, cut, other = _fork(q, table, pool.states, state, pool.delta[state], lower, upper, x)
+                _place(q, table, deltas[state], lower, upper, x)
+                how, what, cut, other = _fork(q, table, states, state, deltas[state], lower, upper, x)
                 if how == 0:
                     _fixed(q, table, x, lower, upper, low, high)
                     trial = state
@@ -360,12 +372,12 @@ def search_table(q, table, pool, count, budget):
                             if attempt == 1:
                                 trial = new_state(q, pool, here, entry.parent, entry.side, state)
                                 counts[STATES] -= 1  # scratch, behind the last state
-                                pool.states[trial].how, pool.states[trial].what = entry.how, entry.what
-                                pool.states[trial].rows = m
-                                for t in range(pool.basis.shape[2]):
-                                    pool.basis[trial, 0, t] = pool.basis[state, 0, t]
-                                    pool.basis[trial, 1, t] = pool.basis[state, 1, t]
-                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot)
+                                states[trial].how, states[trial].what = entry.how, entry.what
+                                states[trial].rows = m
+                                for t in range(bases.shape[2]):
+                                    bases[trial, 0, t] = bases[state, 0, t]
+                                    bases[trial, 1, t] = bases[state, 1, t]
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, rows_too)
                             if status == INFEASIBLE:
                                 empty = True
                                 break
@@ -373,7 +385,7 @@ def search_table(q, table, pool, count, budget):
                                 for t in range(m):
                                     slack[t] *= 2.0
                                 continue
-                        _place(q, table, pool.delta[trial], low, high, x)
+                        _place(q, table, deltas[trial], low, high, x)
                         found = routed(q, x, row, sign, users, slack)
                         if found or q.method == BOX:
                             break
@@ -385,7 +397,7 @@ def search_table(q, table, pool, count, budget):
                     how = CUT if what >= 0 else 0
                 if how == 0:
                     for d in range(width):
-                        pool.points[counts[POINTS], d] = x[d]
+                        points[counts[POINTS], d] = x[d]
                     entry.point = counts[POINTS]
                     counts[POINTS] += 1
                     entry.cost = cost
@@ -400,38 +412,38 @@ def search_table(q, table, pool, count, budget):
                     if empty:
                         entry.kind = DISCARDED
                         for t in range(m):
-                            pool.lam[state, 0, t] = pool.lam[trial, 0, t]
+                            lams[state, 0, t] = lams[trial, 0, t]
                     else:
                         counts[OPEN_ENDS] += 1
                     continue
             for t in range(m):
                 slack[t] = 0.0
         entry.kind = FORKED if node.left < 0 else EXPANDED
-        f = 0.0
+        score = 0.0
         if node.left >= 0 and node.feature == OBLIQUE:
             if math.isnan(at_source[here]):
                 at_source[here] = exact_score(q, here)
-            f = at_source[here]
-            for k in range(q.indptr[here], q.indptr[here + 1]):
-                f += q.data[k] * pool.delta[state, q.indices[k]]
+            score = at_source[here]
+            for k in range(indptr[here], indptr[here + 1]):
+                score += data[k] * deltas[state, indices[k]]
         for side in (-1, 1):
             child = here
             if node.left >= 0:
                 child = node.right if side > 0 else node.left
-                if q.nodes[child].below == math.inf:
+                if nodes[child].below == math.inf:
                     continue
             new = _child(q, table, pool, child, state, side, lower, upper, low, high)
-            fresh = pool.states[new]
+            fresh = states[new]
             if node.left < 0:
                 fresh.how, fresh.what, fresh.cut = how, what, (cut if side < 0 else other)
-            if not region_box(q, table, pool.states, new, low, high):
+            if not region_box(q, table, states, new, low, high):
                 fresh.kind = DISCARDED
                 continue
             inherits = entry.exact == 1 and _inherits(q, pool, new, low, high)
             if node.left >= 0 and node.feature == OBLIQUE:
-                inherits = inherits and side * f >= q.margin
+                inherits = inherits and side * score >= q.margin
             if inherits and how == 0:
-                fresh.bound = entry.bound + q.nodes[child].below - node.below
+                fresh.bound = entry.bound + nodes[child].below - node.below
                 fresh.exact = 1
                 _enqueue(q, table, pool, new, OPEN)
             else:
