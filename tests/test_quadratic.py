@@ -10,7 +10,8 @@ from strategies import coupled_case, random_case
 
 import counterleaf as cl
 from counterleaf import quadratic
-from counterleaf.certificate import Certificate, Part
+from counterleaf.certificate import Certificate
+from counterleaf.proof import Part
 
 
 def line(w, b, **kwargs):

@@ -18,10 +18,10 @@ from counterleaf.constraint import (
 from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
+from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
 from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
-from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
 from counterleaf.schema import Schema
 from counterleaf.search import Status
 from counterleaf.tree import Tree

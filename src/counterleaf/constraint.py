@@ -175,7 +175,7 @@ def forbid(name: Any, values: Any) -> Choice:
 def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     """sum of coef[name] * feature, compared with rhs by ">=", "<=" or "==".
 
-    A name is a number of the table, an ordered level (its place from 0), or ``"feature=value"``: 1 if it has that value, else 0.
+    A name is a number of the table, an ordered level (its place from 0), or ``"feature=value"``: 1 if so, else 0.
 
     Examples
     --------
@@ -284,7 +284,9 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
         if isinstance(feature, Numeric):
             raise CounterleafError(f"{given}: feature {feature.name!r} is a number; use between or fix")
         named = {feature.place(value) for value in given.values}
-        return _only(schema, d, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed)
+        return _only(
+            schema, d, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed
+        )
     out: Box = []
     for name in given.names:
         d = schema.index(name)

@@ -176,6 +176,8 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         if factor < 0:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
         if isinstance(term, Quadratic):
+            if not schema.plain:
+                raise CounterleafError("Quadratic with categories or grids is not supported; use L1, L2 or a sum of them")
             part = factor * term.matrix(schema)
             Q = part if Q is None else Q + part
             continue
@@ -198,8 +200,6 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     if Q is None or not Q.nnz:
         curved = bool(rows[0, numbers].all() and rows[2, numbers].all())
         return Prices(rows, size, curved, not curve.any(), runs, None, tuple(moves))
-    if not schema.plain:
-        raise CounterleafError("Quadratic with categories or grids is not supported; use L1, L2 or a sum of them")
     curve = curve + Q.diagonal()
     size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
     return Prices(rows, size, False, False, runs, couple(Q, size))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.certificate import Answer, obeys
 from counterleaf.kernels.memory import Question
 from counterleaf.problem import Problem
+from counterleaf.proof import Answer, obeys
 from counterleaf.schema import Array
 
 _CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.certificate import Answer, Certificate, obeys
+from counterleaf.certificate import Certificate
 from counterleaf.conflict import smallest_conflict
 from counterleaf.constraint import Constraint, listed, lower_constraints
 from counterleaf.cost import L1, L2, Prices, lower_cost
@@ -18,6 +18,7 @@ from counterleaf.kernels.memory import Pool
 from counterleaf.layout import Layout
 from counterleaf.path import MarginPath
 from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
+from counterleaf.proof import Answer, obeys
 from counterleaf.result import Explanation, tell
 from counterleaf.schema import Array, Schema, Spreads, number
 from counterleaf.search import Findings, Status, find
@@ -197,7 +198,8 @@ class Explainer:
         if np.abs(source).max() > _FLOAT32:
             bad = int(np.abs(source).argmax())
             raise CounterleafError(
-                f"feature {self.schema.variables[bad]!r} of the row is {source[bad]}; the model takes float32, up to {_FLOAT32:.4g}"
+                f"feature {self.schema.variables[bad]!r} of the row is {source[bad]}; "
+                f"the model takes float32, up to {_FLOAT32:.4g}"
             )
 
     def _prepare(self, target: dict[int, float], margin: float) -> tuple[Splits, Array]:

@@ -111,7 +111,9 @@ class _Finite:
         if is_missing(value):
             if self.missing:
                 return len(self.values)
-            raise CounterleafError(f"feature {self.name!r} of the row is missing and the model has no route for that: fill it in")
+            raise CounterleafError(
+                f"feature {self.name!r} of the row is missing and the model has no route for that: fill it in"
+            )
         try:
             found = self._places.get(value)
         except TypeError:
@@ -223,7 +225,7 @@ def _from_to(given: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
         )
     if not np.isfinite(out).all() or (out < 0).any() or out.diagonal().any():
         raise CounterleafError(
-            f"feature {feature.name!r}: costs must be finite, 0 or more, and 0 from a value to itself; use forbid for what may not be"
+            f"feature {feature.name!r}: costs must be finite, 0 or more, and 0 from a value to itself; forbid rules values out"
         )
     return tuple(tuple(line) for line in out.tolist())
 

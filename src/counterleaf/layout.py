@@ -36,9 +36,7 @@ class Layout:
             if isinstance(feature, Numeric) and feature.grid is not None:
                 step[:, schema.starts[d]] = feature.grid.numerator, feature.grid.denominator
         sizes = np.diff(schema.starts)
-        return cls(
-            group, schema.starts[:-1][finite], schema.starts[1:][finite], step, np.repeat(np.arange(len(schema)), sizes)
-        )
+        return cls(group, schema.starts[:-1][finite], schema.starts[1:][finite], step, np.repeat(np.arange(len(schema)), sizes))
 
     def group_of(self, columns: Array) -> int:
         """The group to which all of these variables belong, -1 if there is none."""
@@ -107,7 +105,8 @@ def unit_of(group: Array, box: Array, costs: Array) -> float:
 def snap(layout: Layout, source: Array, lower: Array, upper: Array) -> None:
     """Move bounds of numbers on a grid to the nearest allowed number inside."""
     for d in np.flatnonzero(layout.step[0]).tolist():
-        lower[d], upper[d] = at_or_above(layout.step[:, d], source[d], lower[d]), at_or_below(layout.step[:, d], source[d], upper[d])
+        step = layout.step[:, d]
+        lower[d], upper[d] = at_or_above(step, source[d], lower[d]), at_or_below(step, source[d], upper[d])
 
 
 def at_or_above(step: Array, own: float, value: float) -> float:
@@ -130,7 +129,8 @@ def at_or_below(step: Array, own: float, value: float) -> float:
 
 def _boxes(layout: Layout, clauses: list[tuple[Box, Box]], source: Array) -> tuple[Array, Array, Array, Array]:
     """The two boxes of every clause, one after another."""
-    starts, entries = [], []
+    starts: list[tuple[int, int, int]] = []
+    entries: list[tuple[int, float, float]] = []
     for first, second in clauses:
         at = len(entries)
         for box in (first, second):
@@ -143,4 +143,5 @@ def _boxes(layout: Layout, clauses: list[tuple[Box, Box]], source: Array) -> tup
                 entries.append((v, low, high))
         starts.append((at, at + len(first), at + len(first) + len(second)))
     where = np.array([v for v, _, _ in entries], np.int64)
-    return np.array(starts, np.int64).reshape(-1, 3), where, *(np.array([e[k] for e in entries], float) for k in (1, 2))
+    lower, upper = np.array([low for _, low, _ in entries], float), np.array([high for _, _, high in entries], float)
+    return np.array(starts, np.int64).reshape(-1, 3), where, lower, upper

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from counterleaf.certificate import Certificate, Fork, Part
+from counterleaf.certificate import Certificate
 from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
 from counterleaf.coupling import couple
 from counterleaf.errors import CounterleafError
@@ -24,6 +24,7 @@ from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal
 from counterleaf.kernels.memory import Question, Table
 from counterleaf.layout import Layout, table_of
 from counterleaf.problem import Problem, aim, prepare
+from counterleaf.proof import Fork, Part
 from counterleaf.result import Explanation, tell
 from counterleaf.schema import Array, Schema
 from counterleaf.search import Findings, Status
@@ -57,7 +58,7 @@ def read(text: str) -> Explanation:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{_FORMAT}"')
     if content.get("version") != _VERSION:
         raise CounterleafError(
-            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: write it with the same one"
+            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: ask for it again"
         )
     digest = content.pop("digest", None)
     try:
@@ -219,7 +220,9 @@ def _feature_in(given: list[Any]) -> Feature:
     values, costs, missing = rest
     if kind == "boolean":
         return Boolean(name, costs, bool(missing))
-    return {"categorical": Categorical, "ordinal": Ordinal}[kind](name, values, costs, bool(missing))
+    if kind == "ordinal":
+        return Ordinal(name, values, costs, bool(missing))
+    return Categorical(name, values, costs, bool(missing))
 
 
 def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
@@ -237,7 +240,7 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
     parts = {int(node): _parts_in(int(node), part) for node, part in given["parts"]}
     sound = (
         features.shape == (9, D)
-        and D == schema.width
+        and schema.width == D
         and np.isfinite(features[[0, 3, 4, 5, 6, 7, 8]]).all()
         and not np.isnan(features).any()
         and (features[7] > 0).all()
@@ -250,9 +253,7 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         and 0 <= rows["equal"] <= len(bias)
         and ((leaves >= 0) & (leaves < n)).all()
         and all(0 <= node < n for node in parts)
-        and all(
-            len(part.tangent) == (D if given["coupling"] else 0) for part in parts.values() if isinstance(part, Part)
-        )
+        and all(len(part.tangent) == (D if given["coupling"] else 0) for part in parts.values() if isinstance(part, Part))
     )
     if not sound:
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
@@ -306,7 +307,13 @@ def _constraint_out(one: Constraint) -> dict[str, Any]:
         ends = [_end_out(one.lower), _end_out(one.upper), one.from_lower, one.from_upper]
         return {"kind": "limit", "words": one.words, "names": [_plain(name) for name in one.names], "ends": ends}
     if isinstance(one, Choice):
-        return {"kind": "choice", "words": one.words, "name": _plain(one.name), "values": list(one.values), "allowed": one.allowed}
+        return {
+            "kind": "choice",
+            "words": one.words,
+            "name": _plain(one.name),
+            "values": list(one.values),
+            "allowed": one.allowed,
+        }
     if isinstance(one, Row):
         coef = [[_plain(name), a] for name, a in one.coef.items()]
         return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
@@ -379,7 +386,9 @@ def _row_in(given: dict[str, Any]) -> Any:
     if kind == "polars":
         import polars as pl
 
-        return pl.DataFrame([pl.Series(n, [v], getattr(pl, t, pl.String)) for n, v, t in zip(names, values, dtypes, strict=True)])
+        return pl.DataFrame(
+            [pl.Series(n, [v], getattr(pl, t, pl.String)) for n, v, t in zip(names, values, dtypes, strict=True)]
+        )
     if kind in ("frame", "series"):
         import pandas as pd
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf import words
-from counterleaf.certificate import Answer, Certificate
+from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint
 from counterleaf.errors import CounterleafError
+from counterleaf.proof import Answer
 from counterleaf.schema import Array, Schema
 from counterleaf.search import Status
 from counterleaf.tree import Tree

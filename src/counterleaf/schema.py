@@ -32,7 +32,7 @@ class Spreads:
 
     @classmethod
     def of(cls, X: Array) -> Spreads:
-        """Range, standard deviation and median absolute deviation, gaps (NaN) left out; a 0 falls back to the range, then to 1."""
+        """Range, standard deviation and median absolute deviation, gaps left out; 0 falls back to the range, then to 1."""
         X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
         mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
@@ -149,13 +149,13 @@ class Schema:
         """(columns of a tree, variables) the sparse matrix that turns a vector of variables into a tree's columns."""
         rows, cols, data, at = [], [], [], 0
         for start, feature in zip(self.starts.tolist(), self, strict=False):
+            if isinstance(feature, (Ordinal, Boolean)) and feature.missing:
+                raise CounterleafError(f"feature {feature.name!r}: a tree has no column for a missing level; leave missing out")
             one = isinstance(feature, (Ordinal, Boolean))
             for k in range(feature.size):
                 rows.append(at if one else at + k)
                 cols.append(start + k)
                 data.append(float(k) if one else 1.0)
-            if one and feature.missing:
-                raise CounterleafError(f"feature {feature.name!r}: a tree has no column for a missing level; leave missing out")
             at += 1 if one else feature.size
         out = sparse.csr_array((data, (rows, cols)), shape=(at, self.width))
         out.eliminate_zeros()
@@ -184,7 +184,9 @@ class Schema:
                     for k, value in enumerate(feature.values):
                         if str(value) == told:
                             return {start + k: 1.0}
-                    raise CounterleafError(f"{name!r}: feature {feature.name!r} has no value {told!r}, only {some(feature.values)}")
+                    raise CounterleafError(
+                        f"{name!r}: feature {feature.name!r} has no value {told!r}; expected one of {some(feature.values)}"
+                    )
         d = self.index(name)
         feature, start = self.features[d], int(self.starts[d])
         if isinstance(feature, Numeric):
@@ -194,7 +196,9 @@ class Schema:
                 f"feature {feature.name!r} is a category, not a number; name one of its values, as in {feature.column(0)!r}"
             )
         if feature.missing:
-            raise CounterleafError(f"feature {feature.name!r} may be missing, which is no level; name a value, as in {feature.column(0)!r}")
+            raise CounterleafError(
+                f"feature {feature.name!r} may be missing, which is no level; name a value, as in {feature.column(0)!r}"
+            )
         return {start + k: float(k) for k in range(1, feature.size)}
 
     def vector(self, given: Any, what: str, other: float) -> Array:

@@ -14,7 +14,6 @@ import numpy as np
 from counterleaf import quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
-from counterleaf.kernels.table_search import search_table
 from counterleaf.kernels.memory import (
     ANSWERS,
     COUPLED,
@@ -31,6 +30,7 @@ from counterleaf.kernels.memory import (
     new_pool,
     reopened,
 )
+from counterleaf.kernels.table_search import search_table
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 

@@ -35,8 +35,8 @@ def columns(data: Any) -> list[tuple[str, Any]]:
 def guess(name: str, column: Any, bounds: bool, finite: bool = False) -> Feature:
     """The feature that a column of data looks like."""
     kind, dtype = _kind(column), getattr(column, "dtype", None)
-    levels = getattr(dtype, "categories", None)  # of a pandas category, or of a polars Enum or Categorical
-    if levels is not None and type(dtype).__module__.startswith("pandas") and dtype.ordered:
+    levels = getattr(dtype, "categories", None) if type(dtype).__module__.startswith("pandas") else None
+    if levels is not None and getattr(dtype, "ordered", False):
         return Ordinal(name, list(levels), missing=_has_gaps(column))
     if kind in "Mm":
         raise CounterleafError(f"column {name!r} of the data holds {dtype}; expected numbers or categories: convert or drop it")
@@ -48,7 +48,7 @@ def guess(name: str, column: Any, bounds: bool, finite: bool = False) -> Feature
         if not finite and seen and all(isinstance(value, (bool, np.bool_)) for value in seen):
             return Boolean(name, missing=len(seen) < len(set(listed)))
         if finite or not seen or not all(isinstance(value, numbers.Real) for value in seen):
-            values = list(levels) if levels is not None and type(dtype).__module__.startswith("pandas") else _sorted(seen)
+            values = _sorted(seen) if levels is None else list(levels)
             if not values:
                 raise CounterleafError(f"column {name!r} of the data has no value at all; drop it")
             return Categorical(name, values, missing=any(map(is_missing, listed)))

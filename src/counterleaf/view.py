@@ -81,12 +81,13 @@ def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -
             missing = [name for name in found.names if name not in given]
             if missing:
                 raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
-            data = data[found.names] if hasattr(data, "with_columns") else data[[c for c in data.columns if str(c) in found.names]]
-            if [str(name) for name in data.columns] != found.names:
+            given = [name for name in given if name in found.names]
+            if given != found.names:
                 raise CounterleafError(
-                    f"data has its columns in another order: {[str(name) for name in data.columns]}; the pipeline was fitted on "
-                    f"{found.names}: pass data[list(model.feature_names_in_)]"
+                    f"data has its columns in another order: {given}; the pipeline was fitted on {found.names}: "
+                    f"pass data[list(model.feature_names_in_)]"
                 )
+            data = data[[name for name in data.columns if str(name) in found.names]]
         elif len(given) != len(found.names):
             raise CounterleafError(f"data has {len(given)} columns; the pipeline needs {len(found.names)}")
     if schema is None and data is not None:

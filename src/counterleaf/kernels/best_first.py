@@ -72,7 +72,7 @@ def _widen(q, states, state, lower, upper):
 
 
 @kernel
-def has_room(lower, upper):
+def _has_room(lower, upper):
     room = True
     for d in range(lower.shape[0]):
         room = room and lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf
@@ -80,7 +80,7 @@ def has_room(lower, upper):
 
 
 @kernel
-def box_bound(q, lower, upper):
+def _box_bound(q, lower, upper):
     total = 0.0
     for d in range(lower.shape[0]):
         total += price_of(q, d, idle(q, d, lower[d], upper[d]))
@@ -88,7 +88,7 @@ def box_bound(q, lower, upper):
 
 
 @kernel
-def place(q, pool, state, lower, upper, x):
+def _place(q, pool, state, lower, upper, x):
     """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
     for d in range(x.shape[0]):
         origin = q.features[0, d]
@@ -137,6 +137,7 @@ def routed(q, x, row, sign, users, slack):
 
 @kernel
 def cost_of(q, x):
+    """What the row x costs, class cost left out."""
     alone, together = 0.0, 0.0
     f = q.features
     for d in range(x.shape[0]):
@@ -192,6 +193,7 @@ def offer(q, pool, state, status, bound):
 
 @kernel
 def just_below(bound):
+    """A bound less its rounding: with what is equal to it, it comes first."""
     return bound - _TIE * abs(bound) if bound > -math.inf else bound
 
 
@@ -269,10 +271,10 @@ def search(q, pool, count, budget):
         return DONE
     if counts[STATES] == 0:
         state = new_state(q, pool, 0, -1, 0, -1)
-        if not has_room(lower, upper):
+        if not _has_room(lower, upper):
             pool.states[state].kind = DISCARDED
             return DONE
-        bound = box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
+        bound = _box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
         if q.method == BOX:
             offer(q, pool, state, CONVERGED, bound - q.nodes[0].below)
         else:
@@ -302,7 +304,7 @@ def search(q, pool, count, budget):
         lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
         fresh = entry.kind == FRESH and not few and not lone
         narrow(q, pool.states, state, lower, upper)
-        if entry.kind == FRESH and not has_room(lower, upper):  # with a larger margin than when the state was made
+        if entry.kind == FRESH and not _has_room(lower, upper):  # with a larger margin than when the state was made
             entry.kind = DISCARDED
             _widen(q, pool.states, state, lower, upper)
             continue
@@ -311,7 +313,7 @@ def search(q, pool, count, budget):
             return ASK
         if fresh:
             if q.method == BOX:
-                offer(q, pool, state, CONVERGED, box_bound(q, lower, upper))
+                offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
             else:
                 status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
                 offer(q, pool, state, status, bound)
@@ -354,7 +356,7 @@ def search(q, pool, count, budget):
                         for t in range(m):
                             slack[t] *= 2.0
                         continue
-                place(q, pool, trial, lower, upper, x)
+                _place(q, pool, trial, lower, upper, x)
                 found = routed(q, x, row, sign, users, slack)
                 if found:
                     break
@@ -416,7 +418,7 @@ def search(q, pool, count, budget):
                         before = price_of(q, d, idle(q, d, old_lower, old_upper))
                         bound += price_of(q, d, idle(q, d, lower[d], upper[d])) - before
                     else:
-                        bound = box_bound(q, lower, upper)
+                        bound = _box_bound(q, lower, upper)
                 elif not inherits:
                     status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot)
                 offer(q, pool, new, status, bound)

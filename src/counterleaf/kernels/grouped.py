@@ -1,9 +1,9 @@
 """Projected Newton on the dual of a region's problem on a table, each group of 0/1 variables in closed form.
 
-The problem is that of ``newton`` with groups beside the numbers: the columns start[g] to start[g + 1] are y_k = s z_k with z in the
-unit simplex, charged a_k z_k + e z_k^2 with s^2 = 2 e. Given the prices of the rows, z is the projection of (price_k - a_k / s) / s
-on the simplex, so a group needs no row of its own: the dual has as many variables as the path has rows. Its curvature over
-a group is that of the columns in the support, less their mean.
+The problem is that of ``newton`` with groups beside the numbers: the columns start[g] to start[g + 1] are y_k = s z_k with z in
+the unit simplex, charged a_k z_k + e z_k^2 with s^2 = 2 e. Given the prices of the rows, z is the projection of
+(price_k - a_k / s) / s on the simplex, so a group needs no row of its own: the dual has as many variables as the path has rows.
+Its curvature over a group is that of the columns in the support, less their mean.
 """
 
 import math
@@ -16,7 +16,7 @@ from counterleaf.kernels.separable import charge, respond
 
 _STEPS = 100
 _TOLERANCE = 1e-12  # of the terms of a row
-_ENOUGH = 1e-8  # where rounding stops progress: the bound is off by the square of this, and the row is solved for again at its leaf
+_ENOUGH = 1e-8  # where rounding stops progress: a bound is off by the square of this; a row is solved for again
 _SMALL = 1e-2
 
 
@@ -134,7 +134,9 @@ def _line_search(price, turn, rise, ascent, reach, numbers, cu, gu, cd, gd, lowe
     """
     low, high, nudged = 0.0, math.inf, False
     t = min(1.0, reach)
-    most = 0.0  # the curvature where all moves: a step that damping alone holds back overshoots, and the root lies near this one
+    most = (
+        0.0  # the curvature where all moves: a step that damping alone holds back overshoots, and the root lies near this one
+    )
     for j in range(numbers):
         if turn[j] != 0.0:
             bend = min(cu[j] if upper[j] > 0.0 else math.inf, cd[j] if lower[j] < 0.0 else math.inf)

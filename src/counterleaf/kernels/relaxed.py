@@ -2,8 +2,8 @@
 
 To solve, a group's 0/1 variables may be fractions that add up to 1 and a grid is an interval; one more row per group that the
 path touches. Since z^2 = z, a 0/1 variable is charged linearly, which is the tightest convex charge; where the method needs
-curvature, ``soft`` of it is moved into a square. To prove, multipliers of the path alone are enough: given their prices, the best
-value of each group and the best point of each grid are found one by one (``proved``), which bounds every row of the
+curvature, ``soft`` of it is moved into a square. To prove, multipliers of the path alone are enough: given their prices, the
+best value of each group and the best point of each grid are found one by one (``proved``), which bounds every row of the
 table, never less than the relaxation does.
 """
 
@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel
-from counterleaf.kernels.memory import CURVED, FLAT, MIXED
 from counterleaf.kernels.grouped import grouped
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.region import collect, exact_score
@@ -70,9 +70,7 @@ def proved(q, table, row, sign, at_source, lam, lower, upper):
             p = f[4, d]  # rounding, but on a number without bound any price is too much
         if low == -math.inf and f[5, d] == 0.0 and f[6, d] > p >= f[6, d] - room:
             p = f[6, d]
-        _, worth = settled(
-            p, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], low, high, table.step[0, d], table.step[1, d]
-        )
+        _, worth = settled(p, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], low, high, table.step[0, d], table.step[1, d])
         total += worth
     for g in range(table.first.shape[0]):
         best = math.inf
@@ -205,16 +203,12 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
                 d = columns[k]
                 gu[k] = (f[4, d] - 0.5 * s * s) / s
                 centre[k] = source[d]
-        status = grouped(
-            A, r, q.equal, numbers, cu, gu, cd, gd, low, high, start, width, centre, multiplier, point, ray
-        )
+        status = grouped(A, r, q.equal, numbers, cu, gu, cd, gd, low, high, start, width, centre, multiplier, point, ray)
     strength = 1.0
     for outer in range(_OUTER if q.method == MIXED else 0):
         strength = max(0.1 * strength, 1e-5)
         pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
-        status, _ = newton(
-            A, r, heads + q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray
-        )
+        status, _ = newton(A, r, heads + q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
         if status == INFEASIBLE:
             break
         for j in range(n):
@@ -250,9 +244,7 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         for t in range(m):
             if cold:
                 basis[t], segment[t] = -1 - t, 0
-        outcome = simplex(
-            A, r, heads + q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, where, ray
-        )
+        outcome = simplex(A, r, heads + q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, where, ray)
         if flat:
             status = outcome
             for t in range(m):

@@ -1,7 +1,7 @@
 """Best-first search on tables: as ``best_first``, and a leaf whose point is no row of the table forks.
 
 A leaf is popped with the point of its relaxation. Where that breaks a clause, changes too many features, or puts a group or a
-grid between its values, the leaf becomes two states that hold all its rows between them (see ``table``), queued again in the same
+grid between its values, the leaf becomes two states that hold all its rows between them (see ``table``), queued in the same
 queue. Where it does not, the values are fixed and what is continuous is put on the model's numbers as ever. A row that
 costs no more than its state's bound is the best of it; any other only says where to fork.
 """
@@ -289,7 +289,7 @@ def search_table(q, table, pool, count, budget):
     lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
     slot, x = np.full(width, -1), np.empty(width)
     at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(lams.shape[2])
-    rows_too = q.method == BOX  # False
+    fixed = False  # with every choice fixed there are no groups to treat in closed form
     if nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
@@ -377,7 +377,7 @@ def search_table(q, table, pool, count, budget):
                                 for t in range(bases.shape[2]):
                                     bases[trial, 0, t] = bases[state, 0, t]
                                     bases[trial, 1, t] = bases[state, 1, t]
-                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, rows_too)
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, fixed)
                             if status == INFEASIBLE:
                                 empty = True
                                 break
