@@ -17,6 +17,7 @@ lint: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/tables.py
 
 docs: .venv/installed
 	$(BIN)/python -m doctest -o ELLIPSIS docs/*.md README.md

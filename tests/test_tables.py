@@ -18,7 +18,13 @@ from counterleaf.proof import Fork, Part
 JOBS = ["clerk", "cook", "smith"]
 # right iff 0.1 age + 2 [cook] + 3 [smith] >= 5
 TREE = cl.Tree(
-    [1, -1, -1], [2, -1, -1], [[0.1, 0, 2, 3], [0] * 4, [0] * 4], [-5.0, 0, 0], [-1, 0, 1], classes=["no", "yes"], closed="right"
+    [1, -1, -1],
+    [2, -1, -1],
+    [[0.1, 0, 2, 3], [0] * 4, [0] * 4],
+    [-5.0, 0, 0],
+    [-1, 0, 1],
+    classes=["no", "yes"],
+    closed="right",
 )
 SCHEMA = cl.Schema([cl.Numeric("age", 0, 100, integer=True), cl.Categorical("job", JOBS)])
 ROW = {"age": 10, "job": "clerk"}
@@ -191,7 +197,7 @@ def test_conflicts_name_table_constraints():
     assert str(ask(constraints=held).conflict) == "(at_most(1), between('age', 0.0, 40.0))"
     held = [cl.implies(cl.changes("job"), cl.freeze("age")), cl.implies(cl.changes("age"), cl.allow("job", ["cook"]))]
     stuck = ask(constraints=[*held, cl.between("age", 0, 40)])
-    assert [str(one) for one in stuck.conflict][0] == "implies(changes('job'), freeze('age'))"
+    assert str(stuck.conflict[0]) == "implies(changes('job'), freeze('age'))"
     assert "at_most(1)" in str(ask(constraints=[cl.at_most(1), cl.between("age", 0, 40)]))
 
 
@@ -241,7 +247,7 @@ def test_a_missing_value_stays_or_is_filled_in_but_never_chosen():
         ({"constraints": cl.increase("job")}, "feature 'job' has categories without an order; use allow or forbid"),
         ({"constraints": cl.between("age", "a", "b")}, "feature 'age' is a number; 'a' is none"),
         ({"constraints": cl.fix("job", 7)}, "feature 'job' is 7"),
-        ({"constraints": cl.linear({"job": 1}, ">=", 0)}, "feature 'job' is a category, not a number; name one of its values"),
+        ({"constraints": cl.linear({"job": 1}, ">=", 0)}, "feature 'job' is a category, not a number; name one of"),
         ({"constraints": cl.linear({"job=king": 1}, ">=", 0)}, "feature 'job' has no value 'king'; expected one of"),
         ({"constraints": [cl.changes("job")]}, r"changes\('job'\) is a condition; use it in implies"),
         ({"constraints": cl.implies(cl.changes("pay"), cl.freeze("age"))}, "no feature 'pay'"),
@@ -262,7 +268,10 @@ def test_bad_questions_get_one_clear_line(question, reason):
         (lambda: cl.allow("job", "clerk"), "allow got 'clerk'; expected a list of values"),
         (lambda: cl.forbid("job", []), "forbid got no values"),
         (lambda: cl.increase("age", by=-1), "by= of increase is -1; expected 0 or more"),
-        (lambda: cl.implies(cl.freeze("job"), cl.freeze("age")), r"implies got the condition freeze\('job'\); expected changes"),
+        (
+            lambda: cl.implies(cl.freeze("job"), cl.freeze("age")),
+            r"implies got the condition freeze\('job'\); expected changes",
+        ),
         (lambda: cl.implies(cl.changes("a"), cl.at_most(1)), r"implies got the consequence at_most\(1\); expected freeze, fix"),
         (lambda: cl.Categorical("job", "clerk"), "its values are 'clerk'; expected a list"),
         (lambda: cl.Categorical("job", []), "has no values"),
@@ -279,8 +288,11 @@ def test_bad_questions_get_one_clear_line(question, reason):
         (lambda: cl.Numeric("a", step=0), "step is 0; expected a number above 0"),
         (lambda: cl.Numeric("a", integer=True, step=0.5), "step 0.5 and integer=True; expected a whole step"),
         (lambda: cl.Schema.infer(pd.DataFrame([[1, 2]], columns=["a", "a"])), "data has two columns named 'a'"),
-        (lambda: cl.Schema.infer(pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])})), "column 'd' of the data holds datetime64"),
-        (lambda: cl.Explainer(TREE, schema=cl.Schema([cl.Numeric("a"), cl.Categorical("b", ["x"])])), "2 features; the model"),
+        (
+            lambda: cl.Schema.infer(pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])})),
+            "column 'd' of the data holds datetime64",
+        ),
+        (lambda: cl.Explainer(TREE, schema=cl.Schema([cl.Numeric("a"), cl.Boolean("b")])), "2 features; the model"),
         (
             lambda: cl.Explainer(TREE, data=pd.DataFrame({"a": [1], "b": [2], "c": [3], "d": ["x"]})),
             "column 'd' of the data holds text, and this model takes numbers: pass the whole pipeline",

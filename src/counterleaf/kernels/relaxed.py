@@ -82,6 +82,67 @@ def proved(q, table, row, sign, at_source, lam, lower, upper):
 
 
 @kernel
+def _pivot(bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray):
+    """Flat costs: the dual simplex, from the basis of the state, then from none. Other costs: only if there is a point at all.
+
+    The first ``heads`` rows are those of the groups ``hot``. In the memory of a state the slack of path row t is known as that
+    of row t, and the slack of group g as that of row rooms + g.
+    """
+    m, n = A.shape
+    whole, real = np.empty((2, m), np.int64), np.empty((3, n))
+    basis, segment, seat, spare = whole[0], whole[1], np.empty(n, np.int8), np.empty(m)
+    slope_up, slope_down, place = real[0], real[1], real[2]
+    cold = not flat
+    for t in range(m):
+        basis[t], segment[t] = -1 - t, 0
+        if flat:
+            at = t - heads if t >= heads else rooms + hot[t]
+            known = bases[0, at]
+            segment[t] = bases[1, at]
+            if known >= 0:
+                basis[t] = slot[known]
+                cold = cold or slot[known] < 0
+            elif -1 - known >= rooms:
+                basis[t] = -1 - local[-1 - known - rooms]
+                cold = cold or local[-1 - known - rooms] < 0
+            else:
+                basis[t] = known - heads
+    for j in range(n):
+        seat[j] = seats[columns[j]] if flat else 0
+        slope_up[j], slope_down[j] = (gu[j], gd[j]) if flat else (0.0, 0.0)
+    while True:
+        if cold:
+            for j in range(n):
+                seat[j] = 1 if slope_up[j] < 0.0 else (-1 if slope_down[j] > 0.0 else 0)
+            for t in range(m):
+                basis[t], segment[t] = -1 - t, 0
+        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        if status != STUCK or cold:
+            break
+        cold = True
+    if not flat:
+        return INFEASIBLE if status == INFEASIBLE else STUCK
+    for t in range(m):
+        multiplier[t] = spare[t]
+    for j in range(n):
+        point[j] = place[j]
+    if status == CONVERGED:  # otherwise basis and seats no longer belong together
+        for t in range(m):
+            at = t - heads if t >= heads else rooms + hot[t]
+            known = basis[t]
+            if known >= 0:
+                known = columns[known]
+            else:
+                k = -1 - known
+                known = -1 - (k - heads if k >= heads else rooms + hot[k])
+            bases[0, at] = known
+            bases[1, at] = segment[t]
+        for j in range(n):
+            seats[columns[j]] = seat[j]
+    return status
+
+
+@kernel
 def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
@@ -170,11 +231,10 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         r[t] /= norm[t]
         for j in range(n):
             A[t, j] /= norm[t]
-    wide = np.empty((10, n))
+    wide = np.empty((8, n))
     cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
-    slope_up, slope_down, centre = wide[7], wide[8], wide[9]
+    centre = wide[7]
     extra = np.empty((4, n)) if q.method == MIXED else wide
-    seat = np.empty(n, np.int8)
     for j in range(n):
         d = columns[j]
         s = scale[d]
@@ -187,7 +247,6 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
             cd[j], gd[j] = cu[j], gu[j]
         low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
         centre[j] = min(max(0.0, low[j]), high[j])
-        seat[j] = seats[state, d] if flat else 0
     multiplier = np.empty(m)
     for t in range(paths):
         multiplier[heads + t] = lam[t] * norm[heads + t]
@@ -217,58 +276,11 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         if settle(A, r, heads + q.equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
             status = CONVERGED
             break
-    basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
-    rooms = lams.shape[2]  # the slack of group g is known as that of row rooms + g, of path row t as that of row t
-    cold = not flat
-    for t in range(m):
-        basis[t], segment[t] = -1 - t, 0
-        if flat:
-            place = t - heads if t >= heads else rooms + hot[t]
-            known = bases[state, 0, place]
-            segment[t] = bases[state, 1, place]
-            if known >= 0:
-                basis[t] = slot[known]
-                cold = cold or slot[known] < 0
-            elif -1 - known >= rooms:
-                basis[t] = -1 - local[-1 - known - rooms]
-                cold = cold or local[-1 - known - rooms] < 0
-            else:
-                basis[t] = known - heads
-    spare, where = np.empty(m), np.empty(n)
-    while status == STUCK and (touched == 0 or not closed):
-        for j in range(n):
-            up, down = (gu[j], gd[j]) if flat else (0.0, 0.0)
-            slope_up[j], slope_down[j] = up, down
-            if cold:
-                seat[j] = 1 if up < 0.0 else (-1 if down > 0.0 else 0)
-        for t in range(m):
-            if cold:
-                basis[t], segment[t] = -1 - t, 0
-        outcome = simplex(A, r, heads + q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, where, ray)
-        if flat:
-            status = outcome
-            for t in range(m):
-                multiplier[t] = spare[t]
-            for j in range(n):
-                point[j] = where[j]
-        elif outcome == INFEASIBLE:
-            status = INFEASIBLE
-        if cold:
-            break
-        cold = True
-    if flat and status == CONVERGED:
-        for t in range(m):
-            place = t - heads if t >= heads else rooms + hot[t]
-            known = basis[t]
-            if known >= 0:
-                known = columns[known]
-            else:
-                k = -1 - known
-                known = -1 - (k - heads if k >= heads else rooms + hot[k])
-            bases[state, 0, place] = known
-            bases[state, 1, place] = segment[t]
-        for j in range(n):
-            seats[state, columns[j]] = seat[j]
+    if status == STUCK and (touched == 0 or not closed):
+        status = _pivot(
+            bases[state], seats[state], flat, heads, lams.shape[2], hot, local, columns, slot,
+            A, r, heads + q.equal, gu, gd, low, high, multiplier, point, ray,
+        )  # fmt: skip
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(paths):

@@ -120,11 +120,9 @@ def _enqueue(q, table, pool, state, kind):
 
 
 @kernel
-def _child(q, table, pool, node, parent, side, lower, upper, low, high):
-    """A new state below ``parent``, with the parent's proof and its box in ``low``, ``high``."""
+def _child(q, pool, node, parent, side):
+    """A new state below ``parent``, with the parent's proof."""
     state = new_state(q, pool, node, parent, side, parent)
-    for d in range(lower.shape[0]):
-        low[d], high[d] = lower[d], upper[d]
     for t in range(pool.basis.shape[2]):  # the groups' rows too
         pool.basis[state, 0, t] = pool.basis[parent, 0, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else -1 - t
         pool.basis[state, 1, t] = pool.basis[parent, 1, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else 0
@@ -289,7 +287,6 @@ def search_table(q, table, pool, count, budget):
     lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
     slot, x = np.full(width, -1), np.empty(width)
     at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(lams.shape[2])
-    fixed = False  # with every choice fixed there are no groups to treat in closed form
     if nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
@@ -332,7 +329,7 @@ def search_table(q, table, pool, count, budget):
             for t in range(lams.shape[2]):
                 lams[state, 1, t] = lams[state, 0, t]
             status, bound = CONVERGED, 0.0
-            if q.method == BOX:
+            if q.method == BOX or entry.rows == 0:
                 bound = _box_bound(q, table, pool, state, lower, upper)
             else:
                 closed = q.method == CURVED
@@ -377,7 +374,7 @@ def search_table(q, table, pool, count, budget):
                                 for t in range(bases.shape[2]):
                                     bases[trial, 0, t] = bases[state, 0, t]
                                     bases[trial, 1, t] = bases[state, 1, t]
-                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, fixed)
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, attempt == 0)
                             if status == INFEASIBLE:
                                 empty = True
                                 break
@@ -432,7 +429,7 @@ def search_table(q, table, pool, count, budget):
                 child = node.right if side > 0 else node.left
                 if nodes[child].below == math.inf:
                     continue
-            new = _child(q, table, pool, child, state, side, lower, upper, low, high)
+            new = _child(q, pool, child, state, side)
             fresh = states[new]
             if node.left < 0:
                 fresh.how, fresh.what, fresh.cut = how, what, (cut if side < 0 else other)
