@@ -157,7 +157,8 @@ class Explainer:
             limits = lower_constraints(some, self.schema, source)
             splits, nodes = self._prepare(wanted, margin)
             layout = None if self.schema.plain and limits.most < 0 and not limits.clauses else self._layout
-            problem = pose(self.tree, splits, nodes, layout, source, prices, limits, margin, leaf)
+            guard = self._view.guard
+            problem = pose(self.tree, splits, nodes, layout, source, prices, limits, margin, leaf, guard)
             if limits.pool is not None:
                 return Certificate(problem, _choose(problem, limits.pool, leaves), limits.pool)
             left = None if until == math.inf else until - time.perf_counter()

@@ -157,6 +157,7 @@ def pose(
     limits: Limits,
     margin: float,
     leaf: int,
+    guard: float = 0.0,
 ) -> Problem:
     """Assemble the arrays of one question; ``leaf`` is the source's own."""
     rows = limits.rows
@@ -196,6 +197,7 @@ def pose(
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
+        guard=guard,
         home=leaf if stays else -1,
     )
     return Problem(tree, splits, question, prices.coupling, table)

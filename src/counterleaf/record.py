@@ -279,6 +279,7 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
+        guard=0.0,
         home=int(given["home"]),
     )
     table = None if given["table"] is None else _table_in(given["table"], layout, features[0])

@@ -17,6 +17,8 @@ from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
 
+_GUARD = 1e-12  # a pipeline scales first and sums then, a folded tree does both at once
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
@@ -27,6 +29,7 @@ class View:
     tree: Tree  # over the schema's variables
     names: list[Any] | None  # of the columns, where the model knows them by name
     columns: Any  # (columns, variables), None where they are the same
+    guard: float  # the share of an oblique split's terms that its sum may be off by, if the model sums in another way
 
     def ask(self, points: Array, rows: list[Any]) -> Any:
         """What the model says of the points; ``rows`` are the same in the user's words."""
@@ -101,7 +104,7 @@ def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     schema = replace(schema, fills=fills, ignored=tuple(name for name in found.names if name not in schema.names))
-    return PipelineView(model, schema, folded.tree, None, None, found, data)
+    return PipelineView(model, schema, folded.tree, None, None, 0.0 if folded.exact else _GUARD, found, data)
 
 
 def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
@@ -136,7 +139,7 @@ def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) ->
         raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
     if columns is not None:
         tree = _over_variables(tree, columns)
-    return View(model, schema, tree, None if known is None else list(known), columns)
+    return View(model, schema, tree, None if known is None else list(known), columns, 0.0)
 
 
 def _over_variables(tree: Tree, columns: Any) -> Tree:

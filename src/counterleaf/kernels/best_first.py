@@ -120,7 +120,13 @@ def routed(q, x, row, sign, users, slack):
         f = score(x, start, stop, q.indices, q.data, q.bias[i], q.narrow)
         right = f > 0.0 or (q.right_closed and f == 0.0)
         f = score(x, start, stop, q.indices, q.data, q.bias[i], False)
-        if right == (sign[t] > 0.0) and (q.margin == 0.0 or f * sign[t] >= q.margin):
+        least = q.margin
+        if q.guard > 0.0:
+            size = abs(q.bias[i])
+            for k in range(start, stop):
+                size += abs(q.data[k] * x[q.indices[k]])
+            least = max(least, q.guard * size)
+        if right == (sign[t] > 0.0) and (least == 0.0 or f * sign[t] >= least):
             continue
         through = False
         # what rounding can do to the sum, through the sum itself and through x = source + change; and, where all

@@ -62,6 +62,7 @@ class Question(NamedTuple):
     margin: float
     right_closed: bool
     narrow: bool
+    guard: float  # how far from 0 an oblique split must stay, as a share of its terms, where the model sums it in another way
     home: int  # the source's own leaf if it obeys the user's constraints and nothing earns by moving, else -1
 
 
