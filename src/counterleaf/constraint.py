@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Categorical, Numeric
+from counterleaf.features import Categorical, Finite, Numeric, some
 from counterleaf.schema import Array, Schema, number
 
 _ROUNDING = 1e-9  # rows hold to this share of their terms
@@ -140,7 +140,10 @@ def fix(name: Any, value: Any) -> Limit:
 
 def between(name: Any, lower: Any, upper: Any) -> Limit:
     """lower <= feature <= upper, numbers or ordered levels; infinities leave a side open."""
-    if isinstance(lower, str) and isinstance(upper, str):  # levels
+    if all(isinstance(end, str) or end in (-math.inf, math.inf) for end in (lower, upper)) and str in (
+        type(lower),
+        type(upper),
+    ):
         return Limit(_call("between", name, lower, upper), (name,), lower, upper)
     lower, upper = _end(name, lower), _end(name, upper)
     if lower > upper or lower == math.inf or upper == -math.inf:
@@ -283,7 +286,7 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
         feature = schema.features[d]
         if isinstance(feature, Numeric):
             raise CounterleafError(f"{given}: feature {feature.name!r} is a number; use between or fix")
-        named = {feature.place(value) for value in given.values}
+        named = {_place(given, feature, value) for value in given.values}
         return _only(
             schema, d, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed
         )
@@ -302,22 +305,34 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
         elif frozen:
             out += [(v, source[v], source[v]) for v in range(at.start, at.stop)]
         elif not (given.from_lower or given.from_upper) and given.lower == given.upper:
-            out += _only(schema, d, [feature.place(given.lower)])
+            out += _only(schema, d, [_place(given, feature, given.lower)])
         elif isinstance(feature, Categorical):
             raise CounterleafError(f"{given}: feature {feature.name!r} has categories without an order; use allow or forbid")
         else:
             own = int(source[at].argmax())
             if own == len(feature.values):
                 raise CounterleafError(f"{given}: feature {feature.name!r} of the row is missing, which is no level; use allow")
-            first = own + given.lower if given.from_lower else _level(feature, given.lower)
-            last = own + given.upper if given.from_upper else _level(feature, given.upper)
+            first = own + given.lower if given.from_lower else _level(given, feature, given.lower)
+            last = own + given.upper if given.from_upper else _level(given, feature, given.upper)
+            if first > last and not (given.from_lower or given.from_upper):
+                raise CounterleafError(f"{given}: no level lies between; the levels are {some(feature.values)}")
             out += _only(schema, d, [k for k in range(len(feature.values)) if first <= k <= last])
     return out
 
 
-def _level(feature: Any, end: Any) -> float:
+def _level(given: Limit, feature: Finite, end: Any) -> float:
     """The place of a level given by its value, infinity where a side is open."""
-    return end if isinstance(end, float) and math.isinf(end) else float(feature.place(end))
+    return end if isinstance(end, float) and math.isinf(end) else float(_place(given, feature, end))
+
+
+def _place(given: Limit | Choice, feature: Finite, value: Any) -> int:
+    """The place of a value that a constraint names."""
+    try:
+        return feature.place(value)
+    except CounterleafError:
+        raise CounterleafError(
+            f"{given}: feature {feature.name!r} has no value {value!r}; expected one of {some(feature.values)}"
+        ) from None
 
 
 def _only(schema: Schema, d: int, places: list[int], keep: bool = False) -> Box:
@@ -371,6 +386,9 @@ def _aligned(given: Among, schema: Schema) -> Array:
     elif np.shape(rows)[1] != len(schema):
         raise CounterleafError(f"among got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
     found = codes(rows, schema)
+    for d, name in enumerate(schema.names):
+        if name in schema.fills:
+            found[np.isnan(found[:, d]), d] = schema.fills[name]
     if not np.isfinite(found).all():
         bad = schema.names[int(np.flatnonzero(~np.isfinite(found).all(axis=0))[0])]
         raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")

@@ -34,9 +34,10 @@ class Explainer:
 
     Parameters
     ----------
-    model : a ``Tree`` or a model that ``read`` knows; its own ``predict`` confirms every answer.
-    data : a frame or array of typical rows; gives names, bounds and the spreads behind named weights.
-    schema : names and bounds, instead of those that ``data`` would give.
+    model : a ``Tree``, a model that ``read`` knows or a scikit-learn ``Pipeline`` that ends with one; its own ``predict``
+        confirms every answer.
+    data : a frame or array of typical rows; gives names, types, categories, bounds and the spreads behind named weights.
+    schema : the features, instead of those that ``data`` would give.
     bounds : False leaves the ranges seen in ``data`` out of the bounds.
 
     Examples
@@ -86,7 +87,8 @@ class Explainer:
         target : a class, several, or {class: cost}; by default any class but the row's own.
         cost : ``L1``, ``L2``, ``Quadratic``, ``Linear`` or a sum; by default
             ``L1("range")`` where data is given, else ``L2()``.
-        constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``linear``, ``among``.
+        constraints : a list of ``freeze``, ``fix``, ``between``, ``increase``, ``decrease``, ``allow``, ``forbid``, ``linear``,
+            ``at_most``, ``implies``, ``among``.
         count : how many leaves, cheapest first, each with its best row; None: every leaf.
         margin : w @ x + b stays at least this far from 0 at every split on the way.
         time_limit, max_states : seconds or search states after which to stop with status "limit"; the clock is read

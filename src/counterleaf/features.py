@@ -201,7 +201,9 @@ def _check_name(name: Any) -> None:
 def _from_to(given: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
     """The cost of each change as a square table, from a nested dict, a frame or an array in the order of the values."""
     n = len(feature.values)
-    if hasattr(given, "columns") and hasattr(given, "to_dict"):
+    if hasattr(given, "with_columns"):
+        given = given.to_numpy()  # polars: rows have no names
+    elif hasattr(given, "columns") and hasattr(given, "to_dict"):
         given = given.T.to_dict()  # rows: from, columns: to
     if isinstance(given, Mapping):
         out = np.full((n, n), np.nan)

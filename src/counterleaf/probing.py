@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from counterleaf.cuts import _number, _rank
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Feature, Numeric, is_missing, some
+from counterleaf.features import Categorical, Feature, Numeric, is_missing, some
 from counterleaf.schema import Schema
 from counterleaf.steps import Survey
 from counterleaf.tree import Tree
@@ -37,8 +37,10 @@ class Probe:
     def __init__(self, found: Survey, schema: Schema, data: Any) -> None:
         self.found, self.schema, self.data = found, schema, data
         places = _places(found, schema)
-        self.features: list[Feature] = [schema.features[d] for d in places]
-        self.starts = [int(schema.starts[d]) for d in places]
+        self.features: list[Feature] = [
+            _dropped(found.names[k], data) if d is None else schema.features[d] for k, d in enumerate(places)
+        ]
+        self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
         self.usual = [self._usual(k) for k in range(len(places))]
         self.raw = np.array([column.raw for column in found.columns], dtype=np.int64)
 
@@ -232,13 +234,23 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
     return np.where(told[:, 0], -np.inf, np.where(told[:, 2], _number(high), np.inf))
 
 
-def _places(found: Survey, schema: Schema) -> list[int]:
-    """The place in the schema of each raw column: by name if the pipeline knows names, else in order."""
-    if len(schema) != len(found.names) or (found.named and set(schema.names) != set(found.names)):
+def _places(found: Survey, schema: Schema) -> list[int | None]:
+    """The place in the schema of each raw column: by name if the pipeline knows names, else in order; None if it is dropped."""
+    given, known = set(schema.names), set(found.names)
+    fits = known - found.unused <= given <= known if found.named else len(schema) == len(found.names)
+    if not fits:
         raise CounterleafError(
             f"the schema has the features {some(schema.names)}; the pipeline was fitted on the columns {some(found.names)}"
         )
-    return [schema.index(name) for name in found.names] if found.named else list(range(len(schema)))
+    if not found.named:
+        return list(range(len(schema)))
+    return [schema.index(name) if name in given else None for name in found.names]
+
+
+def _dropped(name: str, data: Any) -> Feature:
+    """A feature in place of a column that the pipeline drops: one value, of the kind that the data has there."""
+    values = [] if data is None else data[next(column for column in data.columns if str(column) == name)].to_list()
+    return Categorical(name, [next((value for value in values if not is_missing(value)), 0.0)])
 
 
 def _line(error: Exception) -> str:

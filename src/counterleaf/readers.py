@@ -40,7 +40,8 @@ def read(model: Any) -> Tree:
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
         return _read_sklearn(model, kind)
     raise CounterleafError(
-        f"cannot read a {kind}; expected a counterleaf Tree or a scikit-learn DecisionTreeClassifier or ExtraTreeClassifier"
+        f"cannot read a {kind}; expected a counterleaf Tree, a scikit-learn DecisionTreeClassifier or ExtraTreeClassifier, "
+        f"or a Pipeline that ends with one{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
     )
 
 

@@ -110,7 +110,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
             "inferred": answer.schema.inferred,
             "features": [_feature_out(feature) for feature in answer.schema],
             "fills": dict(answer.schema.fills),
-            "ignored": list(answer.schema.ignored),
+            "columns": list(answer.schema.columns),
         },
         "certificate": _certificate_out(answer.certificate),
     }
@@ -185,7 +185,7 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     given = content["schema"]
     fills = {str(name): float(value) for name, value in given["fills"].items()}
     schema = Schema(
-        [_feature_in(one) for one in given["features"]], bool(given["inferred"]), fills, tuple(map(str, given["ignored"]))
+        [_feature_in(one) for one in given["features"]], bool(given["inferred"]), fills, tuple(map(str, given["columns"]))
     )
     certificate = _certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
     tree, row = certificate.problem.tree, _row_in(content["row"])

@@ -59,7 +59,7 @@ class Schema:
     features: Sequence[Feature]
     inferred: bool = False
     fills: Mapping[str, float] = field(default_factory=dict)  # what the model takes a missing number for
-    ignored: tuple[str, ...] = ()  # columns that rows may have and the model does not look at: they stay as they are
+    columns: tuple[str, ...] = ()  # those of a row, where the model does not look at some: these stay as they are
     names: list[str] = field(init=False, repr=False, compare=False)
     variables: list[str] = field(init=False, repr=False, compare=False)  # names: features, or one feature=value per value
     starts: Array = field(init=False, repr=False, compare=False)  # (F + 1,) the first variable of each feature
@@ -239,22 +239,30 @@ class Schema:
             row = {str(name): row[name].to_list()[0] for name in row.columns}
         if hasattr(row, "index") and hasattr(row, "to_dict"):
             if not row.index.is_unique:
-                raise CounterleafError("the row names a feature twice; names must differ")
+                twice = row.index[row.index.duplicated()][0]
+                raise CounterleafError(f"the row names the feature {str(twice)!r} twice; names must differ")
             row = row.to_dict()
         if isinstance(row, Mapping):
             row = {str(name): value for name, value in row.items()}
             missing = [name for name in self.names if name not in row]
-            extra = [name for name in row if name not in self._index and name not in self.ignored]
+            extra = [name for name in row if name not in self._index and name not in self.columns]
             if missing or extra:
                 told = [f"lacks {_some(missing)}"] * bool(missing) + [f"has the unknown {_some(extra)}"] * bool(extra)
                 raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {_some(self.names)}")
             row = [row[name] for name in self.names]
+        elif self.columns and not isinstance(row, (str, bytes)) and isinstance(row, Iterable):
+            cells = dict(zip(self.columns, row, strict=False))
+            row = [cells[name] for name in self.names if name in cells]
         if not (self.plain and isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
             if not isinstance(row, Iterable) or isinstance(row, (str, bytes)):
                 raise CounterleafError(f"the row is {row!r}; expected a dict, a Series, a one-row frame or numbers")
             row = row.tolist() if isinstance(row, np.ndarray) else list(row)
-            if not any(isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) for value in row):
-                row = [self._code(f, value) for f, value in zip(self, row, strict=False)] + row[len(self) :]
+            if len(row) != len(self):
+                inner = (
+                    (len(row[0]),) if row and isinstance(row[0], (Sequence, np.ndarray)) and not isinstance(row[0], str) else ()
+                )
+                raise CounterleafError(f"the row has shape {(len(row), *inner)}; expected {len(self)} numbers, one per feature")
+            row = [self._code(f, value) for f, value in zip(self, row, strict=True)]
         x = np.array(row, dtype=np.float64)
         if x.shape != (len(self),):
             raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
@@ -309,19 +317,37 @@ class Schema:
         for d in np.flatnonzero(codes != source).tolist():
             feature = self.features[d]
             new[feature.name] = float(codes[d]) if isinstance(feature, Numeric) else feature.values[int(codes[d])]
-        return rewritten(like, new, self.names)
+        return rewritten(like, new, list(self.columns or self.names))
 
     def values(self, row: Any) -> list[Any]:
         """The values of a row of any type that ``encode`` takes, in the order of the features."""
         if isinstance(row, np.ndarray):
-            return list(row.tolist())
+            row = row.tolist()
         if hasattr(row, "columns"):
             found = {str(name): row[name].to_list()[0] for name in row.columns}
         elif (hasattr(row, "index") and hasattr(row, "to_dict")) or isinstance(row, Mapping):
             found = {str(name): value for name, value in row.items()}
+        elif self.columns:
+            found = dict(zip(self.columns, row, strict=True))
         else:
             return list(row)
         return [found[name].item() if isinstance(found[name], np.generic) else found[name] for name in self.names]
+
+    def replace(self, *features: Feature) -> Schema:
+        """The same schema with some features, known by their names, given anew.
+
+        Examples
+        --------
+        >>> schema = Schema([Numeric("age", 18, 90), Numeric("pay", 0, 9000)])
+        >>> print(schema.replace(Numeric("pay", 0, 9000, step=100)))
+        2 features:
+          age  number, 18 to 90
+          pay  number in steps of 100, 0 to 9000
+        """
+        new = {feature.name: feature for feature in features}
+        for name in new:
+            self.index(name)
+        return replace(self, features=[new.get(feature.name, feature) for feature in self])
 
     def renamed(self, names: Sequence[str]) -> Schema:
         """The same features under other names."""

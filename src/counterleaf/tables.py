@@ -40,12 +40,12 @@ def guess(name: str, column: Any, bounds: bool, finite: bool = False) -> Feature
         return Ordinal(name, list(levels), missing=_has_gaps(column))
     if kind in "Mm":
         raise CounterleafError(f"column {name!r} of the data holds {dtype}; expected numbers or categories: convert or drop it")
-    if not finite and kind == "b":
+    if kind == "b":
         return Boolean(name, missing=_has_gaps(column))
     if finite or kind == "O":
         listed = _listed(column)
         seen = {value for value in listed if not is_missing(value)}
-        if not finite and seen and all(isinstance(value, (bool, np.bool_)) for value in seen):
+        if seen and all(isinstance(value, (bool, np.bool_)) for value in seen):
             return Boolean(name, missing=len(seen) < len(set(listed)))
         if finite or not seen or not all(isinstance(value, numbers.Real) for value in seen):
             values = _sorted(seen) if levels is None else list(levels)
@@ -103,6 +103,19 @@ def numbers_of(column: Any, name: str) -> Array:
     except (TypeError, ValueError):
         odd = next((v for v in _listed(column) if not is_missing(v) and not isinstance(v, numbers.Real)), column)
         raise CounterleafError(f"column {name!r} of the data holds {odd!r}; expected numbers") from None
+
+
+def stacked(rows: list[Any]) -> list[Any]:
+    """One-row frames as one frame if their columns have the same types, else as they are."""
+    if len(rows) == 1:
+        return rows
+    if hasattr(rows[0], "with_columns"):
+        import polars as pl
+
+        return [pl.concat(rows)] if all(row.schema == rows[0].schema for row in rows) else rows
+    import pandas as pd
+
+    return [pd.concat(rows)] if all(row.dtypes.equals(rows[0].dtypes) for row in rows) else rows
 
 
 def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:

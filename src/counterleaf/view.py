@@ -11,7 +11,7 @@ from scipy import sparse
 
 from counterleaf import tables
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Categorical, Numeric
+from counterleaf.features import Categorical, Numeric, some
 from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
 from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
@@ -59,16 +59,18 @@ class PipelineView(View):
     def ask(self, points: Array, rows: list[Any]) -> Any:
         """What the pipeline says of the rows, as the user would write them."""
         if hasattr(rows[0], "columns"):
-            return np.concatenate([np.asarray(self.model.predict(row)) for row in rows])
-        return self.model.predict(frame_of([_cells(row, self.found.names) for row in rows], self.found, self.data))
+            return np.concatenate([np.asarray(self.model.predict(table)) for table in tables.stacked(rows)])
+        names, order = self.schema.columns or self.schema.names, self.found.names
+        return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
 
 
-def _cells(row: Any, names: list[str]) -> list[Any]:
-    """The values of a row, the columns that the pipeline drops included."""
+def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
+    """The values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array."""
     if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "to_dict")):
         by_name = {str(name): value for name, value in row.items()}
-        return [by_name[name] for name in names]
-    return list(row.tolist() if isinstance(row, np.ndarray) else row)
+    else:
+        by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
+    return [by_name[name] for name in order] if set(order) <= by_name.keys() else list(by_name.values())
 
 
 def view(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
@@ -93,18 +95,39 @@ def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -
             data = data[[name for name in data.columns if str(name) in found.names]]
         elif len(given) != len(found.names):
             raise CounterleafError(f"data has {len(given)} columns; the pipeline needs {len(found.names)}")
+    dropped = found.unused if found.named else frozenset()
     if schema is None and data is not None:
-        schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=found.unused if found.named else ())
+        schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
         if found.named and not hasattr(data, "columns"):
-            schema = schema.renamed(found.names)
+            schema = schema.renamed([name for name in found.names if name not in dropped])
+        _check_kinds(schema, found)
     elif schema is None:
         schema = Schema(
-            [Categorical(name, found.known[name]) if name in found.known else Numeric(name) for name in found.names]
+            [
+                Categorical(name, found.known[name]) if name in found.known else Numeric(name)
+                for name in found.names
+                if name not in dropped
+            ]
         )
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
-    schema = replace(schema, fills=fills, ignored=tuple(name for name in found.names if name not in schema.names))
+    columns = () if set(schema.names) == set(found.names) else tuple(found.names)
+    schema = replace(schema, fills=fills, columns=columns)
     return PipelineView(model, schema, folded.tree, None, None, 0.0 if folded.exact else _GUARD, found, data)
+
+
+def _check_kinds(schema: Schema, found: Survey) -> None:
+    """What the data holds is what the pipeline was fitted on: numbers where it scales, known values where it encodes."""
+    for feature in schema:
+        if isinstance(feature, Categorical) and feature.name not in found.finite | found.unused:
+            raise CounterleafError(
+                f"column {feature.name!r} of the data holds {feature.values[0]!r}; the pipeline takes it for a number"
+            )
+        known = found.known.get(feature.name, ())
+        if isinstance(feature, Categorical) and known and not set(feature.values) & set(known):
+            raise CounterleafError(
+                f"category {feature.values[0]!r} of column {feature.name!r} is unseen by the encoder; it knows {some(known)}"
+            )
 
 
 def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
