@@ -326,7 +326,7 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
         ({"row": ["0.5", 0.0]}, "feature 'x0' is '0.5'; expected a number"),
         ({"row": [0, 10**400]}, "feature 'x1' is 1000"),
         ({"row": object()}, "expected a dict, a Series"),
-        ({"row": pd.Series([0.0, 1.0, 2.0], index=["x0", "x1", "x1"])}, "names a feature twice"),
+        ({"row": pd.Series([0.0, 1.0, 2.0], index=["x0", "x1", "x1"])}, "names the feature 'x1' twice"),
         ({"target": [["yes"]]}, "expected a class, a list of classes"),
         ({"constraints": [cl.linear({"x0": 1, 0: -1}, ">=", 1)]}, "the coefficients cancel"),
         ({"constraints": [cl.linear({"x0": 1e-300}, ">=", 1e30)]}, "scale the constraint"),
