@@ -1,7 +1,9 @@
+import dataclasses
 import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import counterleaf as cl
@@ -55,3 +57,63 @@ def test_encode_and_decode_are_inverses():
             pd.testing.assert_series_equal(again, row)
         else:
             assert np.array_equal(list(again), list(row))
+
+
+MIXED = pd.DataFrame(
+    {
+        "age": pd.array([20, 61, 33], dtype="int8"),
+        "pay": np.array([1.5, 2.0, np.nan], np.float32),
+        "count": pd.array([1, None, 3], dtype="Int64"),
+        "job": ["cook", "clerk", None],
+        "owner": [True, False, True],
+        "school": pd.Categorical(["HS", "BA", "HS"], categories=["none", "HS", "BA"], ordered=True),
+        "city": pd.Categorical(["Rome", "Oslo", "Rome"]),
+    }
+)
+
+
+def test_infer_prints_what_it_guessed():
+    told = [
+        "7 features, as guessed from the data:",
+        "  age     whole number, 20 to 61",
+        "  pay     number, 1.5 to 2",
+        "  count   whole number, 1 to 3",
+        "  job     one of 2: clerk, cook, may be missing",
+        "  owner   yes or no",
+        "  school  3 levels: none < HS < BA",
+        "  city    one of 2: Oslo, Rome",
+    ]
+    assert str(cl.Schema.infer(MIXED)).split("\n") == told
+    plain = MIXED.drop(columns="school").astype({"job": object, "city": object})
+    same = [line.split(maxsplit=1) for line in [*told[1:6], told[7]]]
+    assert [line.split(maxsplit=1) for line in str(cl.Schema.infer(pl.from_pandas(plain))).split("\n")[1:]] == same
+    assert str(cl.Schema([cl.Numeric("a", lower=0, step=0.5), cl.Numeric("b", upper=3)])).split("\n") == [
+        "2 features:",
+        "  a  number in steps of 0.5, at least 0",
+        "  b  number, at most 3",
+    ]
+    assert cl.Schema.infer(np.array([[1, 2], [3, 4]])).features[0] == cl.Numeric("x0", 1, 3, integer=True)
+    assert cl.Schema.infer(np.array([["a", 1.5], ["b", 2]], object)).features[0] == cl.Categorical("x0", ["a", "b"])
+
+
+def test_encode_and_decode_are_inverses_on_tables_and_keep_types():
+    schema = dataclasses.replace(cl.Schema.infer(MIXED), fills={"pay": 1.75, "count": 2.0})
+    other = schema.encode(MIXED.iloc[[1]])
+    for i in range(3):
+        frame = MIXED.iloc[[i]]
+        table = pl.from_pandas(MIXED)[i]
+        for row in (frame, frame.iloc[0], frame.iloc[0].to_dict(), frame.iloc[0].tolist(), frame.to_numpy(object)[0], table):
+            x = schema.encode(row)
+            again = schema.decode(x, row)
+            assert type(again) is type(row)
+            assert np.array_equal(schema.encode(again), x)
+            new = schema.decode(other, row)
+            assert np.array_equal(schema.encode(new), other)
+            if isinstance(row, pd.DataFrame):
+                pd.testing.assert_frame_equal(again, row)
+                assert new.dtypes.equals(row.dtypes)
+            elif isinstance(row, pd.Series):
+                pd.testing.assert_series_equal(again, row)
+            elif isinstance(row, pl.DataFrame):
+                assert again.equals(row, null_equal=True)
+                assert again.schema == row.schema == new.schema
