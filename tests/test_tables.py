@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from table_cases import table_case
 from table_referee import brute_optima, leaf_optima
 
 import counterleaf as cl
+from counterleaf import record
 from counterleaf.certificate import Certificate
 from counterleaf.proof import Fork, Part
 
@@ -373,3 +375,108 @@ def test_a_row_off_the_table_is_no_answer():
         else:
             points[0] = np.where(table.group < 0, source + 1.0, points[0])
         assert not Certificate(certificate.problem, dataclasses.replace(certificate.findings, points=points)).check()
+
+
+def test_a_category_that_earns_is_chosen_though_nothing_has_to_change():
+    answer = ask(target="no", cost=cl.L1() + cl.Linear({"job=cook": -5}))
+    assert (answer[0].cost, answer[0].row["job"], answer.certificate.check()) == (-3.0, "cook", True)
+
+
+def test_steps_from_the_source_land_on_the_grid():
+    schema = cl.Schema([cl.Numeric("hours", 0, 1, step=0.1)])
+    answer = ask({"hours": 0.1}, level_tree(0.15), schema, constraints=cl.increase("hours", by=0.2))
+    assert answer[0].row == {"hours": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [
+        (cl.Numeric("n", 0, 1e16, integer=True), 5),
+        (cl.Numeric("n", 0, 1e14, step=0.001), 5.0),
+        (cl.Numeric("n", integer=True), 10**16),
+    ],
+)
+def test_numbers_beyond_the_finest_grid_do_not_hang(feature, value):
+    answer = ask({"n": value}, level_tree(8.5), cl.Schema([feature]), target=["no", "yes"], count=2)
+    assert len(answer) == 2
+    assert answer.certificate.check()
+
+
+def test_a_limit_keeps_one_row_per_leaf_and_proves_its_bound():
+    for seed in range(30):
+        case = table_case(np.random.default_rng(910080 + seed), groups=5, categories=6, numerics=3, depth=4)
+        for states in (1, 5, 20, 80):
+            answer = explain(case, max_states=states)
+            leaves = [c.leaf for c in answer]
+            assert len(set(leaves)) == len(leaves)
+            assert answer.certificate.check(), (seed, states)
+
+
+def forged(answer, change):
+    content = json.loads(answer.to_json())
+    change(content, content["certificate"])
+    content.pop("digest")
+    return cl.Explanation.from_json(json.dumps({**content, "digest": record._digest(content)}))
+
+
+def test_multipliers_so_large_that_terms_cancel_prove_nothing():
+    tree = cl.Tree(
+        [1, 3, -1, -1, -1],
+        [2, 4, -1, -1, -1],
+        [[1.0, 1, 0], [0, 0, 1], [0] * 3, [0] * 3, [0] * 3],
+        [-5.0, -100, 0, 0, 0],
+        [-1, -1, 1, 0, 1],
+        classes=["no", "yes"],
+    )
+    schema = cl.Schema([cl.Numeric("a", 0, 3, integer=True), cl.Numeric("b", 0, 2, integer=True), cl.Numeric("y", 0, 1000)])
+    answer = ask({"a": 2, "b": 2, "y": 0.0}, tree, schema, cost=cl.L1(), count=2)
+    assert [c.cost for c in answer] == [1.0, 100.0]
+
+    def only_the_dear_one(content, certificate):
+        leaf = certificate["leaves"][0]
+        for name in ("leaves", "points", "costs", "bounds"):
+            del certificate[name][0]
+        del content["counterfactuals"][0]
+        content["lower_bound"] = certificate["bounds"][0]
+        certificate["parts"] = [[p[0], [[[1e13], [0.0], False, []]]] if p[0] == leaf else p for p in certificate["parts"]]
+
+    assert not forged(answer, only_the_dear_one).certificate.check()
+
+
+def test_a_wide_box_does_not_make_a_leaf_thin():
+    tree = cl.Tree(
+        [1, -1, 3, -1, -1],
+        [2, -1, 4, -1, -1],
+        [[1.0, 1], [0, 0], [1, 1], [0, 0], [0, 0]],
+        [0.0, 0, -100, 0, 0],
+        [-1, 0, -1, 1, 0],
+    )
+    schema = cl.Schema([cl.Numeric("x", -1e12, 1e12), cl.Numeric("y", -1e12, 1e12)])
+    answer = ask({"x": -1.0, "y": -1.0}, tree, schema, target=1)
+
+    def nothing(content, certificate):
+        content.update(counterfactuals=[], status="infeasible", lower_bound="inf")
+        certificate.update(leaves=[], points=[], costs=[], bounds=[], parts=[[3, [[[1.0, 1.0], [60.0, 60.0], True, []]]]])
+
+    assert not forged(answer, nothing).certificate.check()
+
+
+def test_a_file_that_hides_the_table_is_refused():
+    schema = cl.Schema([cl.Numeric("n"), cl.Numeric("m")])
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1], [0, 0], [0, 0]], [-2.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    answer = ask({"n": 0.0, "m": 0.0}, tree, schema, constraints=cl.linear({"n": 1, "m": 1}, ">=", 2))
+
+    def whole(content, certificate):
+        for feature in content["schema"]["features"]:
+            feature[4] = True
+
+    def narrow(content, certificate):
+        for feature in content["schema"]["features"]:
+            feature[3] = 1.0
+
+    def twice(content, certificate):
+        certificate["rows"].update(indptr=[0, 4], indices=[0, 1, 0, 1], data=[9.0, 9.0, 1.0, 1.0])
+
+    for change in (whole, narrow, twice):
+        with pytest.raises(cl.CounterleafError, match="do not fit together"):
+            forged(answer, change)

@@ -299,9 +299,9 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
             for end in (given.lower, given.upper):
                 if isinstance(end, (str, bytes)):
                     raise CounterleafError(f"{given}: feature {feature.name!r} is a number; {end!r} is none")
-            low = given.lower + source[at.start] if given.from_lower else float(given.lower)
-            high = given.upper + source[at.start] if given.from_upper else float(given.upper)
-            out.append((at.start, low, high))
+            low = _near(feature, given.lower + source[at.start]) if given.from_lower else float(given.lower)
+            high = _near(feature, given.upper + source[at.start]) if given.from_upper else float(given.upper)
+            out.append((at.start, *(source[[at.start, at.start]] if frozen else (low, high))))
         elif frozen:
             out += [(v, source[v], source[v]) for v in range(at.start, at.stop)]
         elif not (given.from_lower or given.from_upper) and given.lower == given.upper:
@@ -365,13 +365,19 @@ def _add_row(limits: Limits, given: Row, schema: Schema) -> None:
     at = given.rhs / a
     if not math.isfinite(at):
         raise CounterleafError(f"{given}: {given.rhs} over {a} is no finite number; scale the constraint")
-    grid = feature.grid
-    if grid is not None:  # a point of the grid that misses by rounding does not miss
-        near = round(at / float(grid)) * grid.numerator / grid.denominator
-        at = near if abs(near - at) <= _ROUNDING * abs(at) else at
+    at = _near(feature, at)
     low = at if given.relation != ("<=" if a > 0 else ">=") else -math.inf
     high = at if given.relation != (">=" if a > 0 else "<=") else math.inf
     _intersect(limits, [(v, low, high)])
+
+
+def _near(feature: Numeric, at: float) -> float:
+    """A number that rounding has put beside a point of the feature's grid, on that point."""
+    grid = feature.grid
+    if grid is None or not math.isfinite(at):
+        return at
+    near = round(at / float(grid)) * grid.numerator / grid.denominator
+    return near if abs(near - at) <= _ROUNDING * abs(at) else at
 
 
 def _aligned(given: Among, schema: Schema) -> Array:

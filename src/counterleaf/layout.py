@@ -13,7 +13,7 @@ from counterleaf.kernels.memory import Table
 from counterleaf.schema import Array, Schema
 
 SOFT = 0.05  # of a group's dearest change: what is charged by a square, for the methods that need curvature
-_NO_INDEX, _NOTHING = np.empty(0, np.int64), np.empty(0)
+_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +117,7 @@ def at_or_above(step: Array, own: float, value: float) -> float:
 def at_or_below(step: Array, own: float, value: float) -> float:
     """The greatest multiple of a step, or the source's own number, at or below ``value``."""
     over, under = step.tolist()
-    if np.isinf(value):
+    if abs(value) * under >= _WHOLE * over:  # where floats are no finer than the grid, each of them is on it
         return value
     k = np.floor(value / over * under)
     while k * over / under > value:

@@ -180,7 +180,8 @@ def pose(
         features[7] = scale
     if method != BOX and not scale.all():
         features[7] = _scale_free(scale, indptr, indices, data)
-    stays = not prices.runs and ((lower <= source) & (source <= upper)).all() and _keeps(rows, source)
+    earns = prices.runs or (costs is not None and bool((costs < 0).any()))
+    stays = not earns and ((lower <= source) & (source <= upper)).all() and _keeps(rows, source)
     Q = None if prices.coupling is None else prices.coupling.matrix
     question = Question(
         nodes=nodes,

@@ -164,6 +164,8 @@ class Walk:
         self.gap = 0.0
         if status is Status.OPTIMAL:
             self.gap = max(max(a.cost - a.bound, _noise(problem, a)) for a in answers)
+        here = Answer(-1, problem.source, 0.0, 0.0)
+        self.noise = max(_noise(problem, a) for a in (here, *answers))
         numbers = self.q.features[:3]
         self.unit = 0.0 if self.table is None else unit_of(self.table.group, numbers, self.q.features[4])
 
@@ -323,18 +325,21 @@ class Walk:
         bound += float(self.q.nodes["below"][part.node])
         answer = self.answered.get(part.node)
         claim = answer.bound if answer is not None else self.floor
+        if self.status is Status.LIMIT and claim == -math.inf:
+            return True
         if self.status is Status.INFEASIBLE or not math.isfinite(claim):
             return False
         gap = self.gap if answer is None else 0.0
-        if self.coupling is None:
-            return bound >= claim - AGREE * (terms + abs(claim)) - gap
-        lost = _LOST * terms  # terms that cancel prove nothing
-        return lost <= 1e-4 * (abs(claim) + abs(bound)) + self.gap and bound >= claim - lost - AGREE * abs(claim) - gap
+        size, lost = abs(claim) + abs(bound), AGREE * terms
+        if self.coupling is not None or lost > 1e-6 * size + self.gap + self.noise:
+            lost = _LOST * terms  # terms that cancel prove nothing
+        return lost <= 1e-4 * size + self.gap + self.noise and bound >= claim - lost - AGREE * abs(claim) - gap
 
     def _empty(self, lam: Array, slack: Array, A: Array, r: Array, low: Array, high: Array) -> bool:
         """lam @ (A d - r) >= 0 fails for every d in the box; each row moved by no more than its own rounding."""
         source = self.q.features[0]
-        reach = np.abs(A) @ (np.abs(source) + np.where(np.isfinite(high - low), high - low, np.abs(source))) + np.abs(r)
+        near = np.maximum(np.maximum(low, -high), 0.0)  # from the source to the box
+        reach = np.abs(A) @ (2.0 * np.abs(source) + near) + np.abs(r)
         if (slack < 0).any() or (slack > (_ROUNDING if not self.q.narrow else _NARROW) * reach).any():
             return False
         prices = A.T @ lam

@@ -253,6 +253,9 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         and 0 <= rows["equal"] <= len(bias)
         and ((leaves >= 0) & (leaves < n)).all()
         and all(0 <= node < n for node in parts)
+        and (given["table"] is not None or schema.plain)
+        and (np.diff(indices)[np.isin(np.arange(1, len(indices)), indptr, invert=True)] > 0).all()
+        and _inside(schema, features)
         and all(len(part.tangent) == (D if given["coupling"] else 0) for part in parts.values() if isinstance(part, Part))
     )
     if not sound:
@@ -286,6 +289,15 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
     pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
     found = Findings(status, leaves, _array(given["costs"]), _array(given["bounds"]), points, least, None)
     return Certificate(Problem(tree, splits, question, coupling, table), found, pool, parts)
+
+
+def _inside(schema: Schema, features: Array) -> bool:
+    """The box of the proof lies in that of the schema, unless it was guessed and had to hold the row."""
+    if schema.inferred:
+        return True
+    low, high = schema.bounds()
+    open_sides = ((features[8] <= 0) | np.isinf(high)) & ((features[8] >= 0) | np.isinf(low))
+    return bool((open_sides & (features[1] >= low) & (features[2] <= high)).all())
 
 
 def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:

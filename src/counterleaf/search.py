@@ -128,9 +128,10 @@ def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
     kinds = states["kind"]
     waiting = np.isin(kinds, (OPEN, FRESH, REALISED, UNSETTLED))
     found = np.concatenate([found, np.flatnonzero(kinds == REALISED)])
-    found = found[np.lexsort((states["node"][found], states["cost"][found]))][:wanted]
+    found = found[np.lexsort((states["node"][found], states["cost"][found]))]
+    found = found[np.sort(np.unique(states["node"][found], return_index=True)[1])][:wanted]  # one row per leaf
     chosen = states[found]
-    bounds = chosen["bound"].copy()
+    bounds = np.array([states["bound"][(states["node"] == s["node"]) & waiting].min(initial=s["bound"]) for s in chosen])
     least = float(min(states["bound"][waiting].min(initial=math.inf), bounds.min(initial=math.inf)))
     bounds[:1] = least  # the best so far may not be the best
     return Findings(Status.LIMIT, chosen["node"], chosen["cost"], bounds, pool.points[chosen["point"]], least, pool)

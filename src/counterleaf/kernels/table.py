@@ -17,7 +17,7 @@ from counterleaf.kernels.memory import CLAUSE, COUNT, CUT, SPLIT
 @kernel
 def above(over, under, own, value):
     """The least multiple of over / under, or the source's ``own`` number, at or above ``value``; any number if over is 0."""
-    if over == 0.0 or math.isinf(value):
+    if over == 0.0 or abs(value) * under >= 9007199254740992.0 * over:  # 2^53: there floats are no finer than the grid
         return value
     k = math.ceil(value / over * under)
     while k * over / under < value:

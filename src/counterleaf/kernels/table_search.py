@@ -80,7 +80,7 @@ def _box_bound(q, table, pool, state, lower, upper):
 
 
 @kernel
-def _lifted(q, table, bound):
+def _lifted(table, bound):
     """The least cost that a row can have at or above a bound."""
     if table.unit > 0.0:
         return max(bound, math.ceil(bound / table.unit - 1e-9) * table.unit)
@@ -96,7 +96,7 @@ def _offer(q, table, pool, state, status, bound):
         for t in range(pool.lam.shape[2]):
             pool.lam[state, 1, t] = 0.0
         return
-    bound = _lifted(q, table, bound) + q.nodes[entry.node].below
+    bound = _lifted(table, bound) + q.nodes[entry.node].below
     if entry.bound > bound:  # known before, from a larger region: its multipliers are the better proof
         bound = entry.bound
         for t in range(pool.lam.shape[2]):
@@ -143,7 +143,7 @@ def _postpone(q, table, pool, state, lower, upper, at_source):
             if math.isnan(at_source[row[t]]):
                 at_source[row[t]] = exact_score(q, row[t])
         bound = proved(q, table, row, sign, at_source, pool.lam[state, 0, :m], lower, upper)
-        entry.bound = max(entry.bound, _lifted(q, table, bound) + q.nodes[entry.node].below)
+        entry.bound = max(entry.bound, _lifted(table, bound) + q.nodes[entry.node].below)
     _enqueue(q, table, pool, state, FRESH)
 
 
