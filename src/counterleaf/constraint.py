@@ -16,45 +16,43 @@ from counterleaf.schema import Array, Schema, number
 _ROUNDING = 1e-9  # rows hold to this share of their terms
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """lower <= x_d <= upper for each named feature; ``from_lower``, ``from_upper``: counted from the source."""
+@dataclass(frozen=True, slots=True, repr=False)
+class _Said:
+    """What the user said, shown as it was said."""
 
     words: str
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Limit(_Said):
+    """lower <= x_d <= upper for each named feature; ``from_lower``, ``from_upper``: counted from the source."""
+
     names: tuple[Any, ...]
     lower: Any = -math.inf
     upper: Any = math.inf
     from_lower: bool = False
     from_upper: bool = False
 
-    def __repr__(self) -> str:
-        return self.words
 
-
-@dataclass(frozen=True, slots=True)
-class Choice:
+@dataclass(frozen=True, slots=True, repr=False)
+class Choice(_Said):
     """The named feature takes one of ``values``, or none of them."""
 
-    words: str
     name: Any
     values: tuple[Any, ...]
     allowed: bool
 
-    def __repr__(self) -> str:
-        return self.words
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(_Said):
     """coef @ x (relation) rhs."""
 
-    words: str
     coef: Mapping[Any, float]
     relation: str
     rhs: float
-
-    def __repr__(self) -> str:
-        return self.words
 
     def terms(self, schema: Schema) -> dict[int, float]:
         """Coefficient by variable; a feature named twice, by name and by position, counts with the sum."""
@@ -65,49 +63,33 @@ class Row:
         return {d: a for d, a in out.items() if a}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Among:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Among(_Said):
     """x is one of the rows of a table."""
 
-    words: str
     rows: Any
 
-    def __repr__(self) -> str:
-        return self.words
 
-
-@dataclass(frozen=True, slots=True)
-class AtMost:
+@dataclass(frozen=True, slots=True, repr=False)
+class AtMost(_Said):
     """No more than ``count`` features change."""
 
-    words: str
     count: int
 
-    def __repr__(self) -> str:
-        return self.words
 
-
-@dataclass(frozen=True, slots=True)
-class Changes:
+@dataclass(frozen=True, slots=True, repr=False)
+class Changes(_Said):
     """The named feature changes: a condition for ``implies``."""
 
-    words: str
     name: Any
 
-    def __repr__(self) -> str:
-        return self.words
 
-
-@dataclass(frozen=True, slots=True)
-class Implies:
+@dataclass(frozen=True, slots=True, repr=False)
+class Implies(_Said):
     """If the condition holds, so does the constraint."""
 
-    words: str
     condition: Changes
     then: Limit | Choice
-
-    def __repr__(self) -> str:
-        return self.words
 
 
 Constraint = Limit | Choice | Row | Among | AtMost | Implies
@@ -283,12 +265,12 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
     """The bounds that a constraint on single features puts on their variables."""
     if isinstance(given, Choice):
         d = schema.index(given.name)
-        feature = schema.features[d]
+        feature, start = schema.features[d], schema.span(d).start
         if isinstance(feature, Numeric):
             raise CounterleafError(f"{given}: feature {feature.name!r} is a number; use between or fix")
         named = {_place(given, feature, value) for value in given.values}
         return _only(
-            schema, d, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed
+            feature, start, [k for k in range(len(feature.values)) if (k in named) == given.allowed], keep=not given.allowed
         )
     out: Box = []
     for name in given.names:
@@ -305,7 +287,7 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
         elif frozen:
             out += [(v, source[v], source[v]) for v in range(at.start, at.stop)]
         elif not (given.from_lower or given.from_upper) and given.lower == given.upper:
-            out += _only(schema, d, [_place(given, feature, given.lower)])
+            out += _only(feature, at.start, [_place(given, feature, given.lower)])
         elif isinstance(feature, Categorical):
             raise CounterleafError(f"{given}: feature {feature.name!r} has categories without an order; use allow or forbid")
         else:
@@ -316,7 +298,7 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
             last = own + given.upper if given.from_upper else _level(given, feature, given.upper)
             if first > last and not (given.from_lower or given.from_upper):
                 raise CounterleafError(f"{given}: no level lies between; the levels are {some(feature.values)}")
-            out += _only(schema, d, [k for k in range(len(feature.values)) if first <= k <= last])
+            out += _only(feature, at.start, [k for k in range(len(feature.values)) if first <= k <= last])
     return out
 
 
@@ -335,10 +317,9 @@ def _place(given: Limit | Choice, feature: Finite, value: Any) -> int:
         ) from None
 
 
-def _only(schema: Schema, d: int, places: list[int], keep: bool = False) -> Box:
-    """Rule out every value of feature d but those at ``places``; ``keep``: a missing one may stay."""
-    feature, start = schema.features[d], schema.span(d).start
-    left = {*places, *(range(len(feature.values), feature.size) if keep else ())}  # type: ignore[union-attr]  # it is finite
+def _only(feature: Finite, start: int, places: list[int], keep: bool = False) -> Box:
+    """Rule out every value of a feature but those at ``places``; ``keep``: a missing one may stay."""
+    left = {*places, *(range(len(feature.values), feature.size) if keep else ())}
     return [(start + k, 0.0, 0.0) for k in range(feature.size) if k not in left]
 
 

@@ -30,7 +30,6 @@ from counterleaf.kernels.memory import (
     new_pool,
     reopened,
 )
-from counterleaf.kernels.table_search import search_table
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
@@ -87,6 +86,8 @@ def find(
             if problem.table is None:
                 why = search(q, pool, wanted, piece)
             else:
+                from counterleaf.kernels.table_search import search_table  # a question of numbers need not wait for it
+
                 why = search_table(q, problem.table, pool, wanted, piece)
             if why == ASK:
                 quadratic.answer(problem, pool)

@@ -134,9 +134,9 @@ def _flat(pipeline: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _tree(label: str, model: Any) -> Tree:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
-    inner = getattr(model, "tree_", None)
-    if isinstance(model, Tree) or isinstance(inner, Tree):
-        return model if isinstance(model, Tree) else inner  # type: ignore[return-value]
+    for found in (model, getattr(model, "tree_", None)):
+        if isinstance(found, Tree):
+            return found
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
         _check_fitted(model)
         return read(model)

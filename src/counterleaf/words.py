@@ -171,11 +171,10 @@ def _written(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
     Only numbers off any grid are the text's to round, and not those of a row that was itself given.
     """
     schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
-    numbers = {d: int(schema.starts[d]) for d in places if isinstance(schema.features[d], Numeric)}
-    row = found.row
-    if certificate.pool is None:
-        free = [v for d, v in numbers.items() if schema.features[d].grid is None]  # type: ignore[union-attr]  # a number
-        row = shorten(certificate.problem, found, free)
+    features = {d: schema.features[d] for d in places}
+    numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
+    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
+    row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
     changes = answer[k].changes
     return {d: plain(row[numbers[d]]) if d in numbers else word(changes[schema.names[d]][1]) for d in places}
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, direction
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, direction, next_break
 from counterleaf.kernels.separable import charge, respond
 
 _STEPS = 100
@@ -90,23 +90,7 @@ def _slope_at(t, price, turn, rise, numbers, cu, gu, cd, gd, lower, upper, start
 @kernel
 def _next_break(t, price, turn, numbers, cu, gu, cd, gd, lower, upper, start, scale, z):
     """The next t' > t at which a number changes its piece or a group its support; inf if there is none."""
-    first = math.inf
-    for j in range(numbers):
-        a = turn[j]
-        if a == 0.0:
-            continue
-        for edge in range(4):
-            if edge == 0:
-                level = gu[j]
-            elif edge == 1:
-                level = gd[j]
-            elif edge == 2:
-                level = gu[j] + 2.0 * cu[j] * upper[j] if upper[j] > 0.0 else gd[j] + 2.0 * cd[j] * upper[j]
-            else:
-                level = gd[j] + 2.0 * cd[j] * lower[j] if lower[j] < 0.0 else gu[j] + 2.0 * cu[j] * lower[j]
-            at = (level - price[j]) / a
-            if t < at < first:
-                first = at
+    first = next_break(t, price, turn[:numbers], gu, gd, cu, cd, lower, upper)
     for g in range(start.shape[0] - 1):
         begin, end = start[g], start[g + 1]
         level = project(price, turn, t, gu, scale[g], begin, end, z)

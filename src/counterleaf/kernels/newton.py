@@ -164,7 +164,7 @@ def _orthogonalise(A, free, count, weight, damping, R):
 
 
 @kernel
-def _next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
+def next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
     """The next t' > t at which the response of some feature changes its piece; inf if there is none."""
     first = math.inf
     for j in range(turn.shape[0]):
@@ -228,7 +228,7 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower,
         if bend > 0.0:
             t += slope / bend
         elif slope > 0.0:
-            t = _next_break(low, price, turn, gu, gd, cu, cd, lower, upper)
+            t = next_break(low, price, turn, gu, gd, cu, cd, lower, upper)
             if t == math.inf and reach == math.inf and high == math.inf:
                 if nudged:
                     return math.inf

@@ -374,7 +374,8 @@ def search_table(q, table, pool, count, budget):
                                 for t in range(bases.shape[2]):
                                     bases[trial, 0, t] = bases[state, 0, t]
                                     bases[trial, 1, t] = bases[state, 1, t]
-                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, attempt == 0)
+                            closed = attempt == 0  # False: every choice is fixed, no group is left
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, closed)
                             if status == INFEASIBLE:
                                 empty = True
                                 break
