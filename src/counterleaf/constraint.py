@@ -236,7 +236,7 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, source: Arr
     if schema.inferred:
         lower, upper = np.minimum(lower, source), np.maximum(upper, source)
     out = Limits(lower, upper)
-    for d, feature in enumerate(schema):
+    for d, feature in enumerate(() if schema.numeric else schema):
         if not isinstance(feature, Numeric) and feature.missing:  # to stay at, not to move to
             last = schema.span(d).stop - 1
             upper[last] = source[last]

@@ -306,12 +306,16 @@ class Schema:
     def changed(self, x: Array, source: Array) -> list[int]:
         """The features in which two vectors differ."""
         differ = np.flatnonzero(x != source)
+        if self.numeric:
+            return list(differ.tolist())
         return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()))
 
     def decode(self, x: Array, like: Any) -> Any:
         """The row of vector ``x`` in the type of the row ``like``; what is unchanged stays as it is, integers stay integers."""
-        from counterleaf.tables import rewritten
+        from counterleaf.tables import fitting, rewritten
 
+        if self.plain and not self.columns and isinstance(like, np.ndarray) and like.dtype.kind in "fiub":
+            return x.astype(fitting(x, like.dtype))  # the usual case, without a look at every cell
         source, codes = self.codes(like), self.gather(x)
         new: dict[str, Any] = {}
         for d in np.flatnonzero(codes != source).tolist():

@@ -137,7 +137,7 @@ def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
         values = [_as(new[str(name)], old) if str(name) in new else old for name, old in like.items()]
         if like.dtype.kind == "O" or not new:
             return type(like)(values, index=like.index, name=like.name, dtype=like.dtype)
-        return type(like)(values, index=like.index, name=like.name).astype(_fitting(values, like.dtype))
+        return type(like)(values, index=like.index, name=like.name).astype(fitting(values, like.dtype))
     if isinstance(like, Mapping):
         return {name: _as(new[str(name)], old) if str(name) in new else old for name, old in like.items()}
     row = [_as(new[name], old) if name in new else old for name, old in zip(names, like, strict=True)]
@@ -145,7 +145,7 @@ def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
         return type(like)(row)
     if isinstance(like, np.ndarray) and like.dtype.kind in "OU":
         return np.array(row, dtype=object if like.dtype.kind == "O" else None)
-    return np.array(row, dtype=np.float64).astype(_fitting(row, like.dtype)) if isinstance(like, np.ndarray) else np.array(row)
+    return np.array(row, dtype=np.float64).astype(fitting(row, like.dtype)) if isinstance(like, np.ndarray) else np.array(row)
 
 
 def _kind(column: Any) -> str:
@@ -183,7 +183,7 @@ def _cell(value: Any, column: Any) -> Any:
 
     dtype, old = column.dtype, column.to_list()[0]
     if isinstance(value, float):
-        dtype = _fitting(value, dtype) if isinstance(getattr(dtype, "numpy_dtype", dtype), np.dtype) else dtype
+        dtype = fitting(value, dtype) if isinstance(getattr(dtype, "numpy_dtype", dtype), np.dtype) else dtype
     elif isinstance(dtype, pd.CategoricalDtype) and value not in dtype.categories:
         dtype = object
     return pd.Series([_as(value, old)], index=column.index, dtype=dtype)
@@ -199,7 +199,7 @@ def _polars_type(value: Any, column: Any) -> Any:
     return column.dtype
 
 
-def _fitting(value: Any, dtype: Any) -> Any:
+def fitting(value: Any, dtype: Any) -> Any:
     """``dtype`` if it holds ``value`` exactly, else float64."""
     plain = getattr(dtype, "numpy_dtype", dtype)  # of pandas' nullable columns
     if plain == np.float64 or not isinstance(plain, np.dtype):
