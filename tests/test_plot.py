@@ -12,10 +12,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf.outline import leaf_counts
 from counterleaf.plot import draw_path
+from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import area, clip, near, regions, within
 from counterleaf.plot.sheet import ANSWER, SOURCE, hatch, reach, short, short_names, tint
-from counterleaf.plot.tree import arrange, path_to, prune
+from counterleaf.plot.tree import path_to, prune
 
 matplotlib.use("Agg")
 
@@ -246,7 +248,7 @@ def test_a_big_tree_keeps_the_two_paths():
     answer = cl.Explainer(model, data=X).explain(X[0])
     tree = answer.certificate.problem.tree
     ends = [tree.leaf_of(X[0]), answer[0].leaf]
-    drawn, below = prune(tree, [path_to(tree, leaf) for leaf in ends], 16)
+    drawn, below = prune(tree, [path_to(tree, leaf) for leaf in ends], 16), leaf_counts(tree)
     assert sum(below[node] for node, children in drawn.items() if not children) == 500
     figure = answer.plot("tree")
     assert figure.get_size_inches()[0] < 12

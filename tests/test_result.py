@@ -125,6 +125,7 @@ def test_the_public_names():
         *("Tree", "read", "Schema", "Numeric", "Ordinal", "Categorical", "Boolean", "L1", "L2", "Linear", "Quadratic"),
         *("freeze", "fix", "between", "increase", "decrease", "linear", "among"),
         *("allow", "forbid", "at_most", "implies", "changes"),
+        *("export_text", "plot_tree"),
     }
     assert all(hasattr(cl, name) for name in cl.__all__)
 

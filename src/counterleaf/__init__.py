@@ -19,6 +19,7 @@ from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
+from counterleaf.outline import export_text, plot_tree
 from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
@@ -52,11 +53,13 @@ __all__ = [
     "between",
     "changes",
     "decrease",
+    "export_text",
     "fix",
     "forbid",
     "freeze",
     "implies",
     "increase",
     "linear",
+    "plot_tree",
     "read",
 ]

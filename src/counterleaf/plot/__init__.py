@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Numeric
+from counterleaf.outline import check_whole
 from counterleaf.plot.changes import draw_changes
-from counterleaf.plot.image import draw_image
+from counterleaf.plot.image import draw_image, image_shape
 from counterleaf.plot.margins import draw_path
 from counterleaf.plot.regions import draw_regions
 from counterleaf.plot.sheet import style
@@ -30,8 +28,7 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
-    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
-        raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None")
+    check_whole("count", count, 1)
     if not len(answer) and kind in ("changes", "image"):
         raise CounterleafError(
             f'the answer is "{answer.status}" and holds no row, so there is no change to draw; kind="tree" shows the source'
@@ -58,15 +55,7 @@ def _image_shape(answer: Explanation, shape: Any) -> tuple[int, ...]:
         raise CounterleafError(
             f'feature {_no_numbers(answer)[0]!r} is no number, so the row is no image; kind="changes" draws it'
         )
-    try:
-        sizes = tuple(int(size) for size in shape)
-    except (TypeError, ValueError):
-        raise CounterleafError(f"shape is {shape!r}; an image needs (height, width) or (height, width, 3)") from None
-    if len(sizes) not in (2, 3) or (len(sizes) == 3 and sizes[2] != 3) or min(sizes) < 1:
-        raise CounterleafError(f"shape is {shape!r}; expected (height, width) or (height, width, 3)")
-    if math.prod(sizes) != n:
-        raise CounterleafError(f"shape {sizes} holds {math.prod(sizes)} pixels; the row has {n} features")
-    return sizes
+    return image_shape(shape, n, "the row has {} features", colour=True)
 
 
 def _pair(answer: Explanation, features: Any) -> list[int]:

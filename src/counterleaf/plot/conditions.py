@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterleaf.digits import plain
 from counterleaf.features import MISSING, Boolean, Finite, Numeric, Ordinal
+from counterleaf.outline import Inequality, inequality
 from counterleaf.plot.sheet import MINUS, number, short
 from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
@@ -15,23 +17,28 @@ _MOST_TERMS, _MOST_VALUES = 3, 3
 
 def condition(tree: Tree, node: int, schema: Schema) -> tuple[str, int]:
     """A condition in two lines, and the child that it sends a row to: 1 for the left one, -1 for the right one."""
-    w = tree.weights
-    at = slice(int(w.indptr[node]), int(w.indptr[node + 1]))
-    variables, data, bias = w.indices[at], w.data[at], float(tree.bias[node])
+    split = inequality(tree, node)
+    variables = split.columns
     features = set((np.searchsorted(schema.starts, variables, side="right") - 1).tolist())
     if len(features) == 1:
         (d,) = features
         feature = schema.features[d]
         if not isinstance(feature, Numeric):
-            score = np.full(feature.size, bias)
-            score[variables - schema.span(d).start] += data
-            said, side = _values(feature, (score > 0) | ((score == 0) & (tree.closed == "right")))
-            return f"{short(feature.name, 24)}\n{said}", side
-    less = ("<", ">") if tree.closed == "right" else ("≤", "≥")
-    if len(variables) == 1:
-        name = schema.variables[variables[0]]
-        return f"{short(name, 24)}\n{less[int(data[0] < 0)]} {number(-bias / float(data[0]))}", 1
-    return f"{_sum(variables, data, schema)}\n{less[0]} {number(-bias)}", 1
+            score = np.full(feature.size, float(tree.bias[node]))
+            score[variables - schema.span(d).start] += tree.weights[[node]].data
+            told, side = _values(feature, (score > 0) | ((score == 0) & (tree.closed == "right")))
+            return f"{short(feature.name, 24)}\n{told}", side
+    terms = (
+        short(schema.variables[variables[0]], 24) if split.weights.tolist() == [1.0] else _sum(variables, split.weights, schema)
+    )
+    return f"{terms}\n{against(split)}", 1
+
+
+def against(split: Inequality, *, right: bool = False) -> str:
+    """What sends a row left (or right), after the words for its sum; a cut half-way between whole numbers keeps its half."""
+    sign = (split.right if right else split.left).replace("<=", "≤").replace(">=", "≥")
+    half = (2 * split.bound).is_integer() and abs(split.bound) < 1e7
+    return f"{sign} {plain(split.bound).replace('-', MINUS) if half else number(split.bound)}"
 
 
 def _values(feature: Finite, right: Array) -> tuple[str, int]:
@@ -72,7 +79,8 @@ def _sum(variables: Array, data: Array, schema: Schema) -> str:
     largest = sorted(sorted(range(len(told)), key=lambda k: -abs(told[k][1]))[:_MOST_TERMS])
     said = ""
     for name, weight in (told[k] for k in largest):
-        size = "" if abs(weight) == 1 else f"{abs(weight):.2g} "
+        size = plain(f"{abs(weight):.2g}") + " "
+        size = "" if size == "1 " else size
         sign = (MINUS if weight < 0 else "") if not said else f" {MINUS if weight < 0 else '+'} "
         said += f"{sign}{size}{short(name, 16)}"
     return (said or "0") + " + …" * (len(told) > _MOST_TERMS)

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterleaf.errors import CounterleafError
 from counterleaf.plot.sheet import add_axes, new_figure, number, reach, short
 from counterleaf.result import Explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+
+
+def image_shape(shape: Any, size: int, owner: str, *, colour: bool) -> tuple[int, ...]:
+    """The shape as whole numbers, if it holds ``size`` pixels; ``owner`` tells whose they are."""
+    kinds = "(height, width) or (height, width, 3)" if colour else "(height, width)"
+    try:
+        sizes = tuple(int(each) for each in shape)
+    except (TypeError, ValueError):
+        raise CounterleafError(f"shape is {shape!r}; an image needs {kinds}") from None
+    if len(sizes) not in ((2, 3) if colour else (2,)) or (len(sizes) == 3 and sizes[2] != 3) or min(sizes) < 1:
+        raise CounterleafError(f"shape is {shape!r}; expected {kinds}")
+    if math.prod(sizes) != size:
+        raise CounterleafError(f"shape {sizes} holds {math.prod(sizes)} pixels; {owner.format(size)}")
+    return sizes
+
+
+def diverging() -> Colormap:
+    """Red below 0, white at 0, blue above."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shades = ["#67001F", "#D6604D", "white", "#4393C3", "#053061"]
+    return LinearSegmentedColormap.from_list("change", shades, N=257)  # odd, so that 0 is white itself
 
 
 def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figure:
     """Source, answers and their differences, all on one scale."""
-    from matplotlib.colors import LinearSegmentedColormap
-
     shown = answer[:count]
     source, points = answer.certificate.problem.source, answer.certificate.findings.points[: len(shown)]
     lower, upper = answer.schema.bounds()
@@ -47,10 +70,9 @@ def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figur
 
     for k, (picture, title) in enumerate(zip(shades, heads, strict=True)):
         panel(k, upper_row, title).imshow(picture, cmap="gray_r", vmin=0, vmax=1, **exact)
-    diverging = LinearSegmentedColormap.from_list("change", ["#67001F", "#D6604D", "white", "#4393C3", "#053061"])
     for k, picture in enumerate(change):
         drawn = panel(2 if one_row else k + 1, gap, "difference").imshow(
-            picture, cmap=diverging, vmin=-most, vmax=most, **exact
+            picture, cmap=diverging(), vmin=-most, vmax=most, **exact
         )
     at = 3 * (wide + gap) + 6 if one_row else gap + wide - key
     bar = figure.colorbar(drawn, cax=add_axes(figure, at, gap, 9, tall), ticks=[-most, 0, most])
