@@ -1,5 +1,7 @@
 """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y."""
 
+from typing import TYPE_CHECKING, Any
+
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import (
     allow,
@@ -27,6 +29,9 @@ from counterleaf.schema import Schema
 from counterleaf.search import Status
 from counterleaf.tree import Tree
 
+if TYPE_CHECKING:
+    from counterleaf.learn import TAOClassifier
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -46,6 +51,7 @@ __all__ = [
     "Quadratic",
     "Schema",
     "Status",
+    "TAOClassifier",
     "Tree",
     "allow",
     "among",
@@ -63,3 +69,12 @@ __all__ = [
     "plot_tree",
     "read",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The learner needs scikit-learn, which takes its time to import: only who asks for it waits."""
+    if name == "TAOClassifier":
+        from counterleaf.learn import TAOClassifier
+
+        return TAOClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,8 +18,8 @@ _PROBES = 4_000_000  # numbers sent through the model to settle its routing
 def read(model: Any) -> Tree:
     """The tree of ``model``, node for node.
 
-    Reads ``Tree`` itself and scikit-learn's DecisionTreeClassifier and ExtraTreeClassifier. How the
-    model routes a row at each split is settled by asking the installed model, not by trusting its version.
+    Reads ``Tree`` itself, ``TAOClassifier``, and scikit-learn's DecisionTreeClassifier and ExtraTreeClassifier. How a
+    scikit-learn tree routes a row at each split is settled by asking the installed model, not by trusting its version.
 
     Raises
     ------
@@ -37,11 +37,15 @@ def read(model: Any) -> Tree:
     if isinstance(model, Tree):
         return model
     kind = type(model).__name__
+    if isinstance(getattr(model, "tree_", None), Tree):
+        return model.tree_
+    if any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__):
+        raise CounterleafError(f"this {kind} is not fitted; call fit first")
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
         return _read_sklearn(model, kind)
     raise CounterleafError(
-        f"cannot read a {kind}; expected a counterleaf Tree, a scikit-learn DecisionTreeClassifier or ExtraTreeClassifier, "
-        f"or a Pipeline that ends with one{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
+        f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or "
+        f"ExtraTreeClassifier, or a Pipeline that ends with one{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
     )
 
 

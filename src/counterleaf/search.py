@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import threading
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,12 +28,12 @@ from counterleaf.kernels.memory import (
     new_pool,
     reopened,
 )
+from counterleaf.notice import announce
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
 _PIECE = 64  # states between two looks at the clock
 _EVERYTHING = 1 << 62
-_compiled: set[str] = set()  # the families of kernels that this process has used
 
 
 class Status(StrEnum):
@@ -77,7 +75,7 @@ def find(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states
     family = "tables" if problem.table is not None else "coupled" if q.method == COUPLED else "numbers"
-    notice = _announce_compilation(family)
+    notice = announce(family)
     try:
         while True:
             piece = budget - int(pool.counts[SOLVED])
@@ -136,20 +134,3 @@ def _stopped(pool: Pool, states: Array, found: Array, wanted: int) -> Findings:
     least = float(min(states["bound"][waiting].min(initial=math.inf), bounds.min(initial=math.inf)))
     bounds[:1] = least  # the best so far may not be the best
     return Findings(Status.LIMIT, chosen["node"], chosen["cost"], bounds, pool.points[chosen["point"]], least, pool)
-
-
-def _announce_compilation(family: str) -> threading.Timer | None:
-    """Say on stderr that kernels are being compiled, if the first call of a kind takes that long."""
-    if family in _compiled:
-        return None
-    _compiled.add(family)
-    what, long = {
-        "numbers": ("its kernels", "up to half a minute"),
-        "coupled": ("those for quadratic costs", "up to half a minute"),
-        "tables": ("those for tables", "about a minute"),
-    }[family]
-    text = f"counterleaf: compiling {what}, once on this machine; this takes {long}\n"
-    timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
-    timer.daemon = True
-    timer.start()
-    return timer

@@ -1,0 +1,1 @@
+"""Kernels of the learner: arrays in, arrays out."""

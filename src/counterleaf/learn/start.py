@@ -1,0 +1,117 @@
+"""Trees to start from: random hyperplanes, hyperplanes between groups of classes, or a CART tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide
+from counterleaf.learn.shape import Shape
+from counterleaf.learn.task import Settings, Task
+from counterleaf.tree import Array
+
+_MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
+_RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split
+_SPREAD = np.array([3.0, 1.0, 0.5])  # how much the leading directions of the class means weigh in a random mix
+
+Split = tuple[Array, float]
+
+
+def random_start(task: Task, depth: int, rng: np.random.Generator) -> Shape:
+    """Gaussian directions, free of the columns' units, that cut their rows near the middle."""
+    matrix, weight = task.rows.matrix(), task.weight
+    mean, square = weight @ matrix / weight.sum(), weight @ matrix**2 / weight.sum()
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+
+    def choose(index: Array, own: Any) -> Split:
+        w = rng.standard_normal(len(scale)) * scale
+        return w, _cut(own @ w, weight[index], rng.uniform(*_MIDDLE))
+
+    return _grow(task, depth, choose)
+
+
+def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Generator) -> Shape:
+    """At each node its classes in two groups along a random mix of the leading directions of their means, told apart by a
+    sparse logistic regression."""
+    fit = fit_narrow if settings.narrow else fit_wide
+
+    def choose(index: Array, own: Any) -> Split:
+        y, weight = task.y[index], task.weight[index]
+        counts = np.bincount(y, weight, task.classes)
+        common = np.flatnonzero(counts >= _RARE * counts.sum())
+        if len(common) < 2:
+            common = np.sort(np.argsort(-counts, kind="stable")[: min(2, np.count_nonzero(counts))])  # the two largest
+        if len(common) < 2:
+            w = rng.standard_normal(own.shape[1])
+            return w, _cut(own @ w, weight, 0.5)
+        size = counts[common]
+        means = np.array([weight[y == k] @ own[y == k] / counts[k] for k in common])
+        means -= size @ means / size.sum()
+        axes = np.linalg.svd(means * np.sqrt(size)[:, None], full_matrices=False)[2][: len(_SPREAD)]
+        mix = (rng.standard_normal(len(axes)) * _SPREAD[: len(axes)]) @ axes
+        order = np.argsort(means @ mix, kind="stable")
+        share = np.cumsum(size[order])
+        half = min(int(np.searchsorted(share, share[-1] / 2)) + 1, len(common) - 1)
+        side = np.zeros(task.classes)
+        side[common[order[:half]]], side[common[order[half:]]] = -1.0, 1.0
+        taken = np.flatnonzero(side[y])
+        w = np.zeros(own.shape[1])
+        b, _ = fit(*task.rows.arrays, index[taken], side[y[taken]], weight[taken], w, 0.0, settings.alpha, 5, 10, 1e-2)
+        up = own @ w + b >= 0
+        return (mix, _cut(own @ mix, weight, 0.5)) if up.all() or not up.any() else (w, float(b))
+
+    return _grow(task, depth, choose)
+
+
+def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
+    """scikit-learn's greedy tree; a ``varied`` one looks at half of the columns at each split."""
+    model = DecisionTreeClassifier(max_depth=depth, max_features=0.5 if varied else None, random_state=seed)
+    tree = model.fit(task.X, task.y, task.weight).tree_
+    order = [0]
+    for node in order:  # level by level, parents before children
+        if tree.children_left[node] >= 0:
+            order += [int(tree.children_left[node]), int(tree.children_right[node])]
+    place = np.full(tree.node_count + 1, -1)  # the last entry serves the children of leaves, -1
+    place[order] = np.arange(len(order))
+    inner, feature = tree.children_left[order] >= 0, tree.feature[order]
+    W, b = np.zeros((len(order), tree.n_features)), np.zeros(len(order))
+    W[inner, feature[inner]] = 1.0
+    # scikit-learn sends x <= threshold left, a split here x < -b
+    b[inner] = task.rows.origin[feature[inner]] - np.nextafter(tree.threshold[order][inner], np.inf)
+    return Shape(place[tree.children_left[order]], place[tree.children_right[order]], W, b)
+
+
+def _grow(task: Task, depth: int, choose: Callable[[Array, Any], Split]) -> Shape:
+    """A tree grown level by level to ``depth``, or until rows are all alike; ``choose`` proposes the split of some rows."""
+    matrix = task.rows.matrix()
+    left, right, W, b = [], [], [], []
+    waiting = [(np.arange(matrix.shape[0]), 0)]
+    for index, level in waiting:
+        left.append(-1)
+        right.append(-1)
+        W.append(np.zeros(matrix.shape[1]))
+        b.append(0.0)
+        if level < depth:
+            own = matrix[index]
+            w, c = choose(index, own)
+            up = own @ w + c >= 0
+            if up.any() and not up.all():
+                left[-1], right[-1], W[-1], b[-1] = len(waiting), len(waiting) + 1, w, c
+                waiting += [(index[~up], level + 1), (index[up], level + 1)]
+    return Shape(np.array(left), np.array(right), np.array(W), np.array(b))
+
+
+def _cut(z: Array, weight: Array, share: float) -> float:
+    """A bias that sends about the ``share`` of the weight with the least z left; some rows go each way unless all z agree.
+
+    It lies amid two neighbours, so that rounding moves no row across.
+    """
+    order = np.argsort(z, kind="stable")
+    heights, below = z[order], np.cumsum(weight[order])
+    at = heights[min(int(np.searchsorted(below, share * below[-1], side="right")), len(z) - 1)]
+    first = max(int(np.searchsorted(heights, at)), int(np.searchsorted(heights, heights[0], side="right")))
+    return -float(heights[first - 1] + heights[first]) / 2 if first < len(z) else -float(at)

@@ -1,0 +1,27 @@
+"""A line on stderr where the first call of a kind has to wait for its kernels to be compiled."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+_FAMILIES = {
+    "numbers": ("its kernels", "up to half a minute"),
+    "coupled": ("those for quadratic costs", "up to half a minute"),
+    "tables": ("those for tables", "about a minute"),
+    "learning": ("those that learn trees", "up to half a minute"),
+}
+_used: set[str] = set()  # the families that this process has used
+
+
+def announce(family: str) -> threading.Timer | None:
+    """Say so if a first call takes that long; the caller cancels the timer when it is through."""
+    if family in _used:
+        return None
+    _used.add(family)
+    what, long = _FAMILIES[family]
+    text = f"counterleaf: compiling {what}, once on this machine; this takes {long}\n"
+    timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
+    timer.daemon = True
+    timer.start()
+    return timer
