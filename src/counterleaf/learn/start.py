@@ -51,7 +51,7 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         size = counts[common]
         means = np.array([weight[y == k] @ own[y == k] / counts[k] for k in common])
         means -= size @ means / size.sum()
-        axes = np.linalg.svd(means * np.sqrt(size)[:, None], full_matrices=False)[2][: len(_SPREAD)]
+        axes = _axes(means * np.sqrt(size)[:, None])
         mix = (rng.standard_normal(len(axes)) * _SPREAD[: len(axes)]) @ axes
         order = np.argsort(means @ mix, kind="stable")
         share = np.cumsum(size[order])
@@ -65,6 +65,14 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         return (mix, _cut(own @ mix, weight, 0.5)) if up.all() or not up.any() else (w, float(b))
 
     return _grow(task, depth, choose)
+
+
+def _axes(means: Array) -> Array:
+    """The leading directions of the class means, each with its largest entry positive; none that is mere rounding."""
+    _, length, axes = np.linalg.svd(means, full_matrices=False)
+    axes = axes[length > 1e-9 * length[0]][: len(_SPREAD)]
+    largest = axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)]
+    return np.asarray(axes * np.sign(largest)[:, None])
 
 
 def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
