@@ -18,6 +18,7 @@ lint: .venv/dev
 bench: .venv/bench
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/tables.py
+	$(BIN)/python bench/learners.py
 
 docs: .venv/installed
 	$(BIN)/python -m doctest -o ELLIPSIS docs/*.md README.md

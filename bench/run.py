@@ -5,6 +5,7 @@ alone, between methods of this same run. Machines are noisy: read the ratios.
 """
 
 import importlib.metadata
+import os
 import platform
 import statistics
 import sys
@@ -30,9 +31,10 @@ def timed(call, *arguments):
     return value, 1e3 * (time.perf_counter() - start)
 
 
-def machine():
-    versions = ", ".join(f"{name} {_version(name)}" for name in ("counterleaf", "numba", "gurobipy", "highspy", "piqp", "daqp"))
-    return f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}; {versions}"
+def machine(packages=("counterleaf", "numba", "gurobipy", "highspy", "piqp", "daqp")):
+    versions = ", ".join(f"{name} {_version(name)}" for name in packages)
+    cores = f"{os.cpu_count()} cores"
+    return f"{platform.machine()}, {cores}, {platform.system()}, Python {platform.python_version()}; {versions}"
 
 
 def _version(name):
