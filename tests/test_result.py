@@ -121,6 +121,7 @@ def test_a_feature_that_has_the_name_of_a_column_is_refused():
 
 def test_the_public_names():
     assert set(cl.__all__) == {
+        "TAOClassifier",
         *("Explainer", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
         *("Tree", "read", "Schema", "Numeric", "Ordinal", "Categorical", "Boolean", "L1", "L2", "Linear", "Quadratic"),
         *("freeze", "fix", "between", "increase", "decrease", "linear", "among"),

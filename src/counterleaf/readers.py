@@ -45,7 +45,8 @@ def read(model: Any) -> Tree:
         return _read_sklearn(model, kind)
     raise CounterleafError(
         f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or "
-        f"ExtraTreeClassifier, or a Pipeline that ends with one{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
+        f"ExtraTreeClassifier, or a Pipeline that ends with one"
+        f"{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
     )
 
 

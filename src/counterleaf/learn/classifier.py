@@ -25,6 +25,7 @@ from counterleaf.notice import announce
 from counterleaf.tree import Array, Tree
 
 _NARROW = 128  # up to this many columns the Hessian of a split is written down
+_MANY = 100  # columns beyond which the l1 strength grows with the root of their number
 _TRIFLE = 1e-3  # of an average row's weight: a split that saves no more does not matter
 _INITS = ("auto", "random", "classes", "cart")
 _CELLS = 10_000_000  # of sparse rows written out at a time
@@ -41,7 +42,8 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
     ----------
     max_depth : the greatest number of splits on a path.
     alpha : the l1 strength: larger means fewer columns in each split, and fewer splits. A node that decides about n rows uses
-        alpha * sqrt(n / 1000); for an axis-aligned split it is the weight of rows that the split must save.
+        alpha * s * sqrt(n / 1000) with s the median deviation of the columns (1 if standardised), times
+        sqrt(columns / 100) where there are more than 100. An axis-aligned split must save rows of weight alpha * sqrt(n / 1000).
     init : where the sweeps start: "cart" from scikit-learn's greedy tree, "classes" from hyperplanes between groups of classes,
         "random" from random ones; "auto" from "cart" and, for more than two classes, from "classes" too: the better after two
         sweeps goes on.
@@ -120,7 +122,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         used = weight > 0
         task = self._task(X[used], codes[used], weight[used])
-        settings = Settings(float(self.alpha), X.shape[1] <= _NARROW, bool(self.axis_aligned))
+        settings = Settings(self._strength(task), X.shape[1] <= _NARROW, bool(self.axis_aligned))
         rng, notice = check_random_state(self.random_state), announce("learning")
         try:
             with crew(effective_n_jobs(self.n_jobs)) as hands:
@@ -140,6 +142,14 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
             X = X.toarray()
         # a cut of one column is exact only over the column itself
         return Task(X, compress(X, shift=not self.axis_aligned), y, weight, len(self.classes_))
+
+    def _strength(self, task: Task) -> float:
+        """alpha in the units of the columns, more of it where there are so many that some fit by chance."""
+        if self.axis_aligned:
+            return float(self.alpha)
+        spread = task.rows.spread(task.weight)
+        typical = float(np.median(spread[spread > 0])) if spread.any() else 1.0
+        return float(self.alpha * typical * max(1.0, np.sqrt(len(spread) / _MANY)))
 
     def _report(self, task: Task) -> Any:
         def report(turn: int, name: str, sweep: int, error: float) -> None:

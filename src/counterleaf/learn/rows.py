@@ -1,4 +1,4 @@
-"""The training rows as the learner sees them: compressed, each column counted from its most common value."""
+"""The training rows as the learner sees them: compressed, each column counted from its most common value or its median."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from scipy import sparse
 
 from counterleaf.tree import Array
 
-_SAMPLE = 999  # rows that suggest a column's most common value
+_SAMPLE = 999  # rows whose median stands for a column's; a value that fills half a column is its median
+_ZEROS = 0.2  # a column with this share of zeros is worth storing without them
 
 
 class Rows(NamedTuple):
@@ -30,14 +31,21 @@ class Rows(NamedTuple):
     def matrix(self) -> Any:
         return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, len(self.origin)))
 
+    def spread(self, weight: Array) -> Array:
+        """The standard deviation of each column."""
+        matrix, total = self.matrix(), weight.sum()
+        mean, square = weight @ matrix / total, weight @ matrix**2 / total
+        return np.sqrt(np.maximum(square - mean**2, 1e-12 * square) * (square > 0))
+
 
 def compress(X: Any, shift: bool) -> Rows:
-    """Sparse rows keep their zeros. If dense ones may ``shift``, a value that fills half a column is the column's origin."""
+    """Sparse rows keep their zeros. Dense ones may ``shift``: a column far from 0 is nearly the bias and slows every solve."""
     origin = np.zeros(X.shape[1])
     if shift and not sparse.issparse(X):
         some = X[:: max(len(X) // _SAMPLE, 1)]
-        common = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]  # a value that fills half a column is its median
-        origin = np.where(np.mean(common == X, axis=0) >= 0.5, common, 0.0)
+        median = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
+        keep = (np.mean(median == X, axis=0) < 0.5) & (np.mean(X == 0.0, axis=0) >= _ZEROS)
+        origin = np.where(keep, 0.0, median)
         X = X - origin
     matrix = sparse.csr_array(X, dtype=np.float64, copy=True)
     matrix.sum_duplicates()

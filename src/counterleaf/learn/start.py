@@ -22,9 +22,7 @@ Split = tuple[Array, float]
 
 def random_start(task: Task, depth: int, rng: np.random.Generator) -> Shape:
     """Gaussian directions, free of the columns' units, that cut their rows near the middle."""
-    matrix, weight = task.rows.matrix(), task.weight
-    mean, square = weight @ matrix / weight.sum(), weight @ matrix**2 / weight.sum()
-    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    weight, spread = task.weight, task.rows.spread(task.weight)
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
 
     def choose(index: Array, own: Any) -> Split:

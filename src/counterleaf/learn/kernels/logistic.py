@@ -102,7 +102,6 @@ def fit_narrow(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, to
         H[:] = 0.0
         grad[:] = 0.0
         grad[D], H[D, D] = slopes(z, t, s, g, h)
-        total = H[D, D]
         for r in range(n):
             start, stop = indptr[rows[r]], indptr[rows[r] + 1]
             for k in range(start, stop):
@@ -115,13 +114,15 @@ def fit_narrow(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, to
         for j in range(D + 1):
             for i in range(j):
                 H[i, j] = H[j, i]
-            H[j, j] += 1e-8 * total + 1e-9
+            H[j, j] *= 1.0 + 1e-8
         d[:] = 0.0
         Hd[:] = 0.0
         first = 0.0
         for turn in range(passes):
             most = 0.0
             for j in range(D, -1, -1):
+                if H[j, j] == 0.0:  # a column of zeros
+                    continue
                 slope = grad[j] + Hd[j]
                 if j == D:
                     change = -slope / H[j, j]
@@ -182,7 +183,7 @@ def fit_wide(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, tol)
                 slope += entries[k] * g[positions[k]]
             miss = abs(slope + math.copysign(lam, w[j])) if w[j] != 0.0 else max(abs(slope) - lam, 0.0)
             if w[j] != 0.0 or miss > 0.0:
-                curve[j] = 1e-8
+                curve[j] = 0.0
                 for k in range(starts[j], starts[j + 1]):
                     curve[j] += entries[k] * entries[k] * h[positions[k]]
                 grad[j] = slope
