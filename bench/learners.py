@@ -80,7 +80,7 @@ def tao(data, depth, seed, quick, **settings):
 
 
 def tao_chosen(data, depth, seed, quick):
-    return GridSearchCV(tao(data, depth, seed, quick), grid(data, quick), cv=folds(data, seed), error_score="raise")
+    return GridSearchCV(tao(data, depth, seed, quick), grid(data, quick), cv=folds(data, seed), n_jobs=2, error_score="raise")
 
 
 def tao_axis(data, depth, seed, quick):

@@ -37,8 +37,9 @@ def read(model: Any) -> Tree:
     if isinstance(model, Tree):
         return model
     kind = type(model).__name__
-    if isinstance(getattr(model, "tree_", None), Tree):
-        return model.tree_
+    own = getattr(model, "tree_", None)
+    if isinstance(own, Tree):
+        return own
     if any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__):
         raise CounterleafError(f"this {kind} is not fitted; call fit first")
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):

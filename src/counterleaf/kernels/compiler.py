@@ -4,6 +4,8 @@
 No fastmath: exactness is the product.
 """
 
+from typing import Any
+
 from numba import njit
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+kernel: Any = njit(cache=True, nogil=True, error_model="numpy")

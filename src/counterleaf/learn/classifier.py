@@ -31,7 +31,7 @@ _INITS = ("auto", "random", "classes", "cart")
 _CELLS = 10_000_000  # of sparse rows written out at a time
 
 
-class TAOClassifier(ClassifierMixin, BaseEstimator):
+class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A decision tree with sparse oblique (or axis-aligned) splits, learned by tree alternating optimisation (TAO).
 
     The tree has a fixed shape; sweeps over its nodes, from the deepest up, replace one split at a time by a better one for the
@@ -43,12 +43,13 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
     max_depth : the greatest number of splits on a path.
     alpha : the l1 strength: larger means fewer columns in each split, and fewer splits. A node that decides about n rows uses
         alpha * s * sqrt(n / 1000) with s the median deviation of the columns (1 if standardised), times
-        sqrt(columns / 100) where there are more than 100. An axis-aligned split must save rows of weight alpha * sqrt(n / 1000).
+        sqrt(columns / 100) where there are more than 100. An axis-aligned split must save rows of weight
+        alpha * sqrt(n / 1000).
     init : where the sweeps start: "cart" from scikit-learn's greedy tree, "classes" from hyperplanes between groups of classes,
         "random" from random ones; "auto" from "cart" and, for more than two classes, from "classes" too: the better after two
         sweeps goes on.
     axis_aligned : splits of one column each, found exactly; the sweeps then improve a CART tree.
-    max_iter : the most sweeps; five without a better tree end the search.
+    max_iter : the most sweeps; five that do not lower the training error by 1 % of itself end the search.
     n_restarts : searches from different random numbers, of which the best by training error is kept.
     ccp_alpha : the weight of rows that a leaf must be worth, as in minimal cost-complexity pruning. At 0 only splits that
         change no training error are removed.
@@ -167,7 +168,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
         counts = shape.tally(_apply(whole, task.X), task.y, task.weight, task.classes)
         kept, children = prune(shape, counts, float(self.ccp_alpha), _TRIFLE * task.weight.mean())
         own = counts[kept]
-        self.tree_ = Tree(*children.T, shape.W[kept], shape.b[kept], own.argmax(axis=1), self.classes_)
+        self.tree_ = Tree(children[:, 0], children[:, 1], shape.W[kept], shape.b[kept], own.argmax(axis=1), self.classes_)
         self.shares_ = own / own.sum(axis=1, keepdims=True)
 
     def _check_parameters(self) -> None:
@@ -177,7 +178,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):
                 raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}")
         for name in ("alpha", "ccp_alpha"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < np.inf:
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise CounterleafError(f"{name} is {value!r}; expected a number from 0")
         if self.init not in _INITS:
             raise CounterleafError(f"init is {self.init!r}; expected one of {', '.join(map(repr, _INITS))}")

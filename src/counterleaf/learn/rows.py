@@ -35,7 +35,8 @@ class Rows(NamedTuple):
         """The standard deviation of each column."""
         matrix, total = self.matrix(), weight.sum()
         mean, square = weight @ matrix / total, weight @ matrix**2 / total
-        return np.sqrt(np.maximum(square - mean**2, 1e-12 * square) * (square > 0))
+        variance = square - mean**2
+        return np.sqrt(np.where(variance > 1e-12 * square, variance, 0.0))  # less is the rounding of a constant column
 
 
 def compress(X: Any, shift: bool) -> Rows:

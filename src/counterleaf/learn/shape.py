@@ -49,7 +49,7 @@ class Shape:
 
     def labels(self, counts: Array) -> tuple[Array, Array]:
         """The majority class of each node, its parent's where no row comes; and the class all leaves below share, or -1."""
-        label, empty = counts.argmax(axis=1), ~counts.any(axis=1)
+        label, empty = counts.argmax(axis=1), counts.sum(axis=1) == 0
         for level in self.levels[1:]:
             lost = level[empty[level]]
             label[lost] = label[self.parent[lost]]

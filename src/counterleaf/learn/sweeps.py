@@ -8,7 +8,7 @@ Nodes of one depth share no rows, so that they are improved side by side; depths
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from counterleaf.learn.kernels.stump import improve_cuts
 from counterleaf.learn.kernels.sweep import gather, improve_all, judge, refresh, route
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
+from counterleaf.tree import Array
 
-_PATIENCE = 5  # sweeps without a better tree before the search ends
+_PATIENCE, _GAIN = 5, 0.99  # so many sweeps that do not lower the error to this share of it end the search
 
 Report = Callable[[int, float], None]
 
@@ -42,7 +43,8 @@ class Sweeps:
         self.slot = np.zeros(nodes, np.int64)
         for level in shape.levels:
             self.slot[level] = np.arange(len(level))
-        self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
+        self.best, self.score = self.shape, (np.inf, np.inf)
+        self.mark, self.idle = np.inf, 0
         self.errors: list[float] = []
         self._assess(kept or len(shape.levels) == 1)
 
@@ -56,41 +58,33 @@ class Sweeps:
     def _assess(self, counts: bool) -> None:
         """Route every row, label the leaves, and keep the tree if it ``counts`` and is the best so far."""
         task, shape = self.task, self.shape
-        self._rows(lambda part: route(*task.rows.arrays, shape.left, shape.right, shape.W, shape.b, *part, self.path))
-        tally = shape.tally(self.path[-1], task.y, task.weight, task.classes)
-        label, self.sure = shape.labels(tally)
+        self._share(partial(route, *task.rows.arrays, shape.left, shape.right, shape.W, shape.b, self.path))
+        label, self.sure = shape.labels(shape.tally(self.path[-1], task.y, task.weight, task.classes))
         self.now = label[self.path[-1]]
         error = float(task.weight[self.now != task.y].sum())
         self.errors.append(error)
         self.idle += 1
         score = (error, float(np.abs(shape.W).sum()))
         if counts and score < self.score:
-            if error < self.score[0]:
-                self.idle = 0
             self.best, self.score = shape.copy(), score
+        if counts and error < _GAIN * self.mark:
+            self.mark, self.idle = error, 0
         self.report(len(self.errors) - 1, error)
 
     def _sweep(self) -> None:
         """Improve the splits of each depth, the deepest first."""
         task, shape, rows = self.task, self.shape, self.task.rows.arrays
+        tree = (shape.left, shape.right, shape.W, shape.b)
         for depth in range(len(shape.levels) - 2, -1, -1):
             level, here, below = shape.levels[depth], self.path[depth], self.path[depth + 1]
-            fates = (task.y, here, below, self.now)
-            self._rows(
-                lambda part, fates=fates: judge(
-                    *rows, shape.left, shape.right, shape.W, shape.b, self.sure, *fates, *part, self.sides, self.wanted
-                )
-            )
+            self._share(partial(judge, *rows, *tree, self.sure, task.y, here, below, self.now, self.sides, self.wanted))
             starts, own = gather(here, self.slot, self.wanted, len(level))
-            asked = (level, starts, own)
-            self.crew.each(lambda chosen, asked=asked: self._improve(*asked, chosen), self.crew.groups(np.diff(starts)))
-            self._rows(
-                lambda part, here=here: refresh(
-                    *rows, shape.left, shape.W, shape.b, here, self.changed, self.sides, *part, self.now
-                )
-            )
+            self.changed[level] = False
+            self.crew.each(partial(self._improve, level, starts, own), self.crew.groups(np.diff(starts)))
+            self._share(partial(refresh, *rows, *tree, here, self.changed, self.sides, self.now))
 
-    def _improve(self, level: Any, starts: Any, own: Any, chosen: Any) -> None:
+    def _improve(self, level: Array, starts: Array, own: Array, chosen: Array) -> None:
+        """Better splits for some nodes of a depth."""
         task, shape, settings = self.task, self.shape, self.settings
         told = (level, starts, own, chosen, self.wanted, task.weight, shape.W, shape.b, settings.alpha)
         if settings.axis_aligned:
@@ -98,5 +92,6 @@ class Sweeps:
         else:
             improve_all(*task.rows.arrays, *told, self.cautious, settings.narrow, *settings.effort, self.seen, self.changed)
 
-    def _rows(self, work: Callable[..., None]) -> None:
-        self.crew.each(work, self.crew.stretches(len(self.task.y)))
+    def _share(self, work: Callable[..., None]) -> None:
+        """The work on all rows, a stretch for each thread."""
+        self.crew.each(lambda stretch: work(*stretch), self.crew.stretches(len(self.task.y)))

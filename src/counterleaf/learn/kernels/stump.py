@@ -59,7 +59,6 @@ def improve_cuts(X, nodes, starts, rows, chosen, wanted, weight, W, b, alpha, ch
     for k in chosen:
         node = nodes[k]
         own = rows[starts[k] : starts[k + 1]]
-        changed[node] = False
         if own.shape[0] == 0:
             continue
         column = np.argmax(np.abs(W[node]))

@@ -13,7 +13,7 @@ from counterleaf.learn.kernels.rows import dot
 
 
 @kernel
-def route(indptr, indices, values, left, right, W, b, start, stop, path):
+def route(indptr, indices, values, left, right, W, b, path, start, stop):
     """path[d, n]: the node of row n at depth d; a row that has reached its leaf stays there."""
     for n in range(start, stop):
         node = 0
@@ -25,7 +25,7 @@ def route(indptr, indices, values, left, right, W, b, start, stop, path):
 
 
 @kernel
-def judge(indptr, indices, values, left, right, W, b, sure, y, here, below, now, start, stop, sides, wanted):
+def judge(indptr, indices, values, left, right, W, b, sure, y, here, below, now, sides, wanted, start, stop):
     """What the split of each row's node decides: ``wanted`` 1 (right), -1 (left), 0 (either is right, or neither is).
 
     ``here`` and ``below`` are the row's nodes at this depth and the next, ``now`` the label it gets through ``below``;
@@ -66,7 +66,7 @@ def gather(here, slot, wanted, count):
 
 
 @kernel
-def refresh(indptr, indices, values, left, W, b, here, changed, sides, start, stop, now):
+def refresh(indptr, indices, values, left, right, W, b, here, changed, sides, now, start, stop):
     """The label of each row through its node of this depth, whose split may have changed."""
     for n in range(start, stop):
         node = here[n]
@@ -140,7 +140,6 @@ def improve_all(
         node = nodes[k]
         own = rows[starts[k] : starts[k + 1]]
         question = fingerprint(own, wanted)
-        changed[node] = False
         if own.shape[0] == 0 or question == seen[node]:
             continue
         b[node], changed[node], settled = improve(
