@@ -49,7 +49,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         "random" from random ones; "auto" from "cart" and, for more than two classes, from "classes" too: the better after two
         sweeps goes on.
     axis_aligned : splits of one column each, found exactly; the sweeps then improve a CART tree.
-    max_iter : the most sweeps; five that do not lower the training error by 1 % of itself end the search.
+    max_iter : the most sweeps; eight without a better tree end the search.
     n_restarts : searches from different random numbers, of which the best by training error is kept.
     ccp_alpha : the weight of rows that a leaf must be worth, as in minimal cost-complexity pruning. At 0 only splits that
         change no training error are removed.
@@ -89,7 +89,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         alpha: float = 1.0,
         init: str = "auto",
         axis_aligned: bool = False,
-        max_iter: int = 30,
+        max_iter: int = 40,
         n_restarts: int = 1,
         ccp_alpha: float = 0.0,
         class_weight: Any = None,
@@ -142,7 +142,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if self.axis_aligned and sparse.issparse(X):
             X = X.toarray()
         # a cut of one column is exact only over the column itself
-        return Task(X, compress(X, shift=not self.axis_aligned), y, weight, len(self.classes_))
+        return Task(X, compress(X, weight, shift=not self.axis_aligned), y, weight, len(self.classes_))
 
     def _strength(self, task: Task) -> float:
         """alpha in the units of the columns, more of it where there are so many that some fit by chance."""

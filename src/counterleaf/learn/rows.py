@@ -9,7 +9,7 @@ from scipy import sparse
 
 from counterleaf.tree import Array
 
-_SAMPLE = 999  # rows whose median stands for a column's; a value that fills half a column is its median
+_SAMPLE = 999  # rows that stand for all where a column's median is sought
 _ZEROS = 0.2  # a column with this share of zeros is worth storing without them
 
 
@@ -39,16 +39,23 @@ class Rows(NamedTuple):
         return np.sqrt(np.where(variance > 1e-12 * square, variance, 0.0))  # less is the rounding of a constant column
 
 
-def compress(X: Any, shift: bool) -> Rows:
+def compress(X: Any, weight: Array, shift: bool) -> Rows:
     """Sparse rows keep their zeros. Dense ones may ``shift``: a column far from 0 is nearly the bias and slows every solve."""
     origin = np.zeros(X.shape[1])
     if shift and not sparse.issparse(X):
-        some = X[:: max(len(X) // _SAMPLE, 1)]
-        median = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
-        keep = (np.mean(median == X, axis=0) < 0.5) & (np.mean(X == 0.0, axis=0) >= _ZEROS)
-        origin = np.where(keep, 0.0, median)
+        step = max(len(X) // _SAMPLE, 1)
+        origin = _origin(X[::step], weight[::step])
         X = X - origin
     matrix = sparse.csr_array(X, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, origin)
+
+
+def _origin(X: Array, weight: Array) -> Array:
+    """The weighted median of each column: a value that fills half of it. Else 0 where that is worth not storing."""
+    order = np.argsort(X, axis=0, kind="stable")
+    half = (np.cumsum(weight[order], axis=0) < weight.sum() / 2).sum(axis=0)
+    median = np.take_along_axis(X, np.take_along_axis(order, half[None], axis=0), axis=0)[0]
+    fills, zeros = weight @ (median == X) / weight.sum(), weight @ (X == 0.0) / weight.sum()
+    return np.where((fills < 0.5) & (zeros >= _ZEROS), 0.0, median)

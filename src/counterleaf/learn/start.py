@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide
+from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.tree import Array
@@ -57,8 +57,8 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         side = np.zeros(task.classes)
         side[common[order[:half]]], side[common[order[half:]]] = -1.0, 1.0
         taken = np.flatnonzero(side[y])
-        w = np.zeros(own.shape[1])
-        b, _ = fit(*task.rows.arrays, index[taken], side[y[taken]], weight[taken], w, 0.0, settings.alpha, 5, 10, 1e-2)
+        w, lam = np.zeros(own.shape[1]), strength(settings.alpha, weight[taken].sum())
+        b = fit(*task.rows.arrays, index[taken], side[y[taken]], weight[taken], w, 0.0, lam, 5, 10, 1e-2)
         up = own @ w + b >= 0
         return (mix, _cut(own @ mix, weight, 0.5)) if up.all() or not up.any() else (w, float(b))
 

@@ -19,7 +19,7 @@ from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.tree import Array
 
-_PATIENCE, _GAIN = 5, 0.99  # so many sweeps that do not lower the error to this share of it end the search
+_PATIENCE = 8  # sweeps without a better tree that end the search
 
 Report = Callable[[int, float], None]
 
@@ -39,12 +39,11 @@ class Sweeps:
         n, nodes = len(task.y), len(shape.left)
         self.path = np.zeros((len(shape.levels), n), np.int64)
         self.sides, self.wanted = np.zeros((2, n), np.int64), np.zeros(n, np.int8)
-        self.seen, self.changed = np.zeros(nodes, np.uint64), np.zeros(nodes, bool)
+        self.changed = np.zeros(nodes, bool)
         self.slot = np.zeros(nodes, np.int64)
         for level in shape.levels:
             self.slot[level] = np.arange(len(level))
-        self.best, self.score = self.shape, (np.inf, np.inf)
-        self.mark, self.idle = np.inf, 0
+        self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
         self.errors: list[float] = []
         self._assess(kept or len(shape.levels) == 1)
 
@@ -66,9 +65,9 @@ class Sweeps:
         self.idle += 1
         score = (error, float(np.abs(shape.W).sum()))
         if counts and score < self.score:
+            if error < self.score[0]:
+                self.idle = 0
             self.best, self.score = shape.copy(), score
-        if counts and error < _GAIN * self.mark:
-            self.mark, self.idle = error, 0
         self.report(len(self.errors) - 1, error)
 
     def _sweep(self) -> None:
@@ -90,7 +89,7 @@ class Sweeps:
         if settings.axis_aligned:
             improve_cuts(task.X, *told, self.changed)
         else:
-            improve_all(*task.rows.arrays, *told, self.cautious, settings.narrow, *settings.effort, self.seen, self.changed)
+            improve_all(*task.rows.arrays, *told, self.cautious, settings.narrow, self.changed)
 
     def _share(self, work: Callable[..., None]) -> None:
         """The work on all rows, a stretch for each thread."""

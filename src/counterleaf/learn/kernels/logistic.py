@@ -91,7 +91,7 @@ def advance(z, t, s, w, direction, along, lam, value, promised):
 
 @kernel
 def fit_narrow(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, tol):
-    """Moves w towards the optimum; returns b and whether it got there."""
+    """Moves w towards the optimum; returns b."""
     n, D = rows.shape[0], w.shape[0]
     z, along, g, h = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for r in range(n):
@@ -142,22 +142,22 @@ def fit_narrow(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, to
         for j in range(D):
             promised += grad[j] * d[j] + lam * (abs(w[j] + d[j]) - abs(w[j]))
         if promised > -1e-10 * max(value, 1.0):
-            return b, True
+            return b
         for r in range(n):
             along[r] = dot(indptr, indices, values, rows[r], d) + d[D]
         step, reached = advance(z, t, s, w, d, along, lam, value, promised)
         if step == 0.0:
-            return b, True
+            return b
         b += step * d[D]
         gain, value = value - reached, reached
         if gain <= tol * max(value, 1.0):
-            return b, True
-    return b, False
+            return b
+    return b
 
 
 @kernel
 def fit_wide(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, tol):
-    """Moves w towards the optimum; returns b and whether it got there.
+    """Moves w towards the optimum; returns b.
 
     Coordinates are visited in a random order (of a fixed seed); those at zero whose slope is well inside lam rest until the
     others have settled.
@@ -193,7 +193,7 @@ def fit_wide(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, tol)
         if goal < 0.0:
             goal = 0.3 * off
         if off <= tol * total:
-            return b, True
+            return b
         # g holds the slope of the quadratic model by z: first derivatives plus h times what the steps so far add to z
         db, used, turn = 0.0, count, 0
         for turn in range(passes):
@@ -242,9 +242,9 @@ def fit_wide(indptr, indices, values, rows, t, s, w, b, lam, steps, passes, tol)
                     along[positions[k]] += d[j] * entries[k]
                 promised += grad[j] * d[j] + lam * (abs(w[j] + d[j]) - abs(w[j]))
         if promised > -1e-10 * max(value, 1.0):
-            return b, True
+            return b
         step, value = advance(z, t, s, w, d, along, lam, value, promised)
         if step == 0.0:
-            return b, True
+            return b
         b += step * db
-    return b, False
+    return b

@@ -11,6 +11,11 @@ from counterleaf.kernels.compiler import kernel
 from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.kernels.rows import dot
 
+# One Newton step of three passes at each visit: the next sweep goes on from there, with the rows that the split then decides
+# about. Solving each problem to the end took longer and generalised worse (Letter, 12,000 rows to learn from: 10.4 % of 3,000
+# held-out ones wrong at alpha 0.3, 9.2 % with single steps; Spambase 7.6 and 7.0 %).
+STEPS, PASSES = 1, 3
+
 
 @kernel
 def route(indptr, indices, values, left, right, W, b, path, start, stop):
@@ -85,8 +90,8 @@ def misses(indptr, indices, values, rows, wanted, weight, w, b):
 
 
 @kernel
-def improve(indptr, indices, values, rows, wanted, weight, w, b, alpha, cautious, narrow, steps, passes, tol):
-    """A better split for one node, in place of w; returns b, whether it changed, and whether solving again would not help.
+def improve(indptr, indices, values, rows, wanted, weight, w, b, alpha, cautious, narrow):
+    """A better split for one node, in place of w; returns b and whether it changed.
 
     ``cautious`` keeps the old split if the new one sends more weight to the wrong side.
     """
@@ -102,48 +107,27 @@ def improve(indptr, indices, values, rows, wanted, weight, w, b, alpha, cautious
     if up == 0.0 or up == total:
         if before > 0.0:
             w[:] = 0.0
-            return (1.0 if up > 0.0 else -1.0), True, True
-        return b, False, True
+            return (1.0 if up > 0.0 else -1.0), True
+        return b, False
     lam = strength(alpha, total)
     v = w.copy()
     if narrow:
-        c, settled = fit_narrow(indptr, indices, values, rows, t, s, v, b, lam, steps, passes, tol)
+        c = fit_narrow(indptr, indices, values, rows, t, s, v, b, lam, STEPS, PASSES, 0.0)
     else:
-        c, settled = fit_wide(indptr, indices, values, rows, t, s, v, b, lam, steps, passes, tol)
+        c = fit_wide(indptr, indices, values, rows, t, s, v, b, lam, STEPS, PASSES, 0.0)
     if not v.any():
         c = 1.0 if 2.0 * up >= total else -1.0
     if cautious and misses(indptr, indices, values, rows, wanted, weight, v, c) > before:
-        return b, False, settled
+        return b, False
     w[:] = v
-    return c, True, settled
+    return c, True
 
 
 @kernel
-def fingerprint(rows, wanted):
-    """A 64-bit hash of the rows and the sides they want (FNV-1a by words); never 0."""
-    code = np.uint64(14695981039346656037)
-    for r in rows:
-        code = (code ^ np.uint64(2 * r + (wanted[r] > 0))) * np.uint64(1099511628211)
-    return code | np.uint64(1)
-
-
-@kernel
-def improve_all(
-    indptr, indices, values, nodes, starts, rows, chosen, wanted, weight, W, b,
-    alpha, cautious, narrow, steps, passes, tol, seen, changed,
-):  # fmt: skip
-    """Better splits for ``nodes[chosen]``, whose rows are those of the same places in ``starts``.
-
-    ``seen`` is a fingerprint of the question that a node's split last settled: the same question is not solved again.
-    """
+def improve_all(indptr, indices, values, nodes, starts, rows, chosen, wanted, weight, W, b, alpha, cautious, narrow, changed):
+    """Better splits for ``nodes[chosen]``, whose rows are those of the same places in ``starts``."""
     for k in chosen:
-        node = nodes[k]
-        own = rows[starts[k] : starts[k + 1]]
-        question = fingerprint(own, wanted)
-        if own.shape[0] == 0 or question == seen[node]:
-            continue
-        b[node], changed[node], settled = improve(
-            indptr, indices, values, own, wanted, weight, W[node], b[node],
-            alpha, cautious, narrow, steps, passes, tol,
-        )  # fmt: skip
-        seen[node] = question if settled else 0
+        node, own = nodes[k], rows[starts[k] : starts[k + 1]]
+        b[node], changed[node] = improve(
+            indptr, indices, values, own, wanted, weight, W[node], b[node], alpha, cautious, narrow
+        )
