@@ -260,8 +260,8 @@ def test_progress_is_told_when_asked_for(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
-    assert lines[0].startswith("TAO from random, restart 1 of 2: sweep 0 of 40, training error ")
-    assert any(line.startswith("TAO from random, restart 2 of 2: sweep 1 of 40") for line in lines)
+    assert lines[0].startswith("TAO from random, restart 1 of 2: sweep 0 of 20, training error ")
+    assert any(line.startswith("TAO from random, restart 2 of 2: sweep 1 of 20") for line in lines)
     assert f"training error {model.loss_curve_.min():.2%}" in err
 
 

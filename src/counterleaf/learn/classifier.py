@@ -46,10 +46,10 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sqrt(columns / 100) where there are more than 100. An axis-aligned split must save rows of weight
         alpha * sqrt(n / 1000).
     init : where the sweeps start: "cart" from scikit-learn's greedy tree, "classes" from hyperplanes between groups of classes,
-        "random" from random ones; "auto" from "cart" and, for more than two classes, from "classes" too: the better after two
+        "random" from random ones; "auto" from "cart" and, for more than two classes, from "classes" too: the better after four
         sweeps goes on.
     axis_aligned : splits of one column each, found exactly; the sweeps then improve a CART tree.
-    max_iter : the most sweeps; eight without a better tree end the search.
+    max_iter : the most sweeps; six without a better tree end the search.
     n_restarts : searches from different random numbers, of which the best by training error is kept.
     ccp_alpha : the weight of rows that a leaf must be worth, as in minimal cost-complexity pruning. At 0 only splits that
         change no training error are removed.
@@ -89,7 +89,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         alpha: float = 1.0,
         init: str = "auto",
         axis_aligned: bool = False,
-        max_iter: int = 40,
+        max_iter: int = 20,
         n_restarts: int = 1,
         ccp_alpha: float = 0.0,
         class_weight: Any = None,

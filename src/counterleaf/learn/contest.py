@@ -11,7 +11,7 @@ from counterleaf.learn.start import cart_start, class_start, random_start
 from counterleaf.learn.sweeps import Report, Sweeps
 from counterleaf.learn.task import Settings, Task
 
-_HEAT = 2  # sweeps after which the better of two starts goes on
+_HEAT = 4  # sweeps after which the better of two starts goes on
 _WORTH = 0.8  # bold sweeps leave a CART tree if the first one lowers its error to this share
 
 

@@ -19,7 +19,7 @@ from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.tree import Array
 
-_PATIENCE = 8  # sweeps without a better tree that end the search
+_PATIENCE = 6  # sweeps without a better tree that end the search
 
 Report = Callable[[int, float], None]
 
