@@ -78,8 +78,8 @@ def test_never_worse_on_its_training_rows_than_the_cart_tree_it_starts_from(load
 def test_an_oblique_boundary_takes_few_splits():
     X, y = diagonal()
     model = TAO(max_depth=3, random_state=0).fit(X, y)
-    assert model.score(X, y) > 0.99
-    assert model.get_n_leaves() <= 6
+    assert model.score(X, y) > 0.98
+    assert model.get_n_leaves() <= 4
     assert DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y).score(X, y) < 0.93
 
 
@@ -92,7 +92,8 @@ def test_held_out_rows_are_classified_better_than_by_cart():
 
 def test_a_larger_alpha_makes_sparser_and_fewer_splits():
     X, y = scaled(load_breast_cancer)
-    sizes = [TAO(max_depth=4, alpha=alpha, random_state=0).fit(X, y).tree_.weights.nnz for alpha in (0.3, 3.0, 30.0)]
+    models = [TAO(max_depth=4, alpha=alpha, init="classes", random_state=0).fit(X, y) for alpha in (0.3, 3.0, 30.0)]
+    sizes = [model.tree_.weights.nnz for model in models]
     assert sizes[0] > sizes[1] > sizes[2] > 0
 
 
@@ -127,11 +128,12 @@ def test_no_leaf_is_empty_and_no_split_is_idle(settings):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_sparse_rows_learn_what_dense_ones_do(settings):
     X, y = load_digits(return_X_y=True)
-    dense = TAO(max_depth=4, random_state=0, max_iter=5, **settings).fit(X, y)
-    for kind in (sparse.csr_array, sparse.csc_matrix):
-        held = TAO(max_depth=4, random_state=0, max_iter=5, **settings).fit(kind(X), y)
-        assert (held.predict(kind(X)) == held.predict(X)).all()
-        assert abs(held.score(X, y) - dense.score(X, y)) < 0.05  # zeros are kept, so that the solvers walk another way
+    for rows, most in ((X, 0.0), (np.where(X > 9, X, 0.0), 0.05)):  # few entries: zeros are kept, solvers walk another way
+        dense = TAO(max_depth=4, random_state=0, **settings).fit(rows, y)
+        for kind in (sparse.csr_array, sparse.csc_matrix):
+            held = TAO(max_depth=4, random_state=0, **settings).fit(kind(rows), y)
+            assert (held.predict(kind(rows)) == held.predict(rows)).all()
+            assert abs(held.score(rows, y) - dense.score(rows, y)) <= most
 
 
 @pytest.mark.parametrize("load", [load_wine, load_digits])

@@ -21,8 +21,6 @@ from counterleaf.tree import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
 
-Report = Callable[[int, float], None]
-
 
 class Sweeps:
     """Sweeps over a tree, and the best tree they have seen: least misclassified weight, then least sum of |w|.
@@ -32,7 +30,14 @@ class Sweeps:
     """
 
     def __init__(
-        self, task: Task, settings: Settings, shape: Shape, bold: bool, kept: bool, crew: Crew, report: Report
+        self,
+        task: Task,
+        settings: Settings,
+        shape: Shape,
+        bold: bool,
+        kept: bool,
+        crew: Crew,
+        report: Callable[[int, float], None],
     ) -> None:
         self.task, self.settings, self.shape, self.crew, self.report = task, settings, shape.copy(), crew, report
         self.cautious = not bold
@@ -54,6 +59,17 @@ class Sweeps:
             self._assess(True)
         return self
 
+    def miss(self, held: Task) -> float:
+        """The share of the weight of other rows that the best tree misclassifies."""
+        best = self.best
+        ends = []
+        for task in (self.task, held):
+            path = np.zeros((len(best.levels), len(task.y)), np.int64)
+            route(*task.rows.arrays, best.left, best.right, best.W, best.b, path, 0, len(task.y))
+            ends.append(path[-1])
+        label, _ = best.labels(best.tally(ends[0], self.task.y, self.task.weight, held.classes))
+        return float(held.weight[label[ends[1]] != held.y].sum() / held.weight.sum())
+
     def _assess(self, counts: bool) -> None:
         """Route every row, label the leaves, and keep the tree if it ``counts`` and is the best so far."""
         task, shape = self.task, self.shape
@@ -68,7 +84,7 @@ class Sweeps:
             if error < self.score[0]:
                 self.idle = 0
             self.best, self.score = shape.copy(), score
-        self.report(len(self.errors) - 1, error)
+        self.report(len(self.errors) - 1, error / task.weight.sum())
 
     def _sweep(self) -> None:
         """Improve the splits of each depth, the deepest first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from counterleaf.learn.rows import Rows
 from counterleaf.tree import Array
 
@@ -16,6 +18,12 @@ class Task(NamedTuple):
     y: Array
     weight: Array
     classes: int
+
+    def part(self, index: Array) -> Task:
+        """Some of the rows."""
+        matrix = self.rows.matrix()[index]
+        rows = Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, self.rows.origin)
+        return Task(self.X[index], rows, self.y[index], self.weight[index], self.classes)
 
 
 class Settings(NamedTuple):
