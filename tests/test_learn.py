@@ -303,6 +303,9 @@ def test_weights_that_make_no_sense():
         TAO().fit(X, y, -np.ones(50))
     with pytest.raises(cl.CounterleafError, match="every row has weight 0; give at least one a positive weight"):
         TAO(class_weight={0: 0.0, 1: 0.0}).fit(X, y)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(cl.CounterleafError, match="class_weight holds a number that is negative or not finite; expected"):
+            TAO(class_weight={0: bad}).fit(X, y)
 
 
 def test_rows_that_make_no_sense():

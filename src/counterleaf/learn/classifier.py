@@ -119,7 +119,10 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weight < 0).any():
             raise CounterleafError("sample_weight holds a negative number; expected weights of 0 or more")
-        weight = weight * compute_sample_weight(self.class_weight, y)
+        by_class = compute_sample_weight(self.class_weight, y)
+        if not (np.isfinite(by_class) & (by_class >= 0)).all():
+            raise CounterleafError("class_weight holds a number that is negative or not finite; expected weights of 0 or more")
+        weight = weight * by_class
         if not weight.any():
             raise CounterleafError("every row has weight 0; give at least one a positive weight")
         self.classes_, codes = np.unique(y, return_inverse=True)
