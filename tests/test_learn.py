@@ -58,21 +58,65 @@ def test_a_seed_gives_the_same_tree_and_another_one_another():
 def test_the_tree_is_the_best_of_the_sweeps(settings):
     X, y = scaled(load_breast_cancer)
     model = TAO(max_depth=3, random_state=0, **settings).fit(X, y)
-    start = 0 if settings.get("init", "cart") == "cart" else 1  # a random start is no answer
+    start = 0 if settings.get("axis_aligned") else 1  # the start of bold sweeps is no answer
     assert 1 - model.score(X, y) == pytest.approx(model.loss_curve_[start:].min())
     assert len(model.loss_curve_) == model.n_iter_ + 1
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
-@pytest.mark.parametrize("axis_aligned", [False, True])
-def test_never_worse_on_its_training_rows_than_the_cart_tree_it_starts_from(load, axis_aligned):
+def test_axis_aligned_sweeps_are_never_worse_on_their_rows_than_the_cart_tree(load):
     X, y = scaled(load)
     cart = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    model = TAO(max_depth=3, init="cart", axis_aligned=axis_aligned, random_state=0).fit(X, y)
+    model = TAO(max_depth=3, axis_aligned=True, alpha=0.0, random_state=0).fit(X, y)
     assert model.score(X, y) >= cart.score(X, y)
     assert model.get_depth() <= 3
-    if axis_aligned:
-        assert set(np.diff(model.tree_.weights.indptr).tolist()) <= {0, 1}
+    assert set(np.diff(model.tree_.weights.indptr).tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_a_cart_tree_that_knows_its_rows_by_heart_is_not_the_answer(load):
+    X, y = scaled(load)
+    ours = cross_val_score(TAO(max_depth=6, random_state=0), X, y, cv=5).mean()
+    cart = cross_val_score(DecisionTreeClassifier(max_depth=6, random_state=0), X, y, cv=5).mean()
+    assert ours > cart + 0.02
+
+
+def test_a_cut_reads_as_the_model_predicts():
+    X = 2.0 * np.arange(20)[:, None]
+    model = TAO(max_depth=1, axis_aligned=True).fit(X, (X[:, 0] > 9).astype(int))
+    assert "x0 > 9" in cl.export_text(model)
+    assert model.predict([[9.0], [np.nextafter(9.0, 10.0)]]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("init", ["random", "classes", "cart", "auto"])
+def test_few_rows_of_a_rare_class_are_found(init):
+    X = np.random.default_rng(0).normal(size=(5000, 10))
+    y = (X[:, :3].sum(axis=1) > 5).astype(int)  # some 13 rows
+    model = TAO(max_depth=4, init=init, random_state=0).fit(X, y)
+    assert model.predict(X)[y == 1].mean() > (0.5 if init in ("cart", "auto") else 0.0)
+
+
+def test_small_weights_are_no_reason_to_stop_early():
+    X, y = load_iris(return_X_y=True)
+    assert TAO(max_depth=3, init="classes", alpha=0.0, random_state=0).fit(X, y, np.full(len(y), 1e-6)).score(X, y) > 0.95
+
+
+def test_a_start_of_too_many_weights_is_refused():
+    X = sparse.random_array((30_000, 20_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    with pytest.raises(
+        cl.CounterleafError, match="a start of depth 14 over 20000 columns has too many weights; lower max_depth"
+    ):
+        TAO(max_depth=14, init="random", random_state=0).fit(X, np.arange(30_000) % 2)
+
+
+def test_the_notice_of_compilation_is_given_once_and_only_for_compilation(monkeypatch):
+    from counterleaf import notice
+
+    monkeypatch.setattr(notice, "_used", set())
+    assert notice.announce("learning", False) is not None
+    for timer in (notice.announce("learning", True), notice.announce("learning", False)):
+        assert timer is None or timer.cancel() is None
+    assert notice._used == {("learning", False), ("learning", True)}
 
 
 def test_an_oblique_boundary_takes_few_splits():
@@ -107,7 +151,7 @@ def test_the_unit_of_all_columns_does_not_matter(unit):
 
 def test_a_price_per_leaf_prunes():
     X, y = scaled(load_digits)
-    models = [TAO(max_depth=6, ccp_alpha=price, random_state=0).fit(X, y) for price in (0.0, 10.0, 1e9)]
+    models = [TAO(max_depth=6, ccp_alpha=price, random_state=0).fit(X, y) for price in (0.0, 0.01, 1.0)]
     leaves = [model.get_n_leaves() for model in models]
     assert leaves[0] > leaves[1] > leaves[2] == 1
     assert [model.get_depth() for model in models][2] == 0
@@ -284,6 +328,9 @@ def test_importing_the_package_does_not_import_scikit_learn():
         ({"alpha": -0.1}, "alpha is -0.1; expected a number from 0"),
         ({"alpha": "much"}, "alpha is 'much'; expected a number from 0"),
         ({"ccp_alpha": float("nan")}, "ccp_alpha is nan; expected a number from 0"),
+        ({"alpha": 10**400}, f"alpha is {10**400!r}; expected a number from 0"),
+        ({"axis_aligned": "no"}, "axis_aligned is 'no'; expected True or False"),
+        ({"n_jobs": 1.5}, "n_jobs is 1.5; expected a number of threads, -1 for all, or None for one"),
         ({"init": "best"}, "init is 'best'; expected one of 'auto', 'random', 'classes', 'cart'"),
         (
             {"init": "random", "axis_aligned": True},
@@ -311,7 +358,9 @@ def test_weights_that_make_no_sense():
 def test_rows_that_make_no_sense():
     X, y = diagonal(50)
     with pytest.raises(ValueError, match="NaN"):
-        TAO().fit(np.where(X > 2, np.nan, X) + np.nan, y)
+        TAO().fit(np.where(X > 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="infinity"):
+        TAO().fit(sparse.csr_array(np.where(X > 1, np.inf, X)), y)
     with pytest.raises(ValueError, match="Unknown label type"):
         TAO().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="expecting 4 features"):

@@ -11,14 +11,14 @@ _FAMILIES = {
     "tables": ("those for tables", "about a minute"),
     "learning": ("those that learn trees", "up to half a minute"),
 }
-_used: set[str] = set()  # the families that this process has used
+_used: set[tuple[str, bool]] = set()  # the families that this process has used
 
 
-def announce(family: str) -> threading.Timer | None:
+def announce(family: str, variant: bool = False) -> threading.Timer | None:
     """Say so if a first call takes that long; the caller cancels the timer when it is through."""
-    if family in _used:
+    if (family, variant) in _used:
         return None
-    _used.add(family)
+    _used.add((family, variant))
     what, long = _FAMILIES[family]
     text = f"counterleaf: compiling {what}, once on this machine; this takes {long}\n"
     timer = threading.Timer(1.5, lambda: sys.stderr.write(text))

@@ -15,19 +15,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from counterleaf.errors import CounterleafError
-from counterleaf.learn.contest import learn
+from counterleaf.learn.contest import learn, warm_up
 from counterleaf.learn.crew import crew
 from counterleaf.learn.finish import prune
 from counterleaf.learn.rows import compress
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.notice import announce
 from counterleaf.tree import Array, Tree
 
 _NARROW = 128  # up to this many columns the Hessian of a split is written down
 _MANY = 100  # columns beyond which the l1 strength grows with the root of their number
 _FULL = 0.25  # sparse rows with a larger share of entries are written out
-_TRIFLE = 1e-3  # of an average row's weight: a split that saves no more does not matter
+_TRIFLE = 1e-3  # of an average row's weight: a split that saves no more does not matter, however many light rows it serves
 _INITS = ("auto", "random", "classes", "cart")
 _CELLS = 10_000_000  # of sparse rows written out at a time
 
@@ -36,8 +35,8 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """A decision tree with sparse oblique (or axis-aligned) splits, learned by tree alternating optimisation (TAO).
 
     The tree has a fixed shape; sweeps over its nodes, from the deepest up, replace one split at a time by a better one for the
-    rows about which it decides, so that misclassified weight + alpha * sum of |w| goes down. Columns should be of
-    comparable size (``StandardScaler``), as for any l1 penalty.
+    rows about which it decides, towards the least misclassified weight + alpha * sum of |w|. Columns should be of
+    comparable size (``StandardScaler``), as for any l1 penalty; a weight of 1 counts as one row.
 
     Parameters
     ----------
@@ -47,14 +46,14 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sqrt(columns / 100) where there are more than 100. An axis-aligned split must save rows of weight
         alpha * sqrt(n / 1000).
     init : where the sweeps start: "cart" from scikit-learn's greedy tree, "classes" from hyperplanes between groups of classes,
-        "random" from random ones. "auto": from "cart" or, for more than two classes, "classes". With 1,000 rows or more a short
-        trial on held-out rows tells which of them, and for "cart" whether every new split is taken or only such as miss no more
-        rows.
+        "random" from random ones. "auto": for two classes from "cart", for more from "classes" or "cart". With 1,000 rows or
+        more a short trial on held-out rows tells which, and for "cart" whether every new split is taken or only such as send no
+        more weight to the wrong side; with fewer rows it is "classes" for more than two, and every new split.
     axis_aligned : splits of one column each, found exactly; the sweeps then improve a CART tree.
     max_iter : the most sweeps; six without a better tree end the search.
     n_restarts : searches from different random numbers, of which the best by training error is kept.
-    ccp_alpha : the weight of rows that a leaf must be worth, as in minimal cost-complexity pruning. At 0 only splits that
-        change no training error are removed.
+    ccp_alpha : the share of the training weight that a leaf must save from being misclassified (minimal cost-complexity
+        pruning). At 0 only splits that save nothing, or less than a thousandth of an average row, are removed.
     class_weight : None, "balanced", or a dict from class to weight.
     random_state : seed or RandomState. The result depends on it alone, not on ``n_jobs``.
     n_jobs : threads; None means 1, -1 all.
@@ -81,7 +80,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     >>> X, y = load_iris(return_X_y=True)
     >>> model = TAOClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> model.score(X, y), model.get_n_leaves()
-    (0.9866666666666667, 3)
+    (0.9733333333333334, 3)
     """
 
     def __init__(
@@ -129,13 +128,10 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         used = weight > 0
         task = self._task(X[used], codes[used], weight[used])
         settings = Settings(self._strength(task), X.shape[1] <= _NARROW, bool(self.axis_aligned))
-        rng, notice = check_random_state(self.random_state), announce("learning")
-        try:
-            with crew(effective_n_jobs(self.n_jobs)) as hands:
-                found = learn(task, settings, self.init, self.max_depth, self.max_iter, self.n_restarts, rng, hands, self._tell)
-        finally:
-            if notice:
-                notice.cancel()
+        rng = check_random_state(self.random_state)
+        warm_up(settings)
+        with crew(effective_n_jobs(self.n_jobs)) as hands:
+            found = learn(task, settings, self.init, self.max_depth, self.max_iter, self.n_restarts, rng, hands, self._tell)
         self.loss_curve_ = np.array(found.errors) / task.weight.sum()
         self.n_iter_ = max(len(found.errors) - 1, 1)
         self._keep(task, found.best)
@@ -164,7 +160,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         shape = Shape(best.left, best.right, best.W, best.b - best.W @ task.rows.origin)
         whole = Tree(shape.left, shape.right, shape.W, shape.b, np.zeros(len(shape.left)), self.classes_)
         counts = shape.tally(_apply(whole, task.X), task.y, task.weight, task.classes)
-        kept, children = prune(shape, counts, float(self.ccp_alpha), _TRIFLE * task.weight.mean())
+        kept, children = prune(shape, counts, float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean())
         own = counts[kept]
         self.tree_ = Tree(children[:, 0], children[:, 1], shape.W[kept], shape.b[kept], own.argmax(axis=1), self.classes_)
         self.shares_ = own / own.sum(axis=1, keepdims=True)
@@ -176,9 +172,15 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}")
         for name in ("alpha", "ccp_alpha"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]  # Real compares
                 raise CounterleafError(f"{name} is {value!r}; expected a number from 0")
-        if self.init not in _INITS:
+        if self.axis_aligned not in (True, False):
+            raise CounterleafError(f"axis_aligned is {self.axis_aligned!r}; expected True or False")
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral) or self.n_jobs == 0
+        ):
+            raise CounterleafError(f"n_jobs is {self.n_jobs!r}; expected a number of threads, -1 for all, or None for one")
+        if not isinstance(self.init, str) or self.init not in _INITS:
             raise CounterleafError(f"init is {self.init!r}; expected one of {', '.join(map(repr, _INITS))}")
         if self.axis_aligned and self.init not in ("auto", "cart"):
             raise CounterleafError(

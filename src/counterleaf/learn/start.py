@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
+from counterleaf.errors import CounterleafError
 from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
@@ -16,6 +17,8 @@ from counterleaf.tree import Array
 _MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
 _RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split
 _SPREAD = np.array([3.0, 1.0, 0.5])  # how much the leading directions of the class means weigh in a random mix
+
+_MOST = 200_000_000  # weights of all nodes together: 1.6 GB, of which a search holds three copies
 
 Split = tuple[Array, float]
 
@@ -41,11 +44,10 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         y, weight = task.y[index], task.weight[index]
         counts = np.bincount(y, weight, task.classes)
         common = np.flatnonzero(counts >= _RARE * counts.sum())
+        if np.count_nonzero(counts) < 2:
+            return np.zeros(own.shape[1]), 0.0  # a leaf
         if len(common) < 2:
-            common = np.sort(np.argsort(-counts, kind="stable")[: min(2, np.count_nonzero(counts))])  # the two largest
-        if len(common) < 2:
-            w = rng.standard_normal(own.shape[1])
-            return w, _cut(own @ w, weight, 0.5)
+            common = np.sort(np.argsort(-counts, kind="stable")[:2])
         size = counts[common]
         means = np.array([weight[y == k] @ own[y == k] / counts[k] for k in common])
         means -= size @ means / size.sum()
@@ -85,30 +87,38 @@ def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
     place[order] = np.arange(len(order))
     inner, feature = tree.children_left[order] >= 0, tree.feature[order]
     W, b = np.zeros((len(order), tree.n_features)), np.zeros(len(order))
-    W[inner, feature[inner]] = 1.0
-    # scikit-learn sends x <= threshold left, a split here x < -b
-    b[inner] = task.rows.origin[feature[inner]] - np.nextafter(tree.threshold[order][inner], np.inf)
-    return Shape(place[tree.children_left[order]], place[tree.children_right[order]], W, b)
+    # scikit-learn sends x <= threshold left; a split here owns its face on the right, so the sides change places
+    W[inner, feature[inner]] = -1.0
+    b[inner] = tree.threshold[order][inner] - task.rows.origin[feature[inner]]
+    return Shape(place[tree.children_right[order]], place[tree.children_left[order]], W, b)
 
 
 def _grow(task: Task, depth: int, choose: Callable[[Array, Any], Split]) -> Shape:
     """A tree grown level by level to ``depth``, or until rows are all alike; ``choose`` proposes the split of some rows."""
     matrix = task.rows.matrix()
-    left, right, W, b = [], [], [], []
+    left, right, b = [], [], []
+    splits: dict[int, Array] = {}
     waiting = [(np.arange(matrix.shape[0]), 0)]
     for index, level in waiting:
         left.append(-1)
         right.append(-1)
-        W.append(np.zeros(matrix.shape[1]))
         b.append(0.0)
         if level < depth:
             own = matrix[index]
             w, c = choose(index, own)
             up = own @ w + c >= 0
             if up.any() and not up.all():
-                left[-1], right[-1], W[-1], b[-1] = len(waiting), len(waiting) + 1, w, c
+                left[-1], right[-1], b[-1], splits[len(left) - 1] = len(waiting), len(waiting) + 1, c, w
                 waiting += [(index[~up], level + 1), (index[up], level + 1)]
-    return Shape(np.array(left), np.array(right), np.array(W), np.array(b))
+        if len(waiting) * matrix.shape[1] > _MOST:
+            raise CounterleafError(
+                f"a start of depth {depth} over {matrix.shape[1]} columns has too many weights; "
+                'lower max_depth or pass init="cart"'
+            )
+    W = np.zeros((len(left), matrix.shape[1]))
+    for node, w in splits.items():
+        W[node] = w
+    return Shape(np.array(left), np.array(right), W, np.array(b))
 
 
 def _cut(z: Array, weight: Array, share: float) -> float:
