@@ -157,7 +157,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _keep(self, task: Task, best: Shape) -> None:
         """The tree in the units of the input; its own routing decides which branches rows reach."""
-        shape = Shape(best.left, best.right, best.W, best.b - best.W @ task.rows.origin)
+        shape = Shape(best.left, best.right, best.W, best.b - best.W @ task.rows.origin).turned()
         whole = Tree(shape.left, shape.right, shape.W, shape.b, np.zeros(len(shape.left)), self.classes_)
         counts = shape.tally(_apply(whole, task.X), task.y, task.weight, task.classes)
         kept, children = prune(shape, counts, float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean())

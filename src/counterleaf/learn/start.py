@@ -18,6 +18,7 @@ _MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
 _RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split
 _SPREAD = np.array([3.0, 1.0, 0.5])  # how much the leading directions of the class means weigh in a random mix
 
+_ROOM = 5_000_000  # weights of a complete tree up to which nodes of one class are split too: sweeps bring them other rows
 _MOST = 200_000_000  # weights of all nodes together: 1.6 GB, of which a search holds three copies
 
 Split = tuple[Array, float]
@@ -39,13 +40,15 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
     """At each node its classes in two groups along a random mix of the leading directions of their means, told apart by a
     sparse logistic regression."""
     fit = fit_narrow if settings.narrow else fit_wide
+    roomy = 2 ** (depth + 1) * len(task.rows.origin) <= _ROOM
 
     def choose(index: Array, own: Any) -> Split:
         y, weight = task.y[index], task.weight[index]
         counts = np.bincount(y, weight, task.classes)
         common = np.flatnonzero(counts >= _RARE * counts.sum())
         if np.count_nonzero(counts) < 2:
-            return np.zeros(own.shape[1]), 0.0  # a leaf
+            w = rng.standard_normal(own.shape[1]) if roomy else np.zeros(own.shape[1])  # 0 makes it a leaf
+            return w, _cut(own @ w, weight, 0.5)
         if len(common) < 2:
             common = np.sort(np.argsort(-counts, kind="stable")[:2])
         size = counts[common]
