@@ -172,7 +172,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}")
         for name in ("alpha", "ccp_alpha"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]  # Real compares
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]  # Real declares no <=
                 raise CounterleafError(f"{name} is {value!r}; expected a number from 0")
         if self.axis_aligned not in (True, False):
             raise CounterleafError(f"axis_aligned is {self.axis_aligned!r}; expected True or False")

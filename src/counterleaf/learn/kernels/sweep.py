@@ -103,8 +103,9 @@ def improve(indptr, indices, values, rows, wanted, weight, w, b, alpha, cautious
         total += s[i]
         if t[i] > 0.0:
             up += s[i]
-    before = misses(indptr, indices, values, rows, wanted, weight, w, b)
-    if up == 0.0 or up == total:
+    one_sided = up == 0.0 or up == total
+    before = misses(indptr, indices, values, rows, wanted, weight, w, b) if one_sided or cautious else 0.0
+    if one_sided:
         if before > 0.0:
             w[:] = 0.0
             return (1.0 if up > 0.0 else -1.0), True
