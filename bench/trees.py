@@ -1,45 +1,36 @@
 """Trees and rows to measure on: those beside the repository where present, else grown here from scikit-learn's data."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf import datasets
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-
-
-def _csv(name, columns, skip=None):
-    frame = pd.read_csv(SHARED / "data" / name, header=None, na_values="?", skiprows=skip).dropna()
-    return frame.iloc[:, columns].to_numpy(float)
-
-
-def _mnist():
-    with gzip.open(SHARED / "data/mnist/t10k-images-idx3-ubyte.gz") as file:
-        raw = file.read()
-    return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 784) / 255.0
+MNIST = SHARED / "data/mnist"
 
 
 _SETS = {
-    "breast": ("breast_split0", lambda: _csv("breast_cancer/breast-cancer-wisconsin.data.gz", slice(1, 10))),
-    "spambase": ("spambase_split1", lambda: _csv("spambase/spambase.data.gz", slice(0, 57))),
-    "letter": ("letter_seed0", lambda: _csv("letter/letter-recognition.data.gz", slice(1, 17))),
-    "mnist": ("mnist_best_s1", _mnist),
+    "breast": ("breast_split0", lambda: datasets.load_breast_cancer(missing="drop").data),
+    "spambase": ("spambase_split1", lambda: datasets.load_spambase().data),
+    "letter": ("letter_seed0", lambda: datasets.load_letter().data),
+    "mnist": ("mnist_best_s1", lambda: datasets.load_mnist(MNIST).split()[1]),
 }
 
 
 def oblique_trees():
     """Yield (name, tree, rows)."""
-    if SHARED.is_dir():
+    if (SHARED / "trees").is_dir():
         for name, (file, rows) in _SETS.items():
+            if name == "mnist" and not MNIST.is_dir():
+                continue
             z = np.load(SHARED / "trees" / f"{file}.npz")
             tree = cl.Tree(z["children_left"], z["children_right"], z["W"], z["b"], z["leaf_class"])
-            yield name, tree, rows()
+            yield name, tree, rows().to_numpy(float)
         return
     for name, load, depth in (("breast (30 features)", load_breast_cancer, 4), ("digits", load_digits, 8)):
         X, y = load(return_X_y=True)
@@ -78,12 +69,8 @@ def grow(X, y, depth):
 
 def axis_aligned_models():
     """Yield (name, fitted scikit-learn tree, rows)."""
-    if SHARED.is_dir():
-        data = pd.read_csv(SHARED / "data/letter/letter-recognition.data.gz", header=None)
-        name, X, y = "letter", data.iloc[:, 1:].to_numpy(float), data[0].to_numpy()
-    else:
-        X, y = load_digits(return_X_y=True)
-        name = "digits"
+    data, target = datasets.load_letter(return_X_y=True)
+    X, y = data.to_numpy(float), target.to_numpy()
     for leaves in (20, 500):
         model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X[: len(X) // 2], y[: len(X) // 2])
-        yield f"{name}, {model.get_n_leaves()} leaves", model, X[len(X) // 2 :]
+        yield f"letter, {model.get_n_leaves()} leaves", model, X[len(X) // 2 :]

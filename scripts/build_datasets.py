@@ -30,13 +30,14 @@ NAMES = {
     "installment_rate personal_status_and_sex other_debtors residence_since property age other_installment_plans housing "
     "existing_credits job people_liable telephone foreign_worker credit",
     "letter": "x-box y-box width high onpix x-bar y-bar x2bar y2bar xybar x2ybr xy2br x-ege xegvy y-ege yegvx letter",
-    "spambase": " ".join(
-        f"word_freq_{word}"
-        for word in "make address all 3d our over remove internet order mail receive will people report addresses free business "
-        "email you credit your font 000 money hp hpl george 650 lab labs telnet 857 data 415 85 technology 1999 parts pm direct "
-        "cs meeting original project re edu table conference".split()
-    )
-    + " char_freq_; char_freq_( char_freq_[ char_freq_! char_freq_$ char_freq_# "
+    "spambase": "word_freq_make word_freq_address word_freq_all word_freq_3d word_freq_our word_freq_over word_freq_remove "
+    "word_freq_internet word_freq_order word_freq_mail word_freq_receive word_freq_will word_freq_people "
+    "word_freq_report word_freq_addresses word_freq_free word_freq_business word_freq_email word_freq_you "
+    "word_freq_credit word_freq_your word_freq_font word_freq_000 word_freq_money word_freq_hp word_freq_hpl "
+    "word_freq_george word_freq_650 word_freq_lab word_freq_labs word_freq_telnet word_freq_857 word_freq_data "
+    "word_freq_415 word_freq_85 word_freq_technology word_freq_1999 word_freq_parts word_freq_pm word_freq_direct "
+    "word_freq_cs word_freq_meeting word_freq_original word_freq_project word_freq_re word_freq_edu word_freq_table "
+    "word_freq_conference char_freq_; char_freq_( char_freq_[ char_freq_! char_freq_$ char_freq_# "
     "capital_run_length_average capital_run_length_longest capital_run_length_total spam",
 }
 
@@ -108,6 +109,7 @@ def german(text):
 
 
 def gaps(row):
+    """A question mark is a gap."""
     return ["" if cell == "?" else cell for cell in row]
 
 
@@ -130,6 +132,7 @@ def difference(rows, others):
 
 
 def value(cell):
+    """A number where it is one, else the text."""
     try:
         return float(cell)
     except ValueError:
@@ -156,7 +159,9 @@ def main():
         raw = from_raw(compare)
         found = {name: difference(rows, raw[name]) for name, rows in sets.items()}
         for name, rows in sets.items():
-            print(f"{name}: " + (found[name] or f"all {len(rows) * len(rows[0])} values of {len(rows)} rows equal the raw file's"))
+            print(
+                f"{name}: " + (found[name] or f"all {len(rows) * len(rows[0])} values of {len(rows)} rows equal the raw file's")
+            )
         sys.exit(any(found.values()))
 
 

@@ -1,5 +1,6 @@
 """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from counterleaf.certificate import Certificate
@@ -72,9 +73,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The learner needs scikit-learn, which takes its time to import: only who asks for it waits."""
+    """The learner needs scikit-learn, the data sets pandas, and both take their time to import: only who asks waits."""
     if name == "TAOClassifier":
         from counterleaf.learn import TAOClassifier
 
         return TAOClassifier
+    if name == "datasets":
+        return import_module("counterleaf.datasets")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
