@@ -122,7 +122,7 @@ def load_spambase(*, return_X_y: bool = False) -> Any:
 
 def _check(missing: Any, *choices: str) -> None:
     if missing not in choices:
-        raise CounterleafError(f"missing is {missing!r}; expected {' or '.join(map(repr, choices))}")
+        raise CounterleafError(f"missing is {missing!r}; expected one of {', '.join(map(repr, choices))}: pass one of them")
 
 
 def _read(name: str) -> pd.DataFrame:
@@ -132,5 +132,5 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def _made(name: str, frame: pd.DataFrame, n_train: int | None, about: tuple[str, str], return_X_y: bool) -> Any:
-    data, target = frame.iloc[:, :-1], frame.iloc[:, -1]
-    return (data, target) if return_X_y else Dataset(name, data, target, seen(data), n_train, *about, _LICENCE)
+    target = frame.pop(frame.columns[-1])
+    return (frame, target) if return_X_y else Dataset(name, frame, target, seen(frame), n_train, *about, _LICENCE)
