@@ -68,6 +68,13 @@ class Among(_Said):
     """x is one of the rows of a table."""
 
     rows: Any
+    _known: list[tuple[Schema, Array]] = field(default_factory=list)  # the vectors for the schema last asked about
+
+    def vectors(self, schema: Schema) -> Array:
+        """The rows as variables of a schema."""
+        if not self._known or self._known[0][0] is not schema:
+            self._known[:] = [(schema, _aligned(self.rows, schema))]
+        return self._known[0][1]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -251,7 +258,7 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, source: Arr
             frozen = _box(freeze(given.condition.name), schema, source)
             out.clauses.append((frozen, _box(given.then, schema, source)))
         else:
-            found = _aligned(given, schema)
+            found = given.vectors(schema)
             out.pool = found if out.pool is None else out.pool[(out.pool[:, None] == found[None]).all(axis=2).any(axis=1)]
     return out
 
@@ -361,11 +368,10 @@ def _near(feature: Numeric, at: float) -> float:
     return near if abs(near - at) <= _ROUNDING * abs(at) else at
 
 
-def _aligned(given: Among, schema: Schema) -> Array:
+def _aligned(rows: Any, schema: Schema) -> Array:
     """The rows as variables."""
     from counterleaf.tables import codes
 
-    rows = given.rows
     if hasattr(rows, "columns"):
         names = [str(name) for name in rows.columns]
         if sorted(names) != sorted(schema.names):

@@ -259,13 +259,19 @@ def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tupl
 def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
     """The best of the given rows, one per leaf: a plain search over the table."""
     q = problem.question
+    lower, upper, horizon = q.features[1], q.features[2], q.features[8]
+    pool = pool[(((pool >= lower) | (horizon < 0)) & ((pool <= upper) | (horizon > 0))).all(axis=1)]
     leaves = problem.tree.apply(pool)
     costs = problem.cost_of(pool) + q.nodes["below"][leaves]
     best: dict[int, int] = {}
-    for k in np.lexsort((np.arange(len(pool)), costs)).tolist():
+    last = math.inf
+    for k in np.argsort(costs, kind="stable").tolist():
         leaf, cost = int(leaves[k]), float(costs[k])
-        if math.isfinite(cost) and leaf not in best and obeys(problem, Answer(leaf, pool[k], cost, cost)):
+        if cost > last or not math.isfinite(cost):
+            break
+        if leaf not in best and obeys(problem, Answer(leaf, pool[k], cost, cost)):
             best[leaf] = k
+            last = cost if len(best) == count else last  # others at the same cost may have a lower leaf
     order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[:count]
     status = Status.OPTIMAL if order else Status.INFEASIBLE
     least = float(costs[order].min()) if order else math.inf

@@ -242,7 +242,9 @@ def _proof(answer: Explanation) -> str:
     this = "this one" if len(answer) == 1 else "#1"
     if not answer[0].changes:
         this = "leaving the row as it is"
-    proved = f"Proved: no allowed change costs less than {this} ({_apart([c.cost for c in answer])[0]})"
+    pool = answer.certificate.pool
+    which = "no allowed change" if pool is None else "no other given row"
+    proved = f"Proved: {which} costs less than {this} ({_apart([c.cost for c in answer])[0]})"
     if answer.status is Status.OPTIMAL:
         others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
         return f"{proved}{others}. {_confirmed(answer)}"

@@ -1,0 +1,149 @@
+"""Other people's methods behind the Explainer's call, so that anyone can compare.
+
+Both propose rows and take the cheapest that the model classifies as wanted. Their answers are Explanations like any other:
+``verified`` is the model's own word, and what is proved is that no other proposed row costs less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from counterleaf.constraint import Among, among, listed
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.problem import read_target
+from counterleaf.result import Explanation
+from counterleaf.features import Numeric
+from counterleaf.schema import Array, Schema, number
+from counterleaf.tree import Tree
+
+__all__ = ["FeatureTweaking", "NearestRow"]
+
+
+class NearestRow:
+    """The nearest row of a data set that the model classifies as the target, as in the What-If tool (Wexler et al. 2020).
+
+    Parameters
+    ----------
+    model, schema : as for ``Explainer``.
+    rows : the frame or array to choose from; features that ``schema`` does not give are read off it.
+
+    Examples
+    --------
+    >>> from counterleaf import Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> NearestRow(tree, [[0.0, 0.5], [1.0, 1.0], [0.0, 1.5]]).explain([0.0, 0.0], target="yes")[0].row
+    [1.0, 1.0]
+    """
+
+    def __init__(self, model: Any, rows: Any, schema: Schema | None = None) -> None:
+        self.explainer = Explainer(model, data=rows if schema is None else None, schema=schema)
+        self._rows = rows if hasattr(rows, "columns") else np.asarray(rows)
+        vectors = among(self._rows).vectors(self.explainer.schema)
+        tree = self.explainer.tree
+        self._said = tree.value[tree.apply(vectors)]
+        self._chosen: dict[tuple[int, ...], Among] = {}
+
+    def explain(
+        self, row: Any, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
+    ) -> Explanation:
+        """The nearest rows; the parameters are those of ``Explainer.explain``, but there are no limits."""
+        tree, schema = self.explainer.tree, self.explainer.schema
+        own = int(tree.value[tree.leaf_of(schema.encode(row))])
+        wanted = tuple(read_target(target, tree.classes, own))
+        if wanted not in self._chosen:
+            places = np.flatnonzero(np.isin(self._said, wanted))
+            if not len(places):
+                names = " or ".join(str(tree.classes[k]) for k in wanted)
+                raise CounterleafError(f"none of the {len(self._said)} rows is classified as {names}; give other rows")
+            self._chosen[wanted] = among(self._rows.iloc[places] if hasattr(self._rows, "iloc") else self._rows[places])
+        return self.explainer.explain(row, target, cost, [*listed(constraints), self._chosen[wanted]], count)
+
+
+class FeatureTweaking:
+    """Feature Tweaking (Tolomei et al. 2017) on one tree with splits of one column each.
+
+    For every leaf of the target, each test on its path that the source fails is passed by ``epsilon``: a number goes to its
+    threshold plus or minus that. Of the results that reach the target the nearest in Euclidean distance is kept. It knows
+    numbers only: categories are tweaked as 0/1 columns and rounded at the end to the largest column of each, as in the paper
+    of Carreira-Perpiñán and Hada, after which the model may disagree; then there is no answer. It takes no constraints; numbers
+    are cut off at the bounds of their features and rounded to their grids.
+
+    Parameters
+    ----------
+    model, data, schema : as for ``Explainer``.
+    epsilon : by how much a test is passed, in the units of the table.
+
+    Examples
+    --------
+    >>> from counterleaf import Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> FeatureTweaking(tree, epsilon=0.25).explain([0.0, 0.0], target="yes")[0].row
+    [1.25, 0.0]
+    """
+
+    def __init__(self, model: Any, data: Any = None, schema: Schema | None = None, epsilon: float = 0.01) -> None:
+        self.explainer = Explainer(model, data, schema)
+        self.epsilon = number(epsilon, "epsilon")
+        if self.epsilon <= 0:
+            raise CounterleafError(f"epsilon is {epsilon}; expected a number above 0")
+        tree = self.explainer.tree
+        if (np.diff(tree.weights.indptr)[tree.left >= 0] != 1).any():
+            raise CounterleafError("Feature Tweaking needs splits of one column each; for an oblique tree use Explainer")
+        self._tests = _tests(tree)
+
+    def explain(
+        self, row: Any, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
+    ) -> Explanation:
+        """The nearest tweaks; the parameters are those of ``Explainer.explain``, but ``constraints`` must be empty."""
+        if listed(constraints):
+            raise CounterleafError("Feature Tweaking takes no constraints; use Explainer or NearestRow")
+        tree, schema = self.explainer.tree, self.explainer.schema
+        source = schema.encode(row)
+        wanted = read_target(target, tree.classes, int(tree.value[tree.leaf_of(source)]))
+        tweaked = np.array([self._pass(source, leaf) for leaf in tree.leaves.tolist() if int(tree.value[leaf]) in wanted])
+        tweaked = tweaked.reshape(-1, schema.width)
+        reached = np.isin(tree.value[tree.apply(tweaked)], list(wanted)) if len(tweaked) else np.empty(0, bool)
+        order = np.argsort(((tweaked - source) ** 2).sum(axis=1)[reached], kind="stable")[:count]
+        near = tweaked[reached][order]
+        rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
+        proposed = Among(f"among({len(near)} tweaked rows)", pd.DataFrame(rows, columns=schema.names))
+        return self.explainer.explain(row, target, cost, proposed, count)
+
+    def _pass(self, source: Array, leaf: int) -> Array:
+        """The source with every test on the path to a leaf that it fails just passed; the last one on a column stands."""
+        x = source.copy()
+        for column, threshold, above in self._tests[leaf]:
+            if (source[column] > threshold) != above:
+                x[column] = threshold + (self.epsilon if above else -self.epsilon)
+        return x
+
+
+def _tests(tree: Tree) -> dict[int, list[tuple[int, float, bool]]]:
+    """By leaf, the tests on its path from the root: column, threshold, and whether the leaf lies above it."""
+    out: dict[int, list[tuple[int, float, bool]]] = {}
+    stack: list[tuple[int, list[tuple[int, float, bool]]]] = [(0, [])]
+    w = tree.weights
+    while stack:
+        node, path = stack.pop()
+        if tree.left[node] < 0:
+            out[node] = path
+            continue
+        column, weight = int(w.indices[w.indptr[node]]), float(w.data[w.indptr[node]])
+        threshold = -float(tree.bias[node]) / weight
+        stack.append((int(tree.left[node]), [*path, (column, threshold, weight < 0)]))
+        stack.append((int(tree.right[node]), [*path, (column, threshold, weight > 0)]))
+    return out
+
+
+def _rounded(schema: Schema, x: Array) -> Array:
+    """The row nearest to a vector: numbers inside their bounds and on their grids, of 0/1 columns the largest."""
+    lower, upper = schema.bounds()
+    codes = schema.gather(np.clip(x, lower, upper))  # of the columns of a category the largest
+    for d, feature in enumerate(schema):
+        if isinstance(feature, Numeric) and feature.grid is not None:
+            codes[d] = round(codes[d] / float(feature.grid)) * float(feature.grid)
+    return codes if schema.numeric else schema.spread(codes[None])[0]

@@ -1,0 +1,27 @@
+"""The files of a run: written aside and renamed, so that a stop leaves whole files or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Put a whole file in place of an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """The table of a CSV file, made and written if there is none: this is what makes a run resumable."""
+    if not path.exists():
+        write(path, make().to_csv(index=False))
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])

@@ -1,0 +1,138 @@
+"""One question per instance: our answer, its checks, the baselines' answers and the independent optimum, with times."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from counterleaf.baselines import FeatureTweaking, NearestRow
+from counterleaf.constraint import freeze
+from counterleaf.cost import L1, L2
+from counterleaf.explain import Explainer
+from counterleaf.reproduce.grounds import Ground
+from counterleaf.reproduce.referee import BruteForce, Enumeration
+from counterleaf.reproduce.trees import AXIS, Grown
+from counterleaf.result import Explanation
+from counterleaf.schema import Array
+
+NORMS = ("l2", "l1")
+LEVELS = 3
+
+
+class Contest:
+    """All methods on one tree."""
+
+    def __init__(self, ground: Ground, grown: Grown) -> None:
+        self.ground, self.grown = ground, grown
+        model, schema = grown.explained, ground.schema
+        rows = ground.X if ground.table is None else pd.DataFrame(ground.table)
+        self.explainer = Explainer(model, schema=schema)
+        self.nearest = NearestRow(model, rows, schema)
+        self.axis = grown.settings["kind"] == AXIS
+        self.tweaking = FeatureTweaking(model, schema=schema) if self.axis else None
+        self.referee = BruteForce(grown.model, schema) if self.axis else Enumeration(grown.tree, schema)
+
+    def draw(self, per_class: int, seed: int) -> pd.DataFrame:
+        """Test rows of each class, as the tree sees them, and for each another class at random.
+
+        As in the paper every question has an answer: a class that cannot be reached under the strictest constraints is passed
+        over (``passed`` counts them), and so is a row from which none can. Training rows help out where test rows are too few.
+        """
+        rng = np.random.default_rng(seed)
+        ground, tree = self.ground, self.grown.tree
+        labels = tree.classes.tolist()
+        places = np.concatenate([rng.permutation(ground.test), rng.permutation(ground.train)])
+        said = tree.value[tree.apply(ground.X[places])]
+        lines = []
+        for own in sorted({int(tree.value[leaf]) for leaf in tree.leaves}):
+            found, passed = 0, 0
+            for place in places[said == own].tolist():
+                if found == per_class:
+                    break
+                for other in rng.permutation([k for k in set(tree.value[tree.leaves].tolist()) if k != own]).tolist():
+                    question = self._question(place, labels[other], LEVELS - 1, "l2")
+                    if len(self.explainer.explain(**question)):
+                        lines.append({"place": place, "target": labels[other], "passed": passed})
+                        found, passed = found + 1, 0
+                        break
+                    passed += 1
+        return pd.DataFrame(lines)
+
+    def run(self, asked: list[tuple[int, Any]], level: int, norm: str, tick: Callable[[], None]) -> pd.DataFrame:
+        """One line per instance; ``tick`` is called after each."""
+        self._line(*asked[0], level, norm)  # the first call prepares what later ones share
+        lines = []
+        for place, target in asked:
+            lines.append(self._line(place, target, level, norm))
+            tick()
+        return pd.DataFrame(lines)
+
+    def _question(self, place: int, target: Any, level: int, norm: str) -> dict[str, Any]:
+        frozen = self.ground.levels[level]
+        return {
+            "row": self.ground.row(place),
+            "target": target,
+            "cost": L1() if norm == "l1" else L2(),
+            "constraints": [freeze(*frozen)] if frozen else [],
+        }
+
+    def _line(self, place: int, target: Any, level: int, norm: str) -> dict[str, Any]:
+        ground, frozen = self.ground, self.ground.levels[level]
+        question = self._question(place, target, level, norm)
+        source = ground.X[place]
+        stays = np.zeros(len(source), bool)
+        for name in frozen:
+            stays[ground.schema.span(ground.schema.index(name))] = True
+        answer, ms = _timed(lambda: self.explainer.explain(**question))
+        line = {
+            "place": place,
+            "source": answer.label,
+            "target": target,
+            "status": str(answer.status),
+            "cost": answer[0].cost if len(answer) else math.nan,
+            "lower_bound": answer.lower_bound,
+            "ms": ms,
+            **self._checks(answer, source, target, stays),
+        }
+        near, near_ms = _timed(lambda: self.nearest.explain(**question))
+        line |= {"nearest_cost": _valid_cost(near), "nearest_ms": near_ms}
+        if self.tweaking is not None and not frozen:
+            tweak, tweak_ms = _timed(lambda: self.tweaking.explain(**question))  # type: ignore[union-attr]  # not None here
+            line |= {"tweaking_cost": _valid_cost(tweak), "tweaking_ms": tweak_ms}
+        power = 1 if norm == "l1" else 2
+        line["referee"] = self.referee.solver(power)
+        if line["referee"]:
+            optimum, optimum_ms = _timed(lambda: self.referee.cost(source, target, stays, power))
+            line |= {"optimum": optimum, "optimum_ms": optimum_ms}
+        return line
+
+    def _checks(self, answer: Explanation, source: Array, target: Any, stays: Array) -> dict[str, Any]:
+        """Proof, and the word of the tree and of the estimator on the very row that was answered."""
+        out: dict[str, Any] = {"proved": answer.certificate.check()}
+        if not len(answer):
+            return out | {"tree_agrees": None, "model_agrees": None, "constraints_hold": None, "changed": None}
+        x = self.ground.schema.encode(answer[0].row)[None]
+        lower, upper = self.ground.schema.bounds()
+        inside = bool(((lower <= x) & (x <= upper)).all())
+        return out | {
+            "tree_agrees": bool(self.grown.tree.predict(x)[0] == target),
+            "model_agrees": bool(self.grown.predict(x)[0] == target),
+            "constraints_hold": inside and bool((x[0, stays] == source[stays]).all()),
+            "changed": len(answer[0].changes),
+        }
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    out = call()
+    return out, 1e3 * (time.perf_counter() - start)
+
+
+def _valid_cost(answer: Explanation) -> float:
+    """What a baseline's answer costs, NaN if it has none that the model confirms."""
+    return answer[0].cost if len(answer) and answer[0].verified else math.nan
