@@ -14,9 +14,9 @@ import pandas as pd
 from counterleaf.constraint import Among, among, listed
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
+from counterleaf.features import Numeric
 from counterleaf.problem import read_target
 from counterleaf.result import Explanation
-from counterleaf.features import Numeric
 from counterleaf.schema import Array, Schema, number
 from counterleaf.tree import Tree
 

@@ -61,11 +61,11 @@ def oblique_plane(seed: int) -> Explanation:
 
 
 def _plane(model: Any, X: Array) -> Explanation:
-    """The row of class A that is furthest from class B, and its answers in every leaf of B."""
+    """A row of class A, neither near class B nor far from it, and its answers in every leaf of B."""
     explainer = Explainer(model, data=X)
     rows = X[model.predict(X) == "A"]
     costs = [explainer.explain(row, "B", L2())[0].cost for row in rows]
-    return explainer.explain(rows[int(np.argmax(costs))], "B", L2(), count=None)
+    return explainer.explain(rows[np.argsort(costs)[len(costs) // 2]], "B", L2(), count=None)
 
 
 def neighbours(shape: tuple[int, int]) -> Any:
@@ -104,6 +104,10 @@ class Digits:
         self.sources = {
             own: int(ground.test[order][right & (said[order] == own)][0]) for own in {pair[0] for pair in paper.DIGITS}
         }
+
+    @property
+    def size(self) -> int:
+        return len(paper.DIGITS) * len(self.columns)
 
     def run(self, tick: Callable[[], None]) -> pd.DataFrame:
         """One line per answer; the images' pixels are joined into one text, so that a stopped run can draw them later."""
@@ -149,8 +153,9 @@ class Digits:
                     at = (lines["source"] == own) & (lines["target"] == target) & (lines["distance"] == name)
                     answer = lines[at].iloc[0]
                     image, change = line[1 + 2 * k], line[2 + 2 * k]
-                    image.set_title(f"{answer['cost']:.3g}" if answer["pixels"] else "none", fontsize=8, pad=2)
-                    if not answer["pixels"]:
+                    found = not math.isnan(answer["cost"])
+                    image.set_title(f"{answer['cost']:.3g}" if found else "none", fontsize=8, pad=2)
+                    if not found:
                         image.set_axis_off()
                         change.set_axis_off()
                         continue

@@ -33,6 +33,7 @@ class Ground:
     train: Array  # places of rows
     test: Array
     levels: Levels  # the features frozen at each of three levels
+    official: bool  # the split is the data set's own
     shape: tuple[int, int] | None = None
 
     def row(self, place: int) -> Any:
@@ -42,7 +43,7 @@ class Ground:
     def share(self, level: int) -> float:
         """The percentage of columns that a level freezes."""
         frozen = sum(self.schema.features[self.schema.index(name)].size for name in self.levels[level])
-        return 100.0 * frozen / self.X.shape[1]
+        return 100.0 * frozen / float(self.X.shape[1])
 
 
 def load(key: str, seed: int, mnist: Path | None = None, download: bool = False) -> Ground:
@@ -86,7 +87,9 @@ def _images(key: str, data: Dataset, seed: int) -> Ground:
 
 def _ground(key: str, data: Dataset, seed: int, schema: Schema, table: Any, X: Array, levels: Any) -> Ground:
     train, test = (part.index.to_numpy() for part in data.split(seed)[:2])
-    return Ground(key, data.name, schema, table, X, data.target.to_numpy(), train, test, levels, data.shape)
+    return Ground(
+        key, data.name, schema, table, X, data.target.to_numpy(), train, test, levels, data.n_train is not None, data.shape
+    )
 
 
 def _continuous(schema: Schema) -> Schema:
@@ -106,7 +109,7 @@ def _digits() -> Dataset:
     data, target = load_digits(return_X_y=True, as_frame=True)
     schema = Schema([Numeric(name, 0.0, 1.0) for name in data.columns])
     return Dataset(
-        name="Digits 8×8",
+        name="Digits 8 by 8",
         data=data / 16.0,
         target=target,
         schema=schema,

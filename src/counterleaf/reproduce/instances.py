@@ -41,7 +41,8 @@ class Contest:
         """Test rows of each class, as the tree sees them, and for each another class at random.
 
         As in the paper every question has an answer: a class that cannot be reached under the strictest constraints is passed
-        over (``passed`` counts them), and so is a row from which none can. Training rows help out where test rows are too few.
+        over (``passed`` counts them, ``unproved`` those without a proof), and so is a row from which none can. Training rows
+        help out where test rows are too few.
         """
         rng = np.random.default_rng(seed)
         ground, tree = self.ground, self.grown.tree
@@ -50,25 +51,36 @@ class Contest:
         said = tree.value[tree.apply(ground.X[places])]
         lines = []
         for own in sorted({int(tree.value[leaf]) for leaf in tree.leaves}):
-            found, passed = 0, 0
+            found, passed, unproved = 0, 0, 0
             for place in places[said == own].tolist():
                 if found == per_class:
                     break
                 for other in rng.permutation([k for k in set(tree.value[tree.leaves].tolist()) if k != own]).tolist():
-                    question = self._question(place, labels[other], LEVELS - 1, "l2")
-                    if len(self.explainer.explain(**question)):
-                        lines.append({"place": place, "target": labels[other], "passed": passed})
-                        found, passed = found + 1, 0
+                    answer = self.explainer.explain(**self._question(place, labels[other], LEVELS - 1, "l2"))
+                    if len(answer):
+                        lines.append({"place": place, "target": labels[other], "passed": passed, "unproved": unproved})
+                        found, passed, unproved = found + 1, 0, 0
                         break
-                    passed += 1
+                    passed, unproved = passed + 1, unproved + (not answer.certificate.check())
         return pd.DataFrame(lines)
 
-    def run(self, asked: list[tuple[int, Any]], level: int, norm: str, tick: Callable[[], None]) -> pd.DataFrame:
+    def run(self, drawn: pd.DataFrame, level: int, norm: str, tick: Callable[[], None]) -> pd.DataFrame:
         """One line per instance; ``tick`` is called after each."""
-        self._line(*asked[0], level, norm)  # the first call prepares what later ones share
+        about = {
+            "set": self.ground.key,
+            "title": self.ground.title,
+            "tree": self.grown.settings["kind"],
+            "level": level,
+            "frozen": self.ground.share(level),
+            "norm": norm,
+        }
+        labels = {str(label): label for label in self.grown.tree.classes.tolist()}  # a CSV file has lost their type
+        asked = [(int(place), labels[str(target)]) for place, target in zip(drawn["place"], drawn["target"], strict=True)]
+        for method in (self.explainer, self.nearest):  # the first call prepares what later ones share
+            method.explain(**self._question(*asked[0], level, norm))
         lines = []
         for place, target in asked:
-            lines.append(self._line(place, target, level, norm))
+            lines.append(about | self._line(place, target, level, norm))
             tick()
         return pd.DataFrame(lines)
 

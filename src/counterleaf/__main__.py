@@ -1,0 +1,5 @@
+"""``python -m counterleaf``."""
+
+from counterleaf.cli import app
+
+app(prog_name="counterleaf")

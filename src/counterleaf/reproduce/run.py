@@ -1,0 +1,209 @@
+"""A whole run: what is asked for, what is there already, and what is left to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+
+from counterleaf.errors import CounterleafError
+from counterleaf.reproduce import errors_table, figures, grounds, person, tables, warm
+from counterleaf.reproduce.files import kept_table, write
+from counterleaf.reproduce.grounds import MNIST, STAND_IN, Ground
+from counterleaf.reproduce.instances import LEVELS, NORMS, Contest
+from counterleaf.reproduce.report import Results, page
+from counterleaf.reproduce.trees import KINDS, OBLIQUE, Grown, grow
+
+Tick = Callable[[], None]
+Job = Callable[[str, int], AbstractContextManager[Tick]]  # what is done and in how many steps -> what to call after each
+_OURS = ("errors", "figures", "instances", "trees")  # the folders of a run
+_PACKAGES = ("counterleaf", "numpy", "scipy", "pandas", "scikit-learn", "numba", "piqp", "gurobipy", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is asked to do; the same plan goes on where a stopped run left off."""
+
+    sets: tuple[str, ...]
+    per_class: int
+    seed: int
+    splits: int  # of sets without an official one, for the table of errors
+
+
+def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ...], with_mnist: bool) -> Plan:
+    """The sets that come along and MNIST, or the digits of scikit-learn in its place; the paper's 20 instances per class."""
+    known = (MNIST if with_mnist else STAND_IN, *grounds.names())
+    for key in sets:
+        if key == MNIST and not with_mnist:
+            raise CounterleafError("MNIST does not come along; pass --mnist FOLDER with its four files, or --download")
+        if key not in known:
+            raise CounterleafError(f"no data set {key!r}; expected some of {', '.join(known)}")
+    if per_class is not None and per_class < 1:
+        raise CounterleafError(f"--per-class is {per_class}; expected a whole number from 1")
+    if seed < 0:
+        raise CounterleafError(f"--seed is {seed}; expected a whole number from 0")
+    chosen = tuple(key for key in known if key in sets) or known
+    return Plan(chosen, per_class or (2 if quick else 20), seed, 1 if quick else 5)
+
+
+def claim(folder: Path, plan: Plan, fresh: bool) -> None:
+    """Take a folder for a plan: an empty one, or one in which the same plan was begun."""
+    path = folder / "run.json"
+    asked = {"plan": {**asdict(plan), "sets": list(plan.sets)}, "version": version("counterleaf")}
+    if path.exists():
+        begun = json.loads(path.read_text())
+        if fresh:
+            for name in _OURS:
+                shutil.rmtree(folder / name, ignore_errors=True)
+        elif begun != asked:
+            raise CounterleafError(f"{folder} holds a run with other settings; name another folder with --out, or pass --fresh")
+    elif folder.exists() and any(folder.iterdir()):
+        raise CounterleafError(f"{folder} is not empty and holds no earlier run; name another folder with --out")
+    write(path, json.dumps(asked, indent=1))
+
+
+class Field:
+    """A data set with its trees and contests, each made when first needed."""
+
+    def __init__(self, key: str, seed: int, folder: Path | None, mnist: Path | None, download: bool) -> None:
+        self.key, self._seed, self._folder, self._source = key, seed, folder, (mnist, download)
+        self._grown: dict[str, Grown] = {}
+        self._contests: dict[str, Contest] = {}
+
+    @cached_property
+    def ground(self) -> Ground:
+        return grounds.load(self.key, self._seed, *self._source)
+
+    def grown(self, kind: str) -> Grown:
+        if kind not in self._grown:
+            self._grown[kind] = grow(self.ground, kind, self._seed, self._folder)
+        return self._grown[kind]
+
+    def contest(self, kind: str) -> Contest:
+        if kind not in self._contests:
+            self._contests[kind] = Contest(self.ground, self.grown(kind))
+        return self._contests[kind]
+
+    def errors(self) -> pd.DataFrame:
+        return errors_table.measure(self.ground, {kind: self.grown(kind) for kind in KINDS}, self._seed)
+
+
+def reproduce(folder: Path, plan: Plan, job: Job, command: str, mnist: Path | None = None, download: bool = False) -> Results:
+    """Do what is left of a plan in a folder that was claimed, write the tables, pictures and the report, and return them."""
+    start = time.perf_counter()
+    compiling = warm.start()
+    try:
+        fields = [Field(key, plan.seed, folder / "trees", mnist, download) for key in plan.sets]
+        errors = _errors(folder, plan, fields, job)
+        with job("Compiling the search", len(compiling)) as tick:
+            for process in compiling:
+                process.wait()
+                tick()
+    finally:
+        for process in compiling:
+            process.kill()
+    drawn, instances = _instances(folder, plan, fields, job)
+    comparisons = {kind: tables.comparison(instances, kind) for kind in KINDS}
+    digits = _figures(folder, plan, fields, job)
+    results = Results(
+        person=_person(folder, fields, job),
+        comparisons=comparisons,
+        errors=errors_table.table(errors),
+        digits=digits,
+        verdicts=tables.verdicts(instances, drawn, comparisons),
+        drawn=(len(drawn), int(drawn["passed"].sum())),
+        facts={
+            "command": command,
+            "seed": str(plan.seed),
+            "instances per class": str(plan.per_class),
+            "versions": ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
+            "machine": f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "time of this run": f"{time.perf_counter() - start:.0f} s, without what an earlier, stopped run had done",
+        },
+    )
+    for name, table in results.files().items():
+        write(folder / name, table.to_csv(index=False))
+    write(folder / "report.html", page(results, folder / "figures"))
+    return results
+
+
+def _errors(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.DataFrame:
+    parts = []
+    for field in fields:
+        with job(f"{field.key}: trees and errors", plan.splits) as tick:
+            for seed in range(plan.seed, plan.seed + plan.splits):
+                other = field if seed == plan.seed else Field(field.key, seed, None, None, False)
+                if other is not field and field.ground.official:
+                    break
+                parts.append(kept_table(folder / "errors" / f"{field.key}-{seed}.csv", other.errors))
+                tick()
+    return pd.concat(parts, ignore_index=True)
+
+
+def _instances(folder: Path, plan: Plan, fields: list[Field], job: Job) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The instances drawn, and one line for each under every level of constraints and each distance."""
+    draws, parts = [], []
+    for field in fields:
+        for kind in KINDS:
+            stem = folder / "instances" / f"{field.key}-{kind}"
+            drawn = kept_table(
+                stem.with_name(f"{stem.name}-drawn.csv"),
+                lambda field=field, kind=kind: field.contest(kind).draw(plan.per_class, plan.seed),  # type: ignore[misc]  # defaults bind the loop's values
+            )
+            draws.append(drawn)
+            with job(f"{field.key}: {kind} tree, {len(drawn)} instances", len(drawn) * LEVELS * len(NORMS)) as tick:
+                for level in range(LEVELS):
+                    for norm in NORMS:
+                        path = stem.with_name(f"{stem.name}-{level}-{norm}.csv")
+                        known = path.exists()
+                        part = kept_table(path, lambda: field.contest(kind).run(drawn, level, norm, tick))  # noqa: B023  # called at once
+                        parts.append(part)
+                        for _ in range(len(drawn) if known else 0):
+                            tick()
+    return pd.concat(draws, ignore_index=True), pd.concat(parts, ignore_index=True)
+
+
+def _person(folder: Path, fields: list[Field], job: Job) -> pd.DataFrame | None:
+    adult = next((field for field in fields if field.key == "adult"), None)
+    if adult is None:
+        return None
+    with job("Table 1", 1) as tick:
+        found = kept_table(folder / "instances" / "person.csv", lambda: person.illustrate(adult.grown(OBLIQUE).tree))
+        tick()
+    return found
+
+
+def _figures(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.DataFrame | None:
+    with job("Figures 1 and 2", 2) as tick:
+        for name, plane in (("figure1", figures.axis_plane), ("figure2", figures.oblique_plane)):
+            if not (folder / "figures" / f"{name}-plane.png").exists():
+                answer = plane(plan.seed)
+                write(folder / "figures" / f"{name}-tree.png", figures.png(answer.plot(kind="tree")))
+                write(folder / "figures" / f"{name}-plane.png", figures.png(answer.plot(kind="regions")))
+            tick()
+    field = next((field for field in fields if field.key in (MNIST, STAND_IN)), None)
+    if field is None:
+        return None
+    picture, table = folder / "figures" / "digits.png", folder / "instances" / "digits.csv"
+    if not (picture.exists() and table.exists()):
+        digits = figures.Digits(field.ground, field.grown(OBLIQUE), plan.seed)
+        with job(f"{field.key}: figure of digits", digits.size) as tick:
+            write(picture, figures.png(digits.draw(kept_table(table, lambda: digits.run(tick)))))
+    return kept_table(table, pd.DataFrame).drop(columns="pixels")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
