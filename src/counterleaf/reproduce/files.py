@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,8 +21,13 @@ def write(path: Path, content: str | bytes) -> None:
         aside.unlink(missing_ok=True)
 
 
-def kept_table(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def kept_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any) -> pd.DataFrame:
     """The table of a CSV file, made and written if there is none: this is what makes a run resumable."""
     if not path.exists():
-        write(path, make().to_csv(index=False))
+        write(path, make(*arguments).to_csv(index=False))
+    return read_table(path)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The table of a CSV file; only an empty cell is a gap."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""])

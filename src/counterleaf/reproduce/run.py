@@ -18,7 +18,7 @@ import pandas as pd
 
 from counterleaf.errors import CounterleafError
 from counterleaf.reproduce import errors_table, figures, grounds, person, tables, warm
-from counterleaf.reproduce.files import kept_table, write
+from counterleaf.reproduce.files import kept_table, read_table, write
 from counterleaf.reproduce.grounds import MNIST, STAND_IN, Ground
 from counterleaf.reproduce.instances import LEVELS, NORMS, Contest
 from counterleaf.reproduce.report import Results, page
@@ -155,22 +155,24 @@ def _instances(folder: Path, plan: Plan, fields: list[Field], job: Job) -> tuple
     draws, parts = [], []
     for field in fields:
         for kind in KINDS:
-            stem = folder / "instances" / f"{field.key}-{kind}"
-            drawn = kept_table(
-                stem.with_name(f"{stem.name}-drawn.csv"),
-                lambda field=field, kind=kind: field.contest(kind).draw(plan.per_class, plan.seed),  # type: ignore[misc]  # defaults bind the loop's values
-            )
+            drawn, asked = _ask(folder / "instances", plan, field, kind, job)
             draws.append(drawn)
-            with job(f"{field.key}: {kind} tree, {len(drawn)} instances", len(drawn) * LEVELS * len(NORMS)) as tick:
-                for level in range(LEVELS):
-                    for norm in NORMS:
-                        path = stem.with_name(f"{stem.name}-{level}-{norm}.csv")
-                        known = path.exists()
-                        part = kept_table(path, lambda: field.contest(kind).run(drawn, level, norm, tick))  # noqa: B023  # called at once
-                        parts.append(part)
-                        for _ in range(len(drawn) if known else 0):
-                            tick()
+            parts += asked
     return pd.concat(draws, ignore_index=True), pd.concat(parts, ignore_index=True)
+
+
+def _ask(folder: Path, plan: Plan, field: Field, kind: str, job: Job) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
+    """All questions to one tree, a file for each level of constraints and each distance."""
+    stem = f"{field.key}-{kind}"
+    drawn = kept_table(folder / f"{stem}-drawn.csv", lambda: field.contest(kind).draw(plan.per_class, plan.seed))
+    paths = {(level, norm): folder / f"{stem}-{level}-{norm}.csv" for level in range(LEVELS) for norm in NORMS}
+    left = sum(not path.exists() for path in paths.values())
+    with job(f"{field.key}: {kind} tree, {len(drawn)} instances", len(drawn) * left) as tick:
+
+        def run(level: int, norm: str) -> pd.DataFrame:
+            return field.contest(kind).run(drawn, level, norm, tick)
+
+        return drawn, [kept_table(path, run, *which) for which, path in paths.items()]
 
 
 def _person(folder: Path, fields: list[Field], job: Job) -> pd.DataFrame | None:
@@ -199,7 +201,7 @@ def _figures(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.Data
         digits = figures.Digits(field.ground, field.grown(OBLIQUE), plan.seed)
         with job(f"{field.key}: figure of digits", digits.size) as tick:
             write(picture, figures.png(digits.draw(kept_table(table, lambda: digits.run(tick)))))
-    return kept_table(table, pd.DataFrame).drop(columns="pixels")
+    return read_table(table).drop(columns="pixels")
 
 
 def _version(name: str) -> str:

@@ -88,8 +88,9 @@ def _gaps(part: pd.DataFrame) -> pd.Series:
     if not len(known):
         return pd.Series(dtype=float)
     ours, other = known["cost"].fillna(np.inf), known["optimum"]
-    both = np.isinf(ours) & np.isinf(other)
-    return pd.Series(np.where(both, 0.0, (ours - other).abs() / other.abs().clip(lower=1e-300)), index=known.index)
+    gaps = (ours - other).abs() / other.abs().clip(lower=1e-300)
+    gaps[np.isinf(ours) ^ np.isinf(other)] = np.inf
+    return gaps.fillna(0.0)  # both say that there is no such row
 
 
 def _largest_gap(part: pd.DataFrame) -> float:

@@ -72,8 +72,7 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
         "choices": _TAO[ground.key] if kind == OBLIQUE else {"ccp_alpha": f"{_PRUNINGS} of CART's own path"},
     }
     path = None if folder is None else folder / f"{ground.key}-{kind}.json"
-    kept = None if path is None or not path.exists() else json.loads(path.read_text())
-    settings = kept["settings"] if kept and {**kept["settings"], "chosen": None} == {**asked, "chosen": None} else None
+    settings = None if path is None else _kept_settings(path, asked)
     scale = _scale(ground) if kind == OBLIQUE else np.ones(ground.X.shape[1])
     if settings is not None and path is not None and kind == OBLIQUE:
         tree = Tree.from_json(path.read_text())
@@ -86,6 +85,15 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
     if path is not None:
         write(path, json.dumps({"settings": settings, **json.loads(tree.to_json())}))
     return Grown(tree, model, scale, settings)
+
+
+def _kept_settings(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings of a tree that was learned for the same purpose, with what was chosen; None if there is none."""
+    try:
+        kept = dict(json.loads(path.read_text())["settings"])
+    except (OSError, ValueError, KeyError, TypeError):  # none, or not ours: it is learned again
+        return None
+    return kept if {**kept, "chosen": None} == {**asked, "chosen": None} else None
 
 
 def _scale(ground: Ground) -> Array:
