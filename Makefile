@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench reproduce docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/first_answer.py
@@ -20,6 +20,9 @@ bench: .venv/bench
 	$(BIN)/python bench/tables.py
 	$(BIN)/python bench/learners.py
 
+reproduce: .venv/reproduce
+	$(BIN)/counterleaf reproduce
+
 docs: .venv/installed
 	$(BIN)/python -m doctest -o ELLIPSIS docs/*.md README.md
 
@@ -36,6 +39,6 @@ clean:
 	$(BIN)/python -m pip install --quiet -e .
 	touch $@
 
-.venv/test .venv/dev .venv/bench: .venv/pip pyproject.toml
+.venv/test .venv/dev .venv/bench .venv/reproduce: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[$(@F)]"
 	touch .venv/installed $@

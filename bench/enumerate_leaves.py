@@ -173,12 +173,3 @@ def coupled(Q):
         return solver.result.info.primal_obj if solver.solve() == piqp.PIQP_SOLVED else math.inf
 
     return solve
-
-
-def neighbours(shape):
-    """The matrix of the paper's section 4.3: 1 on the diagonal, -1/4 between neighbouring pixels."""
-    place = np.arange(shape[0] * shape[1]).reshape(shape)
-    i = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
-    j = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
-    off = sparse.coo_array((np.full(len(i), -0.25), (i, j)), shape=(place.size, place.size))
-    return sparse.csr_array(sparse.eye_array(place.size) + off + off.T)

@@ -16,6 +16,7 @@ import numpy as np
 from trees import axis_aligned_models, oblique_trees
 
 import counterleaf as cl
+from counterleaf.reproduce.figures import neighbours
 from counterleaf.search import find
 
 ROWS = 30  # for counterleaf
@@ -99,7 +100,7 @@ def coupled(name, tree, X, shape):
     X = X / X.max()
     schema = cl.Schema([cl.Numeric(f"x{k}", 0.0, 1.0) for k in range(X.shape[1])])
     explainer, leaves = cl.Explainer(tree, schema=schema), enumerate_leaves.Leaves(tree)
-    Q = enumerate_leaves.neighbours(shape)
+    Q = neighbours(shape)
     cost, solve, classes = cl.Quadratic(Q), enumerate_leaves.coupled(Q), tree.classes.tolist()
     rows = X[rng.choice(len(X), ROWS, replace=False)]
     targets = [classes[(classes.index(label) + 1) % len(classes)] for label in tree.predict(rows).tolist()]

@@ -61,7 +61,8 @@ def reproduce(
         verdicts = run.reproduce(out, plan, job, command, mnist, download).verdicts
     for verdict in verdicts:
         mark = "ok  " if verdict.holds else "FAIL"
-        typer.echo(f"{mark} {verdict.claim} ({verdict.cases - verdict.failed:,} of {verdict.cases:,}) {verdict.note}".rstrip())
+        held = f"{verdict.cases - verdict.failed:,} of {verdict.cases:,}" if verdict.cases else "no case"
+        typer.echo(f"{mark} {verdict.claim} ({held}) {verdict.note}".rstrip())
     typer.echo(f"Report: {out / 'report.html'}")
     if not all(verdict.holds for verdict in verdicts):
         raise typer.Exit(FAILED)
