@@ -126,15 +126,16 @@ class Enumeration:
     def _gurobi(self, A: Array, r: Array, source: Array, lower: Array, upper: Array, power: int) -> float:
         import gurobipy
 
+        kinds = np.full(len(source), "C")
+        for span in self.spans:
+            kinds[span] = "B"
+        origin = np.where(kinds == "C", source, 0.0)  # numbers as changes: large ones would eat up the tolerances
         with gurobipy.Model(env=self.gurobi) as model:
-            kinds = np.full(len(source), "C")
-            for span in self.spans:
-                kinds[span] = "B"
-            x = model.addMVar(len(source), lb=lower, ub=upper, vtype=kinds)
-            model.addConstr(A @ x >= r)
+            x = model.addMVar(len(source), lb=lower - origin, ub=upper - origin, vtype=kinds)
+            model.addConstr(A @ x >= r - A @ origin)
             for span in self.spans:
                 model.addConstr(x[span].sum() == 1)
-            change = x - source
+            change = x - (source - origin)
             if power == 1:
                 size = model.addMVar(len(source))
                 model.addConstr(change <= size)
