@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from counterleaf.plot.image import diverging
 from counterleaf.plot.sheet import style
 from counterleaf.reproduce import paper
 from counterleaf.reproduce.grounds import MNIST, Ground
+from counterleaf.reproduce.instances import timed
 from counterleaf.reproduce.trees import Grown
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
@@ -115,9 +116,7 @@ class Digits:
         for own, target, told in paper.DIGITS:
             row = self.ground.X[self.sources[own]]
             for name, ask, number in zip(self.columns, self.ask, told, strict=True):
-                start = time.perf_counter()
-                answer = ask(row, target)
-                ms = 1e3 * (time.perf_counter() - start)
+                answer, ms = timed(partial(ask, row, target))
                 x = np.asarray(answer[0].row)[None] if len(answer) else None
                 lines.append(
                     {
