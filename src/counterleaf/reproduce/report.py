@@ -104,11 +104,11 @@ _PERSON = (
 )
 _READ = (
     "Rows of each class (as the tree sees them) are drawn from the test part, and for each another class as target. "
-    "Milliseconds are means of whole <code>explain</code> calls in one thread, the model's confirmation included, and of a short "
-    "call the least of three. Distances are mean ± deviation, and the median, since in raw units one rich person can make the "
-    "mean. Adult and German Credit are measured in their raw units, a change of category counting 2; the features of the other "
-    "sets run from 0 to 1. <em>Nearest row</em> searches training and test rows that the tree classifies as the target; where "
-    "constraints leave none it has no answer."
+    "Milliseconds are means of whole <code>explain</code> calls in one thread, the model's confirmation included, and of a "
+    "short call the least of three. Distances are mean ± deviation, and the median, since in raw units one rich person can "
+    "make the mean. Adult and German Credit are measured in their raw units, a change of category counting 2; the features "
+    "of the other sets run from 0 to 1. <em>Nearest row</em> searches training and test rows that the tree classifies as the "
+    "target; where constraints leave none it has no answer."
 )
 _OBLIQUE = (
     f"<p>{_READ} The <em>referee</em> is the paper's own way on the same tree: a linear or quadratic (mixed-integer) program "

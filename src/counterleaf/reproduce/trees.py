@@ -30,7 +30,8 @@ _TAO: dict[str, dict[str, list[Any]]] = {
     "mnist": {"max_depth": [9]},
     "digits": {"max_depth": [6]},
 }
-_PRUNINGS = 12  # strengths of CART's pruning that are compared
+_PRUNINGS, _FEW = 12, 5  # strengths of CART's pruning that are compared, and where a fit takes long
+_LONG = 10_000_000  # cells of training data
 _MANY = 2000  # with more training rows one held-out fifth chooses the pruning, in place of five
 
 
@@ -69,7 +70,7 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
         "seed": seed,
         "counterleaf": counterleaf.__version__,
         "scikit-learn": sklearn.__version__,
-        "choices": _TAO[ground.key] if kind == OBLIQUE else {"ccp_alpha": f"{_PRUNINGS} of CART's own path"},
+        "choices": _TAO[ground.key] if kind == OBLIQUE else {"ccp_alpha": "some of CART's own path"},
     }
     path = None if folder is None else folder / f"{ground.key}-{kind}.json"
     settings = None if path is None else _kept_settings(path, asked)
@@ -139,8 +140,9 @@ def _choose_tao(ground: Ground, scale: Array, seed: int) -> dict[str, Any]:
 def _choose_cart(ground: Ground, _: Array, seed: int) -> dict[str, Any]:
     """Grown in full, then pruned by the strength that errs least on held-out rows, as in the paper."""
     rows, labels = ground.X[ground.train], ground.y[ground.train]
+    tried = _FEW if rows.size > _LONG else _PRUNINGS
     path = _cart({"random_state": seed}).cost_complexity_pruning_path(rows, labels).ccp_alphas
-    few = np.unique(np.quantile(path[:-1], np.linspace(0, 1, _PRUNINGS), method="nearest"))[::-1]  # the strongest first
+    few = np.unique(np.quantile(path[:-1], np.linspace(0, 1, tried), method="nearest"))[::-1]  # the strongest first
     grid = {"ccp_alpha": few.clip(0.0).tolist(), "random_state": [seed]}
     return _best(_cart({}), grid, rows, labels, 1 if len(rows) > _MANY else 5, seed)
 
