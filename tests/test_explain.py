@@ -251,6 +251,30 @@ def test_a_feature_named_twice_counts_with_the_sum():
     assert answer.certificate.check()
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_among_is_a_plain_loop_over_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 6, (60, 4)).astype(float)  # many ties
+    model = DecisionTreeClassifier(max_depth=4, random_state=seed).fit(rows, rng.integers(0, 3, 60))
+    explainer, labels, leaves = cl.Explainer(model), model.predict(rows), model.apply(rows)
+    for source in rows[:6]:
+        prices = {0: 0.5, 1: 0.0, 2: 3.0}
+        held = (rows[:, 0] == source[0]) | (rows[:, 0] == source[0] + 1)
+        held &= rows[:, 1] + rows[:, 2] <= 7
+        best = {}
+        for cost, leaf in sorted(
+            (np.abs(row - source).sum() + prices[label], leaf)
+            for row, label, leaf in zip(rows[held], labels[held], leaves[held], strict=True)
+        ):
+            best.setdefault(leaf, cost)
+        expected = sorted((cost, leaf) for leaf, cost in best.items())
+        limits = [cl.among(rows), cl.between("x0", source[0], source[0] + 1), cl.linear({"x1": 1, "x2": 1}, "<=", 7)]
+        for count in (1, 2, 3, None):
+            answer = explainer.explain(source, prices, cl.L1(), limits, count)
+            assert [(found.cost, found.leaf) for found in answer] == expected[:count]
+            assert answer.certificate.check()
+
+
 def test_among_with_earnings_is_proved():
     rows = [[1.0, 1.0], [2.0, 2.0], [-5.0, 0.0]]
     answer = ask(constraints=[cl.among(rows)], cost=cl.Linear([-1.0, 0.0]), target=["no", "yes"], count=None)
