@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from counterleaf.constraint import Among, among, listed
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Numeric
+from counterleaf.outline import check_whole
 from counterleaf.problem import read_target
 from counterleaf.result import Explanation
 from counterleaf.schema import Array, Schema, number
@@ -56,26 +58,26 @@ class NearestRow:
         wanted = tuple(read_target(target, tree.classes, own))
         if wanted not in self._chosen:
             places = np.flatnonzero(np.isin(self._said, wanted))
-            if not len(places):
-                names = " or ".join(str(tree.classes[k]) for k in wanted)
-                raise CounterleafError(f"none of the {len(self._said)} rows is classified as {names}; give other rows")
+            places = places if len(places) else np.arange(len(self._said))  # none will do: that is the answer
             self._chosen[wanted] = among(self._rows.iloc[places] if hasattr(self._rows, "iloc") else self._rows[places])
         return self.explainer.explain(row, target, cost, [*listed(constraints), self._chosen[wanted]], count)
 
 
 class FeatureTweaking:
-    """Feature Tweaking (Tolomei et al. 2017) on one tree with splits of one column each.
+    """Feature Tweaking (Tolomei et al. 2017) on one tree whose tests look at one column each.
 
-    For every leaf of the target, each test on its path that the source fails is passed by ``epsilon``: a number goes to its
-    threshold plus or minus that. Of the results that reach the target the nearest in Euclidean distance is kept. It knows
-    numbers only: categories are tweaked as 0/1 columns and rounded at the end to the largest column of each, as in the paper
-    of Carreira-Perpiñán and Hada, after which the model may disagree; then there is no answer. It takes no constraints; numbers
-    are cut off at the bounds of their features and rounded to their grids.
+    For every leaf of the target, the source is made to pass the tests on the way by ``epsilon``: a number goes to the threshold
+    plus or minus that. Of the results that reach the target the nearest in Euclidean distance is kept. It knows numbers only:
+    categories are tweaked as 0/1 columns and in the end the largest column of each wins, the rounding that Carreira-Perpiñán
+    and Hada describe (section 3.7); then the model may disagree, and there is no answer. It takes no constraints; numbers are
+    cut off at the bounds of their features and rounded to their grids.
 
     Parameters
     ----------
     model, data, schema : as for ``Explainer``.
     epsilon : by how much a test is passed, in the units of the table.
+    only_failed : False tweaks the column of every test on the way, as in the article; True only of those that the source
+        fails, which is never farther.
 
     Examples
     --------
@@ -85,15 +87,15 @@ class FeatureTweaking:
     [1.25, 0.0]
     """
 
-    def __init__(self, model: Any, data: Any = None, schema: Schema | None = None, epsilon: float = 0.01) -> None:
+    def __init__(
+        self, model: Any, data: Any = None, schema: Schema | None = None, epsilon: float = 0.01, only_failed: bool = False
+    ) -> None:
         self.explainer = Explainer(model, data, schema)
-        self.epsilon = number(epsilon, "epsilon")
+        self.epsilon, self.only_failed = number(epsilon, "epsilon"), only_failed
         if self.epsilon <= 0:
             raise CounterleafError(f"epsilon is {epsilon}; expected a number above 0")
-        tree = self.explainer.tree
-        if (np.diff(tree.weights.indptr)[tree.left >= 0] != 1).any():
-            raise CounterleafError("Feature Tweaking needs splits of one column each; for an oblique tree use Explainer")
-        self._tests = _tests(tree)
+        self._tree = _by_column(self.explainer.tree, self.explainer.schema)
+        self._tests = _tests(self._tree)
 
     def explain(
         self, row: Any, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
@@ -101,25 +103,45 @@ class FeatureTweaking:
         """The nearest tweaks; the parameters are those of ``Explainer.explain``, but ``constraints`` must be empty."""
         if listed(constraints):
             raise CounterleafError("Feature Tweaking takes no constraints; use Explainer or NearestRow")
-        tree, schema = self.explainer.tree, self.explainer.schema
+        check_whole("count", count, 1)
+        tree, schema = self._tree, self.explainer.schema
         source = schema.encode(row)
-        wanted = read_target(target, tree.classes, int(tree.value[tree.leaf_of(source)]))
-        tweaked = np.array([self._pass(source, leaf) for leaf in tree.leaves.tolist() if int(tree.value[leaf]) in wanted])
-        tweaked = tweaked.reshape(-1, schema.width)
-        reached = np.isin(tree.value[tree.apply(tweaked)], list(wanted)) if len(tweaked) else np.empty(0, bool)
-        order = np.argsort(((tweaked - source) ** 2).sum(axis=1)[reached], kind="stable")[:count]
-        near = tweaked[reached][order]
+        wanted = list(read_target(target, tree.classes, int(tree.value[self.explainer.tree.leaf_of(source)])))
+        leaves = [leaf for leaf in tree.leaves.tolist() if tree.value[leaf] in wanted]
+        tweaked = np.array([self._pass(source, leaf) for leaf in leaves]).reshape(-1, schema.width)
+        tweaked = tweaked[np.isin(tree.value[tree.apply(tweaked)], wanted)]
+        near = tweaked[np.argsort(((tweaked - source) ** 2).sum(axis=1), kind="stable")[:count]]
         rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
         proposed = Among(f"among({len(near)} tweaked rows)", pd.DataFrame(rows, columns=schema.names))
         return self.explainer.explain(row, target, cost, proposed, count)
 
     def _pass(self, source: Array, leaf: int) -> Array:
-        """The source with every test on the path to a leaf that it fails just passed; the last one on a column stands."""
+        """The source made to pass the tests on the path to a leaf; the last one on a column stands."""
         x = source.copy()
         for column, threshold, above in self._tests[leaf]:
-            if (source[column] > threshold) != above:
+            if not self.only_failed or (source[column] > threshold) != above:
                 x[column] = threshold + (self.epsilon if above else -self.epsilon)
         return x
+
+
+def _by_column(tree: Tree, schema: Schema) -> Tree:
+    """The same tree with one column per test: one about a single category, however it is written, looks at its 0/1 column."""
+    w, inner = tree.weights, np.flatnonzero(tree.left >= 0)
+    weights, bias = sparse.lil_array(w.shape), tree.bias.copy()
+    for node in inner.tolist():
+        columns = w.indices[w.indptr[node] : w.indptr[node + 1]]
+        if len(columns) == 1:
+            weights[node, columns[0]] = w.data[w.indptr[node]]
+            continue
+        span = schema.span(int(np.searchsorted(schema.starts, min(columns, default=0), side="right")) - 1)
+        sums = w[[node], span].toarray()[0] + tree.bias[node]
+        right = sums >= 0 if tree.closed == "right" else sums > 0
+        if not len(columns) or columns.max() >= span.stop or 1 not in (right.sum(), (~right).sum()):
+            raise CounterleafError("Feature Tweaking needs tests of one column each; for an oblique tree use Explainer")
+        alone = right if right.sum() == 1 else ~right
+        sign = 1.0 if right.sum() == 1 else -1.0
+        weights[node, span.start + int(alone.argmax())], bias[node] = sign, -0.5 * sign
+    return Tree(tree.left, tree.right, weights.tocsr(), bias, tree.value, tree.classes, tree.closed, tree.dtype)
 
 
 def _tests(tree: Tree) -> dict[int, list[tuple[int, float, bool]]]:

@@ -56,9 +56,8 @@ def reproduce(
         from counterleaf.reproduce import run
 
         plan = run.make_plan(quick, seed, per_class, tuple(sets or ()), mnist is not None or download)
-        run.claim(out, plan, fresh)
         command = shlex.join(["counterleaf", *sys.argv[1:]])
-        verdicts = run.reproduce(out, plan, job, command, mnist, download).verdicts
+        verdicts = run.reproduce(out, plan, job, command, mnist, download, fresh).verdicts
     for verdict in verdicts:
         mark = "ok  " if verdict.holds else "slow" if verdict.of_speed else "FAIL"
         held = f"{verdict.cases - verdict.failed:,} of {verdict.cases:,}" if verdict.cases else "no case"
@@ -73,7 +72,7 @@ def one_line(after_interrupt: str) -> Iterator[None]:
     """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code."""
     try:
         yield
-    except CounterleafError as error:
+    except (CounterleafError, OSError) as error:
         typer.echo(f"counterleaf: {error}", err=True)
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:

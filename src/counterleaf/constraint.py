@@ -68,13 +68,15 @@ class Among(_Said):
     """x is one of the rows of a table."""
 
     rows: Any
-    _known: list[tuple[Schema, Array]] = field(default_factory=list)  # the vectors for the schema last asked about
+    _last: list[tuple[Schema, Array]] = field(init=False, default_factory=list)  # the vectors that were asked for last
 
     def vectors(self, schema: Schema) -> Array:
         """The rows as variables of a schema."""
-        if not self._known or self._known[0][0] is not schema:
-            self._known[:] = [(schema, _aligned(self.rows, schema))]
-        return self._known[0][1]
+        known = self._last[0] if self._last else None
+        if known is None or known[0] is not schema:
+            known = schema, _aligned(self.rows, schema)
+            self._last[:] = [known]
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

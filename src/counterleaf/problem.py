@@ -52,9 +52,9 @@ class Problem:
         """Cost of each row of a 2-D array, class cost left out."""
         alone, together = self._costs(rows)
         cost = alone.sum(axis=-1)
-        return np.asarray(
-            cost if together is None else cost + np.maximum(together.sum(axis=-1), 0.0)
-        )  # below 0 by rounding only
+        if together is not None:
+            cost = cost + np.maximum(together.sum(axis=-1), 0.0)  # negative by rounding only
+        return np.asarray(cost)
 
     def shares(self, row: Array) -> Array:
         """What the change of each feature costs, in a row or in each of several; their sum is ``cost_of``.

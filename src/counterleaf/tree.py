@@ -108,6 +108,14 @@ class Tree:
         """Node numbers of the leaves, in order."""
         return np.flatnonzero(self.left < 0)
 
+    @property
+    def depth(self) -> int:
+        """The greatest number of splits on a path."""
+        depth, level = 0, np.array([0])
+        while len(inner := level[self.left[level] >= 0]):
+            depth, level = depth + 1, np.concatenate([self.left[inner], self.right[inner]])
+        return depth
+
     def apply(self, rows: npt.ArrayLike) -> Array:
         """The leaf that each row reaches, as a node number."""
         X = np.ascontiguousarray(rows, dtype=np.float64)

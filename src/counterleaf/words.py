@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterleaf.constraint import Among
 from counterleaf.digits import plain, round_down, shorten
 from counterleaf.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.schema import Array
@@ -219,6 +220,10 @@ def _nothing_found(answer: Explanation) -> str:
     if answer.status is Status.LIMIT:
         least = f" None costs less than {_least(answer)}." if 0 < answer.lower_bound < math.inf else ""
         return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
+    if answer.certificate.pool is not None:
+        ruled = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
+        held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
+        return f"None of the given rows makes the model say {wanted}{held}."
     if not answer.conflict:
         bounds = " within the bounds of the table" if _is_bounded(answer) else ""
         lift = " (They are the ranges seen in the data; bounds=False lifts them.)" if bounds and answer.schema.inferred else ""

@@ -41,7 +41,8 @@ def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: 
 def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> Any:
     """Is a tumour benign or malignant? The original Wisconsin set: 9 gradings from 1 to 10.
 
-    16 rows lack ``bare_nuclei``: they get its median, or go with ``missing="drop"``, or stay as NaN with ``"keep"``.
+    16 rows lack ``bare_nuclei``: they get its median, or go with ``missing="drop"``, or stay as NaN with ``"keep"`` (rows that
+    no Explainer takes).
     Returns a ``Dataset``, or (data, target) with ``return_X_y``; another ``missing`` raises ``CounterleafError``.
 
     Examples

@@ -206,10 +206,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def get_depth(self) -> int:
         """The greatest number of splits on a path."""
         check_is_fitted(self)
-        depth = np.zeros(self.tree_.n_nodes, int)
-        for node in np.flatnonzero(self.tree_.left >= 0):  # parents stand before children
-            depth[[self.tree_.left[node], self.tree_.right[node]]] = depth[node] + 1
-        return int(depth.max())
+        return self.tree_.depth
 
     def get_n_leaves(self) -> int:
         """The number of leaves."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from counterleaf.reproduce import paper
@@ -20,17 +19,10 @@ def measure(ground: Ground, grown: dict[str, Grown], seed: int) -> pd.DataFrame:
     for name, kind in MODELS.items():
         train, test = grown[kind].errors(ground)
         tree = grown[kind].tree
-        lines.append({"model": name, "train": train, "test": test, "depth": _depth(tree), "leaves": len(tree.leaves)})
+        lines.append({"model": name, "train": train, "test": test, "depth": tree.depth, "leaves": len(tree.leaves)})
     train, test = _forest(ground, seed)
     lines.append({"model": "forest", "train": train, "test": test, "depth": None, "leaves": None})
     return pd.DataFrame([{"set": ground.key, "title": ground.title, "split": seed, **line} for line in lines])
-
-
-def _depth(tree: Any) -> int:
-    depth, level = 0, np.array([0])
-    while len(inner := level[tree.left[level] >= 0]):
-        depth, level = depth + 1, np.concatenate([tree.left[inner], tree.right[inner]])
-    return depth
 
 
 def _forest(ground: Ground, seed: int) -> tuple[float, float]:

@@ -99,12 +99,10 @@ class Digits:
             lambda row, target: explainer.explain(row, target, Q, erase),
             lambda row, target: nearest.explain(row, target, L2()),
         )
-        said = grown.tree.predict(ground.X[ground.test])
-        order = np.random.default_rng(seed).permutation(len(ground.test))
-        right = (said == ground.y[ground.test])[order]
-        self.sources = {
-            own: int(ground.test[order][right & (said[order] == own)][0]) for own in {pair[0] for pair in paper.DIGITS}
-        }
+        places = np.random.default_rng(seed).permutation(ground.test)
+        said = grown.tree.predict(ground.X[places])
+        right = {own: places[(said == own) & (ground.y[places] == own)].tolist() for own in np.unique(said).tolist()}
+        self.sources = [right[own].pop() for own, _, _ in paper.DIGITS]  # another image for each
 
     @property
     def size(self) -> int:
@@ -113,8 +111,10 @@ class Digits:
     def run(self, tick: Callable[[], None]) -> pd.DataFrame:
         """One line per answer; the images' pixels are joined into one text, so that a stopped run can draw them later."""
         lines = []
-        for own, target, told in paper.DIGITS:
-            row = self.ground.X[self.sources[own]]
+        for ask in self.ask:  # the first call prepares what later ones share
+            ask(self.ground.X[self.sources[0]], paper.DIGITS[0][1])
+        for place, (own, target, told) in zip(self.sources, paper.DIGITS, strict=True):
+            row = self.ground.X[place]
             for name, ask, number in zip(self.columns, self.ask, told, strict=True):
                 answer, ms = timed(partial(ask, row, target))
                 x = np.asarray(answer[0].row)[None] if len(answer) else None
@@ -123,7 +123,7 @@ class Digits:
                         "source": own,
                         "target": target,
                         "distance": name,
-                        "place": self.sources[own],
+                        "place": place,
                         "status": str(answer.status),
                         "cost": answer[0].cost if len(answer) else math.nan,
                         "paper": number if self.ground.key == MNIST else math.nan,
@@ -141,11 +141,11 @@ class Digits:
         """A row of images per pair: the source, then each answer beside its difference, red where ink was added."""
         import matplotlib.pyplot as plt
 
-        pairs = [(own, target) for own, target, _ in paper.DIGITS]
+        rows = len(paper.DIGITS)
         with style():
-            figure, axes = plt.subplots(len(pairs), 11, figsize=(11 * 0.95, len(pairs) * 1.12), squeeze=False)
-            for line, (own, target) in zip(axes, pairs, strict=True):
-                source = self.ground.X[self.sources[own]]
+            figure, axes = plt.subplots(rows, 11, figsize=(11 * 0.95, rows * 1.12), squeeze=False)
+            for line, place, (own, target, _) in zip(axes, self.sources, paper.DIGITS, strict=True):
+                source = self.ground.X[place]
                 _show(line[0], source.reshape(self.shape), "Greys", 0.0, 1.0)
                 line[0].set_ylabel(f"{own} → {target}", rotation=90)
                 for k, name in enumerate(self.columns):

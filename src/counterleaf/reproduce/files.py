@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,9 @@ import pandas as pd
 def write(path: Path, content: str | bytes) -> None:
     """Put a whole file in place of an older one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(content.encode() if isinstance(content, str) else content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    aside = path.with_name(f".{path.name}.part")
+    aside.write_bytes(content.encode() if isinstance(content, str) else content)
+    aside.replace(path)
 
 
 def kept_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any) -> pd.DataFrame:
@@ -29,5 +25,5 @@ def kept_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any) -
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table of a CSV file; only an empty cell is a gap."""
-    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    """The table of a CSV file, its numbers bit for bit; only an empty cell is a gap."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], float_precision="round_trip")

@@ -13,6 +13,7 @@ import pandas as pd
 from counterleaf.baselines import FeatureTweaking, NearestRow
 from counterleaf.constraint import freeze
 from counterleaf.cost import L1, L2
+from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.reproduce.grounds import Ground
 from counterleaf.reproduce.referee import BruteForce, Enumeration
@@ -50,9 +51,10 @@ class Contest:
         labels = tree.classes.tolist()
         places = np.concatenate([rng.permutation(ground.test), rng.permutation(ground.train)])
         said = tree.value[tree.apply(ground.X[places])]
-        lines = []
+        lines: list[dict[str, Any]] = []
+        passed = unproved = 0
         for own in sorted({int(tree.value[leaf]) for leaf in tree.leaves}):
-            found, passed, unproved = 0, 0, 0
+            found = 0
             for place in places[said == own].tolist():
                 if found == per_class:
                     break
@@ -63,6 +65,10 @@ class Contest:
                         found, passed, unproved = found + 1, 0, 0
                         break
                     passed, unproved = passed + 1, unproved + (not answer.certificate.check())
+        if not lines:
+            raise CounterleafError(f"{ground.title}: from no row does anything lead to another class; take another seed")
+        lines[-1]["passed"] += passed
+        lines[-1]["unproved"] += unproved
         return pd.DataFrame(lines)
 
     def run(self, drawn: pd.DataFrame, level: int, norm: str, tick: Callable[[], None]) -> pd.DataFrame:
@@ -77,8 +83,8 @@ class Contest:
         }
         labels = {str(label): label for label in self.grown.tree.classes.tolist()}  # a CSV file has lost their type
         asked = [(int(place), labels[str(target)]) for place, target in zip(drawn["place"], drawn["target"], strict=True)]
-        for method in (self.explainer, self.nearest):  # the first call prepares what later ones share
-            method.explain(**self._question(*asked[0], level, norm))
+        for place, target in {target: (place, target) for place, target in asked}.values():
+            self._line(place, target, level, norm, check=False)  # the first call prepares what later ones share
         lines = []
         for place, target in asked:
             lines.append(about | self._line(place, target, level, norm))
@@ -94,7 +100,7 @@ class Contest:
             "constraints": [freeze(*frozen)] if frozen else [],
         }
 
-    def _line(self, place: int, target: Any, level: int, norm: str) -> dict[str, Any]:
+    def _line(self, place: int, target: Any, level: int, norm: str, check: bool = True) -> dict[str, Any]:
         ground, frozen = self.ground, self.ground.levels[level]
         question = self._question(place, target, level, norm)
         source = ground.X[place]
@@ -102,6 +108,11 @@ class Contest:
         for name in frozen:
             stays[ground.schema.span(ground.schema.index(name))] = True
         answer, ms = timed(lambda: self.explainer.explain(**question))
+        near, near_ms = timed(lambda: self.nearest.explain(**question))
+        tweaking = None if frozen else self.tweaking
+        tweak, tweak_ms = (None, math.nan) if tweaking is None else timed(lambda: tweaking.explain(**question))
+        if not check:
+            return {}
         line = {
             "place": place,
             "source": answer.label,
@@ -111,12 +122,11 @@ class Contest:
             "lower_bound": answer.lower_bound,
             "ms": ms,
             **self._checks(answer, source, target, stays),
+            "nearest_cost": _valid_cost(near),
+            "nearest_ms": near_ms,
+            "tweaking_cost": math.nan if tweak is None else _valid_cost(tweak),
+            "tweaking_ms": tweak_ms,
         }
-        near, near_ms = timed(lambda: self.nearest.explain(**question))
-        line |= {"nearest_cost": _valid_cost(near), "nearest_ms": near_ms}
-        if self.tweaking is not None and not frozen:
-            tweak, tweak_ms = timed(lambda: self.tweaking.explain(**question))  # type: ignore[union-attr]  # not None here
-            line |= {"tweaking_cost": _valid_cost(tweak), "tweaking_ms": tweak_ms}
         power = 1 if norm == "l1" else 2
         line["referee"] = self.referee.solver(power)
         if line["referee"]:

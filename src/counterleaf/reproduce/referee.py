@@ -178,14 +178,18 @@ class Enumeration:
         A, r, low, high = A[:, moves], r - A @ source, (lower - source)[moves], (upper - source)[moves]
         if linprog(np.zeros(moves.sum()), -A, -r, bounds=np.stack([low, high], axis=1)).status == 2:
             return math.inf
-        n, solver = len(low), piqp.SparseSolver()
-        solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
-        rows = sparse.csc_matrix(A)
-        solver.setup(2.0 * sparse.eye(n, format="csc"), np.zeros(n), None, None, rows, r, np.full(len(r), np.inf), low, high)
-        status = solver.solve()
-        if status != piqp.PIQP_SOLVED:
-            raise RuntimeError(f"PIQP ended with {status}")
-        return float(solver.result.info.primal_obj)
+        cost = 1.0
+        for _ in range(2):  # the second time in units in which the answer has length 1: the tolerances are absolute
+            unit = math.sqrt(max(cost, 1e-12))
+            solver = piqp.SparseSolver()
+            solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
+            eye, rows, top = sparse.eye(len(low), format="csc"), sparse.csc_matrix(A), np.full(len(r), np.inf)
+            solver.setup(2.0 * eye, np.zeros(len(low)), None, None, rows, r / unit, top, low / unit, high / unit)
+            status = solver.solve()
+            if status != piqp.PIQP_SOLVED:
+                raise RuntimeError(f"PIQP ended with {status}")
+            cost = float(solver.result.info.primal_obj) * unit**2
+        return cost
 
 
 def _gurobi() -> Any:
@@ -200,5 +204,8 @@ def _gurobi() -> Any:
     for setting in ("FeasibilityTol", "OptimalityTol", "IntFeasTol"):
         env.setParam(setting, 1e-9)
     env.setParam("Method", 1)  # simplex: the interior point stops at 1e-4 of the cheapest answers
-    env.start()
+    try:
+        env.start()
+    except gurobipy.GurobiError:  # no licence
+        return None
     return env

@@ -27,6 +27,7 @@ from counterleaf.reproduce.trees import KINDS, OBLIQUE, Grown, grow
 Tick = Callable[[], None]
 Job = Callable[[str, int], AbstractContextManager[Tick]]  # what is done and in how many steps -> what to call after each
 _OURS = ("errors", "figures", "instances", "trees")  # the folders of a run
+_LAST_SEED = 4_000_000_000
 _PACKAGES = ("counterleaf", "numpy", "scipy", "pandas", "scikit-learn", "numba", "piqp", "gurobipy", "matplotlib")
 
 
@@ -50,26 +51,35 @@ def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ..
             raise CounterleafError(f"no data set {key!r}; expected some of {', '.join(known)}")
     if per_class is not None and per_class < 1:
         raise CounterleafError(f"--per-class is {per_class}; expected a whole number from 1")
-    if seed < 0:
-        raise CounterleafError(f"--seed is {seed}; expected a whole number from 0")
+    if not 0 <= seed <= _LAST_SEED:
+        raise CounterleafError(f"--seed is {seed}; expected a whole number from 0 to {_LAST_SEED}")
+    if with_mnist and sets and MNIST not in sets:
+        raise CounterleafError(f"MNIST is given, but --set asks for {', '.join(sets)} only; add --set {MNIST}")
     chosen = tuple(key for key in known if key in sets) or known
     return Plan(chosen, per_class or (2 if quick else 20), seed, 1 if quick else 5)
 
 
-def claim(folder: Path, plan: Plan, fresh: bool) -> None:
-    """Take a folder for a plan: an empty one, or one in which the same plan was begun."""
+def claim(folder: Path, plan: Plan, fresh: bool) -> list[dict[str, str]]:
+    """Take a folder for a plan, an empty one or one in which it was begun; returns what was noted of earlier runs."""
     path = folder / "run.json"
     asked = {"plan": {**asdict(plan), "sets": list(plan.sets)}, "version": version("counterleaf")}
+    earlier: list[dict[str, str]] = []
     if path.exists():
-        begun = json.loads(path.read_text())
+        try:
+            begun = json.loads(path.read_text())
+            earlier = begun.pop("runs")
+        except (ValueError, KeyError, AttributeError):
+            begun = None
         if fresh:
+            earlier = []
             for name in _OURS:
                 shutil.rmtree(folder / name, ignore_errors=True)
         elif begun != asked:
             raise CounterleafError(f"{folder} holds a run with other settings; name another folder with --out, or pass --fresh")
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CounterleafError(f"{folder} is not empty and holds no earlier run; name another folder with --out")
-    write(path, json.dumps(asked, indent=1))
+    write(path, json.dumps({**asked, "runs": earlier}, indent=1))
+    return earlier
 
 
 class Field:
@@ -98,12 +108,18 @@ class Field:
         return errors_table.measure(self.ground, {kind: self.grown(kind) for kind in KINDS}, self._seed)
 
 
-def reproduce(folder: Path, plan: Plan, job: Job, command: str, mnist: Path | None = None, download: bool = False) -> Results:
-    """Do what is left of a plan in a folder that was claimed, write the tables, pictures and the report, and return them."""
+def reproduce(
+    folder: Path, plan: Plan, job: Job, command: str, mnist: Path | None = None, download: bool = False, fresh: bool = False
+) -> Results:
+    """Do what is left of a plan in a folder, write the tables, pictures and the report, and return them."""
     start = time.perf_counter()
+    fields = [Field(key, plan.seed, folder / "trees", mnist, download) for key in plan.sets]
+    if plan.sets[0] == MNIST:
+        _ = fields[0].ground  # what is wrong with its files is said before anything is written
+    runs = [*claim(folder, plan, fresh), _facts(command, "stopped")]
+    _note(folder, runs)
     compiling = warm.start()
     try:
-        fields = [Field(key, plan.seed, folder / "trees", mnist, download) for key in plan.sets]
         errors = _errors(folder, plan, fields, job)
         with job("Compiling the search", len(compiling)) as tick:
             for process in compiling:
@@ -113,28 +129,40 @@ def reproduce(folder: Path, plan: Plan, job: Job, command: str, mnist: Path | No
         for process in compiling:
             process.kill()
     drawn, instances = _instances(folder, plan, fields, job)
+    digits, person_ = _figures(folder, plan, fields, job), _person(folder, fields, job)
     comparisons = {kind: tables.comparison(instances, kind) for kind in KINDS}
-    digits = _figures(folder, plan, fields, job)
+    runs[-1] = _facts(command, f"{time.perf_counter() - start:.0f} seconds")
     results = Results(
-        person=_person(folder, fields, job),
+        person=person_,
         comparisons=comparisons,
         errors=errors_table.table(errors),
         digits=digits,
-        verdicts=tables.verdicts(instances, drawn, comparisons),
+        verdicts=tables.verdicts(instances, drawn, comparisons, digits, person_),
         drawn=(len(drawn), int(drawn["passed"].sum())),
-        facts={
-            "command": command,
-            "seed": str(plan.seed),
-            "instances per class": str(plan.per_class),
-            "versions": ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
-            "machine": f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            "time of this run": f"{time.perf_counter() - start:.0f} s, without what an earlier, stopped run had done",
-        },
+        stand_in=STAND_IN in plan.sets,
+        asked={"seed": str(plan.seed), "instances per class": str(plan.per_class), "data sets": ", ".join(plan.sets)},
+        runs=runs,
     )
     for name, table in results.files().items():
         write(folder / name, table.to_csv(index=False))
     write(folder / "report.html", page(results, folder / "figures"))
+    _note(folder, runs)
     return results
+
+
+def _note(folder: Path, runs: list[dict[str, str]]) -> None:
+    path = folder / "run.json"
+    write(path, json.dumps({**json.loads(path.read_text()), "runs": runs}, indent=1))
+
+
+def _facts(command: str, took: str) -> dict[str, str]:
+    """How a run was made; where one went on after a stop there are several."""
+    return {
+        "command": command,
+        "took": took,
+        "versions": ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
+        "machine": f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
 
 
 def _errors(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.DataFrame:

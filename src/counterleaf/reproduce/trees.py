@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,8 @@ class Grown:
 
     def errors(self, ground: Ground) -> tuple[float, float]:
         """Training and test error in %."""
-        return tuple(100.0 * float((self.predict(ground.X[k]) != ground.y[k]).mean()) for k in (ground.train, ground.test))  # type: ignore[return-value]  # two parts
+        train, test = (float((self.predict(ground.X[k]) != ground.y[k]).mean()) for k in (ground.train, ground.test))
+        return 100.0 * train, 100.0 * test
 
     @property
     def explained(self) -> Any:
@@ -79,11 +81,12 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
         tree = Tree.from_json(path.read_text())
         return Grown(tree, _restored(_scaled(tree, scale), settings["chosen"]), scale, settings)
     if settings is None:
-        settings = {**asked, "chosen": (_choose_tao if kind == OBLIQUE else _choose_cart)(ground, scale, seed)}
+        settings = {**asked, "chosen": _choose_tao(ground, scale, seed) if kind == OBLIQUE else _choose_cart(ground, seed)}
     rows, labels = ground.X[ground.train] / scale, ground.y[ground.train]
     model = (_tao if kind == OBLIQUE else _cart)(settings["chosen"]).fit(rows, labels)
     tree = _scaled(read(model), 1.0 / scale)
     if path is not None:
+        settings["sha256"] = _digest(tree)
         write(path, json.dumps({"settings": settings, **json.loads(tree.to_json())}))
     return Grown(tree, model, scale, settings)
 
@@ -91,10 +94,16 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
 def _kept_settings(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
     """The settings of a tree that was learned for the same purpose, with what was chosen; None if there is none."""
     try:
-        kept = dict(json.loads(path.read_text())["settings"])
+        text = path.read_text()
+        kept = dict(json.loads(text)["settings"])
+        whole = kept.pop("sha256") == _digest(Tree.from_json(text))
     except (OSError, ValueError, KeyError, TypeError):  # none, or not ours: it is learned again
         return None
-    return kept if {**kept, "chosen": None} == {**asked, "chosen": None} else None
+    return kept if whole and {**kept, "chosen": None} == {**asked, "chosen": None} else None
+
+
+def _digest(tree: Tree) -> str:
+    return hashlib.sha256(tree.to_json().encode()).hexdigest()
 
 
 def _scale(ground: Ground) -> Array:
@@ -137,7 +146,7 @@ def _choose_tao(ground: Ground, scale: Array, seed: int) -> dict[str, Any]:
     return _best(_tao({}), grid, ground.X[ground.train] / scale, ground.y[ground.train], 5, seed)
 
 
-def _choose_cart(ground: Ground, _: Array, seed: int) -> dict[str, Any]:
+def _choose_cart(ground: Ground, seed: int) -> dict[str, Any]:
     """Grown in full, then pruned by the strength that errs least on held-out rows, as in the paper."""
     rows, labels = ground.X[ground.train], ground.y[ground.train]
     tried = _FEW if rows.size > _LONG else _PRUNINGS
