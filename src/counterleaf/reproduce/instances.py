@@ -53,12 +53,13 @@ class Contest:
         said = tree.value[tree.apply(ground.X[places])]
         lines: list[dict[str, Any]] = []
         passed = unproved = 0
-        for own in sorted({int(tree.value[leaf]) for leaf in tree.leaves}):
+        reached = sorted({int(tree.value[leaf]) for leaf in tree.leaves})
+        for own in reached:
             found = 0
             for place in places[said == own].tolist():
                 if found == per_class:
                     break
-                for other in rng.permutation([k for k in set(tree.value[tree.leaves].tolist()) if k != own]).tolist():
+                for other in rng.permutation([k for k in reached if k != own]).tolist():
                     answer = self.explainer.explain(**self._question(place, labels[other], LEVELS - 1, "l2"))
                     if len(answer):
                         lines.append({"place": place, "target": labels[other], "passed": passed, "unproved": unproved})

@@ -129,15 +129,15 @@ def reproduce(
         for process in compiling:
             process.kill()
     drawn, instances = _instances(folder, plan, fields, job)
-    digits, person_ = _figures(folder, plan, fields, job), _person(folder, fields, job)
+    digits, table1 = _figures(folder, plan, fields, job), _person(folder, fields, job)
     comparisons = {kind: tables.comparison(instances, kind) for kind in KINDS}
     runs[-1] = _facts(command, f"{time.perf_counter() - start:.0f} seconds")
     results = Results(
-        person=person_,
+        person=table1,
         comparisons=comparisons,
         errors=errors_table.table(errors),
         digits=digits,
-        verdicts=tables.verdicts(instances, drawn, comparisons, digits, person_),
+        verdicts=tables.verdicts(instances, drawn, comparisons, digits, table1),
         drawn=(len(drawn), int(drawn["passed"].sum())),
         stand_in=STAND_IN in plan.sets,
         asked={"seed": str(plan.seed), "instances per class": str(plan.per_class), "data sets": ", ".join(plan.sets)},
