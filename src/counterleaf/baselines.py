@@ -35,9 +35,9 @@ class NearestRow:
 
     Examples
     --------
-    >>> from counterleaf import Tree
+    >>> from counterleaf import L2, Tree
     >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> NearestRow(tree, [[0.0, 0.5], [1.0, 1.0], [0.0, 1.5]]).explain([0.0, 0.0], target="yes")[0].row
+    >>> NearestRow(tree, [[0.0, 0.5], [1.0, 1.0], [0.0, 1.5]]).explain([0.0, 0.0], target="yes", cost=L2())[0].row
     [1.0, 1.0]
     """
 
