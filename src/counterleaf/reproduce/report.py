@@ -115,12 +115,12 @@ _PERSON = (
 _READ = (
     "<p>Rows of each class, as the tree sees them, are drawn from the test part (training rows help out where there are "
     "too few), and for each another class as target. Milliseconds are means of whole calls in one thread, the model's "
-    "confirmation included, and of a short call the least of three. As in the paper l2 is the squared distance. "
-    "Distances are mean ± deviation over the instances with an answer, and the median, since in raw units one rich "
-    "person can make the mean. Adult and German Credit are measured in their raw units, a change of category counting "
-    "2; the features of the other sets run from 0 to 1; all numbers are continuous. <em>Nearest row</em> searches "
-    "training and test rows that the tree classifies as the target; where constraints leave none it has no answer. "
-    "<em>Over ours</em> is the median of its distance over ours on the same instances.</p>"
+    "confirmation included, and of a short call the least of three (the referee's once). As in the paper l2 is the "
+    "squared distance. Distances are mean ± deviation over the instances with an answer, and the median, since in raw "
+    "units one rich person can make the mean. Adult and German Credit are measured in their raw units, a change of "
+    "category counting 2; the features of the other sets run from 0 to 1; all numbers are continuous. <em>Nearest "
+    "row</em> searches training and test rows that the tree classifies as the target; where constraints leave none it "
+    "has no answer. <em>Over ours</em> is the median of its distance over ours on the same instances.</p>"
 )
 _OBLIQUE = (
     "<p>The <em>referee</em> is the paper's own way on the same tree: a linear or quadratic (mixed-integer) program for "
