@@ -225,6 +225,6 @@ def test_matplotlib_is_asked_for_before_the_work(tmp_path, monkeypatch):
 
 def test_the_plan_is_the_papers_unless_told_otherwise():
     assert run.make_plan(False, 0, None, (), True) == run.Plan(
-        ("mnist", "adult", "breast", "spambase", "letter", "german"), 20, 0, 5, None
+        ("mnist", "adult", "breast", "spambase", "letter", "german"), 20, 0, 5
     )
     assert run.make_plan(True, 0, None, ("german", "breast"), False).sets == ("breast", "german")

@@ -39,8 +39,8 @@ class Contest:
         self.tweaking = FeatureTweaking(model, schema=schema) if self.axis else None
         self.referee = BruteForce(grown.model, schema) if self.axis else Enumeration(grown.tree, schema)
 
-    def draw(self, per_class: int, seed: int, most: int | None = None) -> pd.DataFrame:
-        """Test rows of each class, as the tree sees them, and for each another class at random; about ``most`` in all.
+    def draw(self, per_class: int, seed: int) -> pd.DataFrame:
+        """Test rows of each class, as the tree sees them, and for each another class at random.
 
         As in the paper every question has an answer: a class that cannot be reached under the strictest constraints is passed
         over (``passed`` counts them, ``unproved`` those without a proof), and so is a row from which none can. Training rows
@@ -54,8 +54,6 @@ class Contest:
         lines: list[dict[str, Any]] = []
         passed = unproved = 0
         reached = sorted({int(tree.value[leaf]) for leaf in tree.leaves})
-        if most is not None:
-            per_class = max(1, min(per_class, most // len(reached)))
         for own in reached:
             found = 0
             for place in places[said == own].tolist():

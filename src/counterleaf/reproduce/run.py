@@ -39,7 +39,6 @@ class Plan:
     per_class: int
     seed: int
     splits: int  # of sets without an official one, for the table of errors
-    most: int | None  # instances of a set, in a quick run
 
 
 def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ...], with_mnist: bool) -> Plan:
@@ -57,9 +56,7 @@ def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ..
     if with_mnist and sets and MNIST not in sets:
         raise CounterleafError(f"MNIST is given, but --set asks for {', '.join(sets)} only; add --set {MNIST}")
     chosen = tuple(key for key in known if key in sets) or known
-    if quick:
-        return Plan(chosen, per_class or 2, seed, 1, 40 if per_class is None else None)
-    return Plan(chosen, per_class or 20, seed, 5, None)
+    return Plan(chosen, per_class or (2 if quick else 20), seed, 1 if quick else 5)
 
 
 def claim(folder: Path, plan: Plan, fresh: bool) -> list[dict[str, str]]:
@@ -143,11 +140,7 @@ def reproduce(
         verdicts=tables.verdicts(instances, drawn, comparisons, digits, table1),
         drawn=(len(drawn), int(drawn["passed"].sum())),
         stand_in=STAND_IN in plan.sets,
-        asked={
-            "seed": str(plan.seed),
-            "instances per class": f"{plan.per_class}{' or 1' if plan.most else ''}",
-            "data sets": ", ".join(plan.sets),
-        },
+        asked={"seed": str(plan.seed), "instances per class": str(plan.per_class), "data sets": ", ".join(plan.sets)},
         runs=runs,
     )
     for name, table in results.files().items():
@@ -199,7 +192,7 @@ def _instances(folder: Path, plan: Plan, fields: list[Field], job: Job) -> tuple
 def _ask(folder: Path, plan: Plan, field: Field, kind: str, job: Job) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     """All questions to one tree, a file for each level of constraints and each distance."""
     stem = f"{field.key}-{kind}"
-    drawn = kept_table(folder / f"{stem}-drawn.csv", lambda: field.contest(kind).draw(plan.per_class, plan.seed, plan.most))
+    drawn = kept_table(folder / f"{stem}-drawn.csv", lambda: field.contest(kind).draw(plan.per_class, plan.seed))
     paths = {(level, norm): folder / f"{stem}-{level}-{norm}.csv" for level in range(LEVELS) for norm in NORMS}
     left = sum(not path.exists() for path in paths.values())
     with job(f"{field.key}: {kind} tree, {len(drawn)} instances", len(drawn) * left) as tick:
