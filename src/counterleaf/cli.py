@@ -25,7 +25,7 @@ def about() -> None:
 @app.command()
 def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for report, tables, pictures and trees.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="2 instances per class in place of 20: under three minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One instance per class in place of 20: under three minutes.")] = False,
     mnist: Annotated[Path | None, typer.Option(help="A folder with the four MNIST files, to run on MNIST as well.")] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch MNIST from OpenML (15 MB), checked by its sha256.")

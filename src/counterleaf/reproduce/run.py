@@ -56,7 +56,7 @@ def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ..
     if with_mnist and sets and MNIST not in sets:
         raise CounterleafError(f"MNIST is given, but --set asks for {', '.join(sets)} only; add --set {MNIST}")
     chosen = tuple(key for key in known if key in sets) or known
-    return Plan(chosen, per_class or (2 if quick else 20), seed, 1 if quick else 5)
+    return Plan(chosen, per_class or (1 if quick else 20), seed, 1 if quick else 5)
 
 
 def claim(folder: Path, plan: Plan, fresh: bool) -> list[dict[str, str]]:
