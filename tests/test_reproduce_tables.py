@@ -132,3 +132,17 @@ def test_the_papers_numbers_are_the_papers():
         assert numbers == [x for m in told.values() for x in (m.train, m.test, m.depth) if x is not None]
     shown = [float(x) for x in re.findall(r"(?:ell_[12]|\\Q)\$?\(([\d.]+)\)", text)]
     assert shown == [x for _, _, told in paper.DIGITS for x in told]
+
+
+@pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        ([1.0, 3.0, math.nan], "2±1"),
+        ([56.4, 56.4 + 1e-14], "56.4±0"),
+        ([3.0e4, 1.0e4], "2.0e4±1.0e4"),
+        ([0.00012, 0.00014], "1.3e-4±1.0e-5"),
+        ([math.nan], ""),
+    ],
+)
+def test_distances_are_written_as_the_paper_writes_them(costs, words):
+    assert tables._spread(pd.Series(costs)) == words

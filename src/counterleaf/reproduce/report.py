@@ -49,7 +49,7 @@ _STYLE = """
 :root { color-scheme: light dark; --line: rgba(128,128,128,.35); --soft: rgba(128,128,128,.12);
   --paper: #8a5a00; --good: #0a6b2d; --bad: #b00020; }
 @media (prefers-color-scheme: dark) { :root { --paper: #e0b060; --good: #6fd08c; --bad: #ff8a80; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 88rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .45rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap;
@@ -201,7 +201,7 @@ def _comparison(table: pd.DataFrame, baselines: tuple[str, ...]) -> str:
             for what, word in (("ms", _ms), ("l2", _said), ("feasible %", _percent)):
                 cells.append(_beside(word(line[f"{name} {what}"]) or "—", line.get(f"paper {name} {what}")))
             ratio = line[f"{name} over ours"]
-            cells.append("—" if math.isnan(ratio) else f"{short(ratio)} times")
+            cells.append("—" if math.isnan(ratio) else short(ratio))
         for norm in ("l2", "l1"):
             name = _said(line[f"referee {norm}"]) if "tweaking" not in baselines else ""  # there it is always brute force
             cells += [_Raw(_ms(line[f"referee {norm} ms"]) + _small(name)), _gap(line[f"{norm} off by"])]

@@ -76,7 +76,10 @@ def _mean(part: pd.DataFrame, column: str) -> float:
 def _spread(costs: pd.Series) -> str:
     """Mean ± deviation, as the paper prints them."""
     found = costs.dropna()
-    return f"{short(found.mean())}±{short(found.std(ddof=0))}" if len(found) else ""
+    if not len(found):
+        return ""
+    mean, deviation = float(found.mean()), float(found.std(ddof=0))
+    return f"{short(mean)}±{short(deviation if deviation > 1e-9 * abs(mean) else 0.0)}"  # equal but for rounding
 
 
 def short(value: float) -> str:
