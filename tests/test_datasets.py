@@ -261,13 +261,26 @@ def test_idx_files_plain_and_gzipped(tiny, monkeypatch):
             "has 1 bytes of content; its header says 2: get the file again",
         ),
         ("t10k-labels-idx1-ubyte.gz", b"no gzip", "t10k-labels-idx1-ubyte.gz does not unpack (Not a gzipped file"),
-        ("t10k-labels-idx1-ubyte.gz", gzip.compress(bytes(99))[:-9], "t10k-labels-idx1-ubyte.gz does not unpack (Compressed"),
         (
             "t10k-labels-idx1-ubyte.gz",
-            gzip.compress(b"")[:10] + b"\xff" * 9,
+            gzip.compress(bytes(99), mtime=0)[:-9],
+            "t10k-labels-idx1-ubyte.gz does not unpack (Compressed",
+        ),
+        (
+            "t10k-labels-idx1-ubyte.gz",
+            gzip.compress(b"", mtime=0)[:10] + b"\xff" * 9,
             "t10k-labels-idx1-ubyte.gz does not unpack (Error",
         ),
     ],
+    ids=[
+        "missing",
+        "images",
+        "empty",
+        "short",
+        "no gzip",
+        "cut",
+        "garbled",
+    ],  # the bytes hold no time: workers must agree on names
 )
 def test_broken_idx_files_get_one_clear_line(tiny, name, content, message):
     if content is None:
