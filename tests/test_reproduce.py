@@ -71,6 +71,7 @@ def test_the_report_is_one_sound_page_with_both_sides_numbers(finished):
         "Figures 1 and 2",
         "claim that was tried holds.",
         "MNIST was not run",
+        "100 % answered",
         "0.35±0.33",
         "counterleaf reproduce",
     ):

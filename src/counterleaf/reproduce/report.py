@@ -192,7 +192,8 @@ def _comparison(table: pd.DataFrame, baselines: tuple[str, ...]) -> str:
     heads += ["l2 ms", "off by", "l1 ms", "off by"]
     lines, marks, last = [], [], ""
     for _, line in table.iterrows():
-        cells: list[Any] = ["" if line["set"] == last else line["set"], line["instances"]]
+        answered = _small(f"{line['feasible %']:.0f} % answered")
+        cells: list[Any] = ["" if line["set"] == last else line["set"], _Raw(f"{line['instances']}{answered}")]
         cells.append(_beside(f"{line['frozen %']:.0f}", line["paper frozen %"]))
         for norm in ("l2", "l1"):
             cells += [_beside(_ms(line[f"{norm} ms"]), line[f"paper {norm} ms"]), _beside(line[norm], line[f"paper {norm}"])]
