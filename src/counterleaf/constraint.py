@@ -102,12 +102,12 @@ class Implies(_Said):
 
 
 Constraint = Limit | Choice | Row | Among | AtMost | Implies
-Box = list[tuple[int, float, float]]  # (variable, lower, upper)
+Box = list[tuple[int, Any, Any]]  # (variable, lower, upper): numbers, or arrays of one per source
 
 
 @dataclass(slots=True, eq=False)
 class Limits:
-    """Constraints as arrays over the variables."""
+    """Constraints as arrays: one line per source, one column per variable."""
 
     lower: Array
     upper: Array
@@ -239,26 +239,26 @@ def listed(constraints: Any) -> list[Constraint]:
     return given
 
 
-def lower_constraints(constraints: list[Constraint], schema: Schema, source: Array) -> Limits:
-    """The constraints on a source row as arrays."""
-    lower, upper = schema.bounds()
+def lower_constraints(constraints: list[Constraint], schema: Schema, sources: Array) -> Limits:
+    """The constraints on source rows as arrays."""
+    lower, upper = (np.repeat(end[None], len(sources), axis=0) for end in schema.bounds())
     if schema.inferred:
-        lower, upper = np.minimum(lower, source), np.maximum(upper, source)
+        lower, upper = np.minimum(lower, sources, out=lower), np.maximum(upper, sources, out=upper)
     out = Limits(lower, upper)
     for d, feature in enumerate(() if schema.numeric else schema):
         if not isinstance(feature, Numeric) and feature.missing:  # to stay at, not to move to
             last = schema.span(d).stop - 1
-            upper[last] = source[last]
+            upper[:, last] = sources[:, last]
     for given in constraints:
         if isinstance(given, (Limit, Choice)):
-            _intersect(out, _box(given, schema, source))
+            _intersect(out, _box(given, schema, sources))
         elif isinstance(given, Row):
             _add_row(out, given, schema)
         elif isinstance(given, AtMost):
             out.most = given.count if out.most < 0 else min(out.most, given.count)
         elif isinstance(given, Implies):
-            frozen = _box(freeze(given.condition.name), schema, source)
-            out.clauses.append((frozen, _box(given.then, schema, source)))
+            frozen = _box(freeze(given.condition.name), schema, sources)
+            out.clauses.append((frozen, _box(given.then, schema, sources)))
         else:
             found = given.vectors(schema)
             out.pool = found if out.pool is None else out.pool[(out.pool[:, None] == found[None]).all(axis=2).any(axis=1)]
@@ -267,10 +267,12 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, source: Arr
 
 def _intersect(limits: Limits, box: Box) -> None:
     for d, low, high in box:
-        limits.lower[d], limits.upper[d] = max(limits.lower[d], low), min(limits.upper[d], high)
+        lower, upper = limits.lower[:, d], limits.upper[:, d]
+        np.maximum(lower, low, out=lower)
+        np.minimum(upper, high, out=upper)
 
 
-def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
+def _box(given: Limit | Choice, schema: Schema, sources: Array) -> Box:
     """The bounds that a constraint on single features puts on their variables."""
     if isinstance(given, Choice):
         d = schema.index(given.name)
@@ -290,24 +292,28 @@ def _box(given: Limit | Choice, schema: Schema, source: Array) -> Box:
             for end in (given.lower, given.upper):
                 if isinstance(end, (str, bytes)):
                     raise CounterleafError(f"{given}: feature {feature.name!r} is a number; {end!r} is none")
-            low = _near(feature, given.lower + source[at.start]) if given.from_lower else float(given.lower)
-            high = _near(feature, given.upper + source[at.start]) if given.from_upper else float(given.upper)
-            out.append((at.start, *(source[[at.start, at.start]] if frozen else (low, high))))
+            own = sources[:, at.start]
+            low = _near(feature, given.lower + own) if given.from_lower else float(given.lower)
+            high = _near(feature, given.upper + own) if given.from_upper else float(given.upper)
+            out.append((at.start, own, own) if frozen else (at.start, low, high))
         elif frozen:
-            out += [(v, source[v], source[v]) for v in range(at.start, at.stop)]
+            out += [(v, sources[:, v], sources[:, v]) for v in range(at.start, at.stop)]
         elif not (given.from_lower or given.from_upper) and given.lower == given.upper:
             out += _only(feature, at.start, [_place(given, feature, given.lower)])
         elif isinstance(feature, Categorical):
             raise CounterleafError(f"{given}: feature {feature.name!r} has categories without an order; use allow or forbid")
         else:
-            own = int(source[at].argmax())
-            if own == len(feature.values):
+            own = sources[:, at].argmax(axis=1)
+            if (own == len(feature.values)).any():
                 raise CounterleafError(f"{given}: feature {feature.name!r} of the row is missing, which is no level; use allow")
             first = own + given.lower if given.from_lower else _level(given, feature, given.lower)
             last = own + given.upper if given.from_upper else _level(given, feature, given.upper)
-            if first > last and not (given.from_lower or given.from_upper):
+            if not (given.from_lower or given.from_upper) and first > last:
                 raise CounterleafError(f"{given}: no level lies between; the levels are {some(feature.values)}")
-            out += _only(feature, at.start, [k for k in range(len(feature.values)) if first <= k <= last])
+            for k in range(feature.size):
+                left = np.broadcast_to((first <= k) & (k <= last) & (k < len(feature.values)), len(own))
+                if not left.all():
+                    out.append((at.start + k, 0.0, np.where(left, 1.0, 0.0)))
     return out
 
 
@@ -355,19 +361,19 @@ def _add_row(limits: Limits, given: Row, schema: Schema) -> None:
     at = given.rhs / a
     if not math.isfinite(at):
         raise CounterleafError(f"{given}: {given.rhs} over {a} is no finite number; scale the constraint")
-    at = _near(feature, at)
+    at = float(_near(feature, at))
     low = at if given.relation != ("<=" if a > 0 else ">=") else -math.inf
     high = at if given.relation != (">=" if a > 0 else "<=") else math.inf
     _intersect(limits, [(v, low, high)])
 
 
-def _near(feature: Numeric, at: float) -> float:
-    """A number that rounding has put beside a point of the feature's grid, on that point."""
+def _near(feature: Numeric, at: Any) -> Any:
+    """Numbers that rounding has put beside a point of the feature's grid, on that point."""
     grid = feature.grid
-    if grid is None or not math.isfinite(at):
+    if grid is None:
         return at
-    near = round(at / float(grid)) * grid.numerator / grid.denominator
-    return near if abs(near - at) <= _ROUNDING * abs(at) else at
+    near = np.round(at / float(grid)) * grid.numerator / grid.denominator
+    return np.where(np.abs(near - at) <= _ROUNDING * np.abs(at), near, at)
 
 
 def _aligned(rows: Any, schema: Schema) -> Array:

@@ -26,6 +26,7 @@ from counterleaf.view import view
 
 _FLOAT32 = float(np.finfo(np.float32).max)
 _MANY = 1 << 62  # as good as no limit
+_FIRST = np.zeros(1, np.int64)
 _REMEMBERED = 64  # targets, and margins, that an explainer keeps ready
 
 
@@ -156,11 +157,12 @@ class Explainer:
         prices = self._price(cost)
 
         def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
-            limits = lower_constraints(some, self.schema, source)
+            limits = lower_constraints(some, self.schema, source[None])
             splits, nodes = self._prepare(wanted, margin)
             layout = None if self.schema.plain and limits.most < 0 and not limits.clauses else self._layout
             guard = self._view.guard
-            problem = pose(self.tree, splits, nodes, layout, source, prices, limits, margin, leaf, guard)
+            asked = nodes[None], _FIRST, layout, source[None], prices, limits, margin, np.array([leaf]), guard
+            problem = pose(self.tree, splits, *asked)[0]
             if limits.pool is not None:
                 return Certificate(problem, _choose(problem, limits.pool, leaves), limits.pool)
             left = None if until == math.inf else until - time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,104 +45,119 @@ class Layout:
         return found.pop() if len(found) == 1 else -1
 
 
-def lay_out(layout: Layout, prices: Prices, limits: Limits, source: Array) -> tuple[Table, Array]:
-    """The table of one question, and what each value of a group costs (0 for numbers); snaps the limits to the grids."""
-    own = _own(layout, source)
-    costs = np.zeros(len(source))
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """The tables of n questions that differ in their source; see ``Table``."""
+
+    layout: Layout
+    own: Array  # (n, G)
+    soft: Array  # (n, G)
+    most: int
+    clauses: Array  # (C, 3)
+    where: Array  # (L,)
+    lower: Array  # (n, L)
+    upper: Array  # (n, L)
+    unit: Array  # (n,)
+
+    def __getitem__(self, k: int) -> Table:
+        return Table(
+            group=self.layout.group,
+            first=self.layout.first,
+            last=self.layout.last,
+            own=self.own[k],
+            step=self.layout.step,
+            feature=self.layout.feature,
+            soft=self.soft[k],
+            most=self.most,
+            clauses=self.clauses,
+            where=self.where,
+            lower=self.lower[k],
+            upper=self.upper[k],
+            unit=float(self.unit[k]),
+        )
+
+
+def lay_out(layout: Layout, prices: Prices, limits: Limits, sources: Array) -> tuple[Tables, Array]:
+    """The tables of questions, and what each value of a group costs (0 for numbers); snaps the limits to the grids."""
+    own = own_values(layout, sources)
+    costs = np.zeros(sources.shape)
     for g, moves in enumerate(prices.moves):
         a, b = layout.first[g], layout.last[g]
-        costs[a:b] = moves[own[g] - a]
-    dearest = np.array([np.abs(costs[a:b]).max() for a, b in zip(layout.first, layout.last, strict=True)])
-    usual = dearest[dearest > 0].min(initial=np.inf)
-    soft = SOFT * np.where(dearest > 0, dearest, usual if np.isfinite(usual) else 1.0)
-    snap(layout, source, limits.lower, limits.upper)
-    unit = unit_of(layout.group, np.array([source, limits.lower, limits.upper]), costs)
-    return table_of(layout, source, soft, limits.most, _boxes(layout, limits.clauses, source), unit), costs
+        costs[:, a:b] = moves[own[:, g] - a]
+    dearest = np.zeros(own.shape)
+    if own.size:
+        dearest = np.maximum.reduceat(np.abs(costs), layout.first, axis=1)  # numbers between two groups cost 0 here
+    usual = np.where(dearest > 0, dearest, np.inf).min(axis=1, initial=np.inf)[:, None]
+    soft = SOFT * np.where(dearest > 0, dearest, np.where(np.isfinite(usual), usual, 1.0))
+    snap(layout, sources, limits.lower, limits.upper)
+    unit = unit_of(layout.group, sources, limits.lower, limits.upper, costs)
+    return Tables(layout, own, soft, limits.most, *_boxes(layout, limits.clauses, sources), unit), costs
 
 
-def table_of(
-    layout: Layout, source: Array, soft: Array, most: int, boxes: tuple[Array, Array, Array, Array], unit: float
-) -> Table:
-    """The layout with what one question adds; ``boxes`` are the clauses, and the variables and bounds of their boxes."""
-    clauses, where, lower, upper = boxes
-    return Table(
-        group=layout.group,
-        first=layout.first,
-        last=layout.last,
-        own=_own(layout, source),
-        step=layout.step,
-        feature=layout.feature,
-        soft=soft,
-        most=most,
-        clauses=clauses,
-        where=where,
-        lower=lower,
-        upper=upper,
-        unit=unit,
-    )
-
-
-def _own(layout: Layout, source: Array) -> Array:
-    """The variable of each group that is 1 in the source."""
-    chosen = np.flatnonzero((source == 1.0) & (layout.group >= 0))
-    out = layout.first.copy()
-    out[layout.group[chosen]] = chosen
+def own_values(layout: Layout, sources: Array) -> Array:
+    """(n, G) the variable of each group that is 1 in each source."""
+    line, chosen = np.nonzero((sources == 1.0) & (layout.group >= 0))
+    out = np.repeat(layout.first[None], len(sources), axis=0)
+    out[line, layout.group[chosen]] = chosen
     return out
 
 
-def unit_of(group: Array, box: Array, costs: Array) -> float:
-    """What every cost is a whole multiple of, where no number can move from the source; else 0.
+def unit_of(group: Array, source: Array, lower: Array, upper: Array, costs: Array) -> Array:
+    """For each question what every cost is a whole multiple of, where no number can move from the source; else 0.
 
-    ``box`` is (3, variables): source, lower, upper; ``costs`` are those of the values of the groups.
+    The arrays are (n, variables); ``costs`` are those of the values of the groups.
     """
-    numbers = group < 0
-    paid = costs[~numbers & (costs != 0)]
-    if not ((box[1] == box[0]) & (box[2] == box[0]))[numbers].all() or not len(paid) or (paid < 0).any():
-        return 0.0
-    least = float(paid.min())
-    return least if (paid / least == np.round(paid / least)).all() else 0.0
+    stays = ((lower == source) & (upper == source) | (group >= 0)).all(axis=-1)
+    if not stays.any():
+        return np.zeros(len(source))
+    paid = (costs != 0) & (group >= 0)
+    least = np.where(paid, costs, np.inf).min(axis=-1, initial=np.inf)
+    share = np.where(paid, costs, 0.0) / least[:, None]
+    whole = (share == np.round(share)).all(axis=-1)
+    return np.where(stays & whole & (least > 0) & np.isfinite(least), least, 0.0)
 
 
-def snap(layout: Layout, source: Array, lower: Array, upper: Array) -> None:
+def snap(layout: Layout, sources: Array, lower: Array, upper: Array) -> None:
     """Move bounds of numbers on a grid to the nearest allowed number inside."""
     for d in np.flatnonzero(layout.step[0]).tolist():
         step = layout.step[:, d]
-        lower[d], upper[d] = at_or_above(step, source[d], lower[d]), at_or_below(step, source[d], upper[d])
+        lower[:, d] = at_or_above(step, sources[:, d], lower[:, d])
+        upper[:, d] = at_or_below(step, sources[:, d], upper[:, d])
 
 
-def at_or_above(step: Array, own: float, value: float) -> float:
+def at_or_above(step: Array, own: Any, value: Any) -> Any:
     """The least multiple of a step, or the source's own number, at or above ``value``."""
     return 0.0 - at_or_below(step, -own, -value)  # not -0.0
 
 
-def at_or_below(step: Array, own: float, value: float) -> float:
+def at_or_below(step: Array, own: Any, value: Any) -> Any:
     """The greatest multiple of a step, or the source's own number, at or below ``value``."""
     over, under = step.tolist()
-    if abs(value) * under >= _WHOLE * over:  # where floats are no finer than the grid, each of them is on it
-        return value
-    k = np.floor(value / over * under)
-    while k * over / under > value:
-        k -= 1.0
-    while (k + 1.0) * over / under <= value:
-        k += 1.0
-    return float(max(k * over / under, own) if own <= value else k * over / under)
+    fine = np.abs(value) * under >= _WHOLE * over  # where floats are no finer than the grid, each of them is on it
+    at = np.where(fine, 0.0, value)
+    k = np.floor(at / over * under)
+    while (high := k * over / under > at).any():
+        k = k - high
+    while (low := (k + 1.0) * over / under <= at).any():
+        k = k + low
+    point = k * over / under
+    return np.where(fine, value, np.where((own <= value) & (own > point), own, point))[()]
 
 
-def _boxes(layout: Layout, clauses: list[tuple[Box, Box]], source: Array) -> tuple[Array, Array, Array, Array]:
+def _boxes(layout: Layout, clauses: list[tuple[Box, Box]], sources: Array) -> tuple[Array, Array, Array, Array]:
     """The two boxes of every clause, one after another."""
     starts: list[tuple[int, int, int]] = []
-    entries: list[tuple[int, float, float]] = []
+    entries: list[tuple[int, Any, Any]] = []
     for first, second in clauses:
         at = len(entries)
         for box in (first, second):
             for v, low, high in box:
                 if layout.step[0, v]:
-                    low, high = (
-                        at_or_above(layout.step[:, v], source[v], low),
-                        at_or_below(layout.step[:, v], source[v], high),
-                    )
+                    low = at_or_above(layout.step[:, v], sources[:, v], low)
+                    high = at_or_below(layout.step[:, v], sources[:, v], high)
                 entries.append((v, low, high))
         starts.append((at, at + len(first), at + len(first) + len(second)))
-    where = np.array([v for v, _, _ in entries], np.int64)
-    lower, upper = np.array([low for _, low, _ in entries], float), np.array([high for _, _, high in entries], float)
-    return np.array(starts, np.int64).reshape(-1, 3), where, lower, upper
+    lower, upper = np.empty((len(sources), len(entries))), np.empty((len(sources), len(entries)))
+    for k, (_, low, high) in enumerate(entries):
+        lower[:, k], upper[:, k] = low, high
+    return np.array(starts, np.int64).reshape(-1, 3), np.array([v for v, _, _ in entries], np.int64), lower, upper

@@ -15,7 +15,7 @@ from counterleaf.coupling import Coupling
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.memory import BOX, COUPLED, CURVED, FLAT, MIXED, NODE, OBLIQUE, Question, Table
-from counterleaf.layout import SOFT, Layout, lay_out
+from counterleaf.layout import SOFT, Layout, Tables, lay_out
 from counterleaf.schema import Array
 from counterleaf.tree import Tree
 
@@ -77,6 +77,34 @@ class Problem:
             up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
             alone = (cu * up + gu) * up + (cd * down + gd) * down
         return alone, None if self.coupling is None else d * (d @ self.coupling.matrix)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """n problems that differ in their source, and in what follows from it."""
+
+    tree: Tree
+    splits: Splits
+    shared: Question  # what they have in common; the rest is that of the first
+    nodes: Array  # (K, N) one line per target
+    kinds: Array  # (n,) the line of each question
+    features: Array  # (n, 9, D)
+    methods: Array  # (n,)
+    homes: Array  # (n,)
+    coupling: Coupling | None
+    tables: Tables | None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, k: int) -> Problem:
+        question = self.shared._replace(
+            nodes=self.nodes[self.kinds[k]],
+            features=self.features[k],
+            method=int(self.methods[k]),
+            home=int(self.homes[k]),
+        )
+        return Problem(self.tree, self.splits, question, self.coupling, None if self.tables is None else self.tables[k])
 
 
 def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
@@ -158,81 +186,96 @@ def pose(
     tree: Tree,
     splits: Splits,
     nodes: Array,
+    kinds: Array,
     layout: Layout | None,
-    source: Array,
+    sources: Array,
     prices: Prices,
     limits: Limits,
     margin: float,
-    leaf: int,
+    leaves: Array,
     guard: float = 0.0,
-) -> Problem:
-    """Assemble the arrays of one question; ``leaf`` is the source's own."""
+) -> Questions:
+    """Assemble the arrays of n questions that differ in their source; ``leaves`` are the sources' own.
+
+    ``nodes`` has one line per target, and ``kinds`` tells the line of each question.
+    """
     rows = limits.rows
     indptr, indices, data, bias, equal = _stack_rows(tree, rows)
-    table, costs = (None, None) if layout is None else lay_out(layout, prices, limits, source)
-    lower, upper = limits.lower, limits.upper
-    features = np.empty((9, len(source)))
-    features[0], features[1], features[2], features[3:7], features[7] = source, lower, upper, prices.rows, prices.size
-    features[8] = 0.0
+    tables, costs = (None, None) if layout is None else lay_out(layout, prices, limits, sources)
+    features = np.empty((len(sources), 9, sources.shape[1]))
+    features[:, 0], features[:, 1], features[:, 2] = sources, limits.lower, limits.upper
+    features[:, 3:7], features[:, 7], features[:, 8] = prices.rows, prices.size, 0.0
     if prices.runs:
-        features[8] = _horizon(features, prices.coupling is not None and prices.coupling.theta > 0)
-    method = _method(prices, features, table) if splits.oblique or rows or prices.coupling else BOX
-    scale = prices.size
-    if table is not None and costs is not None:
-        features[4] += costs
-        features[6] += costs
-        of_groups = table.group >= 0
-        scale = scale.copy()
-        scale[of_groups] = (table.soft / SOFT if method == FLAT else np.sqrt(2.0 * table.soft))[table.group[of_groups]]
-        features[7] = scale
-    if method != BOX and not scale.all():
-        features[7] = _scale_free(scale, indptr, indices, data)
-    earns = prices.runs or (costs is not None and bool((costs < 0).any()))
-    stays = not earns and ((lower <= source) & (source <= upper)).all() and _keeps(rows, source)
+        features[:, 8] = _horizon(features, prices.coupling is not None and prices.coupling.theta > 0)
+    methods = np.full(len(sources), BOX)
+    if splits.oblique or rows or prices.coupling:
+        methods[:] = _methods(prices, features, layout)
+    if tables is not None and costs is not None:
+        features[:, 4] += costs
+        features[:, 6] += costs
+        of_groups = tables.layout.group >= 0
+        soft = np.where((methods == FLAT)[:, None], tables.soft / SOFT, np.sqrt(2.0 * tables.soft))
+        features[:, 7, of_groups] = soft[:, tables.layout.group[of_groups]]
+    if splits.oblique or rows or prices.coupling:
+        for k in np.flatnonzero(~features[:, 7].all(axis=1)).tolist():
+            features[k, 7] = _scale_free(features[k, 7], indptr, indices, data)
+    stays = ((limits.lower <= sources) & (sources <= limits.upper)).all(axis=1)
+    if prices.runs:
+        stays[:] = False
+    elif costs is not None:
+        stays &= ~(costs < 0).any(axis=1)
+    if rows:
+        stays &= _keep(rows, sources)
     Q = None if prices.coupling is None else prices.coupling.matrix
-    question = Question(
-        nodes=nodes,
+    shared = Question(
+        nodes=nodes[0],
         indptr=indptr,
         indices=indices,
         data=data,
         bias=bias,
-        features=features,
+        features=features[0],
         equal=equal,
         couples=_NO_INDEX if Q is None else Q.indptr.astype(np.int64),
         coupled=_NO_INDEX if Q is None else Q.indices.astype(np.int64),
         coupling=_NOTHING if Q is None else Q.data,
-        method=method,
+        method=int(methods[0]),
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
         guard=guard,
-        home=leaf if stays else -1,
+        home=-1,
     )
-    return Problem(tree, splits, question, prices.coupling, table)
+    homes = np.where(stays, leaves, -1)
+    return Questions(tree, splits, shared, nodes, kinds, features, methods, homes, prices.coupling, tables)
 
 
-def _keeps(rows: list[tuple[dict[int, float], str, float]], source: Array) -> bool:
-    """The source obeys the rows, to the rounding of their sums."""
+def _keep(rows: list[tuple[dict[int, float], str, float]], sources: Array) -> Array:
+    """Whether each source obeys the rows, to the rounding of their sums."""
+    out = np.ones(len(sources), bool)
     for used, relation, rhs in rows:
-        terms = [a * source[d] for d, a in used.items()] + [-rhs]
-        miss, size = math.fsum(terms), 1e-15 * sum(map(abs, terms))
-        if (relation != "<=" and miss < -size) or (relation != ">=" and miss > size):
-            return False
-    return True
+        terms = np.column_stack([np.array(list(used.values())) * sources[:, list(used)], np.full(len(sources), -rhs)])
+        miss, size = terms.sum(axis=1), 1e-15 * np.abs(terms).sum(axis=1)
+        for k in np.flatnonzero(np.abs(miss) <= 1e3 * size).tolist():  # near its face a row is summed without rounding
+            miss[k] = math.fsum(terms[k])
+        if relation != "<=":
+            out &= miss >= -size
+        if relation != ">=":
+            out &= miss <= size
+    return out
 
 
-def _method(prices: Prices, features: Array, table: Table | None) -> int:
+def _methods(prices: Prices, features: Array, layout: Layout | None) -> Any:
     """How to bound a region: by the curvature of the numbers that can move, in the directions they can move."""
     if prices.coupling is not None:
         return COUPLED
-    if table is None and (prices.curved or prices.flat):
+    if layout is None and (prices.curved or prices.flat):
         return CURVED if prices.curved else FLAT
-    source, lower, upper, curve_up, _, curve_down = features[:6]
-    free = (lower < upper) & (True if table is None else table.group < 0)
+    source, lower, upper, curve_up, _, curve_down = (features[:, k] for k in range(6))
+    free = (lower < upper) & (True if layout is None else layout.group < 0)
     up, down = (upper > source) & free, (lower < source) & free
-    if (curve_up[up] > 0).all() and (curve_down[down] > 0).all():
-        return CURVED
-    return MIXED if curve_up[free].any() or curve_down[free].any() else FLAT
+    curved = ((curve_up > 0) | ~up).all(axis=1) & ((curve_down > 0) | ~down).all(axis=1)
+    bent = (free & ((curve_up != 0) | (curve_down != 0))).any(axis=1)
+    return np.where(curved, CURVED, np.where(bent, MIXED, FLAT))
 
 
 def _scale_free(scale: Array, indptr: Array, indices: Array, data: Array) -> Array:
@@ -251,14 +294,15 @@ def _horizon(features: Array, held: bool) -> Array:
 
     ``held``: a coupling holds every feature back in the end.
     """
-    source, lower, upper, curve_up, slope_up, curve_down, slope_down = features[:7]
+    source, lower, upper, curve_up, slope_up, curve_down, slope_down = (features[:, k] for k in range(7))
     if held:
-        return np.zeros(len(source))
+        return np.zeros(source.shape)
     far = _HORIZON * np.maximum(1.0, np.abs(source))
     runs_up = (upper > _LAST) & (curve_up == 0) & (slope_up < 0)
     runs_down = (lower < -_LAST) & (curve_down == 0) & (slope_down > 0)
-    features[2] = np.where(runs_up, np.maximum(lower, source) + far, upper)
-    features[1] = np.where(runs_down, np.minimum(upper, source) - far, lower)
+    low, high = np.minimum(upper, source) - far, np.maximum(lower, source) + far
+    features[:, 2] = np.where(runs_up, high, upper)
+    features[:, 1] = np.where(runs_down, low, lower)
     return np.asarray(runs_up * 1.0 - runs_down * 1.0)
 
 
@@ -276,4 +320,7 @@ def _stack_rows(tree: Tree, rows: list[tuple[dict[int, float], str, float]]) -> 
         data += [a for _, a in used]
         indptr.append(len(indices))
         bias.append(-sign * rhs)
-    return np.array(indptr), np.array(indices), np.array(data), np.array(bias), len(equalities)
+    arrays = np.array(indptr), np.array(indices), np.array(data), np.array(bias)
+    for array in arrays:
+        array.setflags(write=False)  # as the tree's own: kernels are compiled for one kind
+    return *arrays, len(equalities)

@@ -166,8 +166,8 @@ class Walk:
             self.gap = max(max(a.cost - a.bound, _noise(problem, a)) for a in answers)
         here = Answer(-1, problem.source, 0.0, 0.0)
         self.noise = max(_noise(problem, a) for a in (here, *answers))
-        numbers = self.q.features[:3]
-        self.unit = 0.0 if self.table is None else unit_of(self.table.group, numbers, self.q.features[4])
+        f = self.q.features
+        self.unit = 0.0 if self.table is None else float(unit_of(self.table.group, f[:1], f[1:2], f[2:3], f[4:5])[0])
 
     def covers(self, node: int, path: list[tuple[int, int]], lower: Array, upper: Array) -> bool:
         """Every target leaf below ``node`` is answered or excluded. Depth-first, with an explicit stack."""

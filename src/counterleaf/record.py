@@ -22,7 +22,7 @@ from counterleaf.coupling import couple
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
 from counterleaf.kernels.memory import Question, Table
-from counterleaf.layout import Layout, table_of
+from counterleaf.layout import Layout, Tables, own_values
 from counterleaf.problem import Problem, aim, prepare
 from counterleaf.proof import Fork, Part
 from counterleaf.result import Explanation, tell
@@ -312,7 +312,8 @@ def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
     )
     if not sound:
         raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
-    return table_of(layout, source, np.zeros(len(layout.first)), int(given["most"]), (clauses, where, lower, upper), 0.0)
+    own, soft = own_values(layout, source[None]), np.zeros((1, len(layout.first)))
+    return Tables(layout, own, soft, int(given["most"]), clauses, where, lower[None], upper[None], np.zeros(1))[0]
 
 
 def _constraint_out(one: Constraint) -> dict[str, Any]:
