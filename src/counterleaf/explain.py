@@ -11,23 +11,19 @@ import numpy as np
 
 from counterleaf.certificate import Certificate
 from counterleaf.conflict import smallest_conflict
-from counterleaf.constraint import Constraint, listed, lower_constraints
+from counterleaf.constraint import Constraint, listed
 from counterleaf.cost import L1, L2, Prices, lower_cost
+from counterleaf.engine import Engine
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.memory import Pool
-from counterleaf.layout import Layout
 from counterleaf.path import MarginPath
-from counterleaf.problem import Problem, Splits, aim, pose, prepare, read_target
-from counterleaf.proof import Answer, obeys
+from counterleaf.problem import read_target
 from counterleaf.result import Explanation, tell
-from counterleaf.schema import Array, Schema, Spreads, number
-from counterleaf.search import Findings, Status, find
+from counterleaf.schema import Schema, Spreads, number
+from counterleaf.search import Status
 from counterleaf.view import view
 
-_FLOAT32 = float(np.finfo(np.float32).max)
 _MANY = 1 << 62  # as good as no limit
-_FIRST = np.zeros(1, np.int64)
-_REMEMBERED = 64  # targets, and margins, that an explainer keeps ready
 
 
 class Explainer:
@@ -57,12 +53,10 @@ class Explainer:
         self.model = model
         self._view = view(model, data, schema, bounds)
         self.schema, self.tree = self._view.schema, self._view.tree
-        self._layout = Layout.of(self.schema)
+        self._engine = Engine(self.tree, self.schema, self._view.guard)
         self._spreads = None if data is None else Spreads.of(self._view.spread_codes(data))
         self._usual = L2() if self._spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self._spreads))
-        self._splits: dict[float, Splits] = {}
-        self._aimed: dict[Any, Array] = {}
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
@@ -134,6 +128,73 @@ class Explainer:
         by_margin = dict(zip(sorted(set(steps)), found, strict=True))
         return MarginPath(tuple(steps), tuple(by_margin[margin] for margin in steps))
 
+    def explain_many(
+        self,
+        rows: Any,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        margin: float = 0.0,
+        time_limit: float | None = None,
+        max_states: int | None = None,
+        n_jobs: int | None = 1,
+        chunk_size: int | None = None,
+        progress: bool = True,
+    ) -> Any:
+        """The cheapest answer for every row of a table, as a table.
+
+        The answers are those of ``explain`` on each row, whatever the number of workers and the size of the chunks; only their
+        proofs are not kept.
+
+        Parameters
+        ----------
+        rows : a frame (pandas or polars) or 2-D array, in the units of the table.
+        target, cost, constraints, margin : as in ``explain``; what depends on the row (``freeze``, ``increase``, its class now)
+            is taken from each row.
+        time_limit, max_states : for each row.
+        n_jobs : workers; -1 for every core.
+        chunk_size : rows in work at a time; by default as many as fit into the processor's caches.
+        progress : False: no bar on stderr, which is shown only on a terminal and only if the work takes long.
+
+        Returns
+        -------
+        frame
+            One line per row, with its index: ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot
+            be asked about: ``problem`` then says why), ``cost``, ``lower_bound``, ``leaf``, ``label``, ``n_changed``,
+            ``verified``, and the new values of every feature that changes in some row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from counterleaf import Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> out = Explainer(tree).explain_many(np.array([[0.0, 0.0], [0.0, 0.5], [2.0, 0.0]]), target="yes")
+        >>> print(out[["status", "cost", "label", "n_changed", "x0", "x1"]])
+            status   cost label  n_changed    x0    x1
+        0  optimal  0.500   yes          2  0.50  0.50
+        1  optimal  0.125   yes          2  0.25  0.75
+        2  optimal  0.000   yes          0  2.00  0.00
+        """
+        from counterleaf import batch
+        from counterleaf.sheet import Sheet
+
+        _, time_limit, most = _limits(1, number(margin, "margin"), time_limit, max_states)
+        taken = {*batch.COLUMNS, "problem"} & set(self.schema.names)
+        if taken:
+            raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
+        if chunk_size is not None and (
+            isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1
+        ):
+            raise CounterleafError(f"chunk_size is {chunk_size!r}; expected a number of rows from 1, or None")
+        workers = batch.workers(n_jobs)
+        owns = range(len(self.tree.classes)) if target is None else (0,)
+        targets = [read_target(target, self.tree.classes, own) for own in owns]
+        sheet = Sheet(rows, self.schema)
+        question = batch.Batch(
+            self._engine, self._view, sheet, targets, self._price(cost), listed(constraints), margin, time_limit, most
+        )
+        return batch.run(question, workers, chunk_size, progress)
+
     def _answer(
         self,
         row: Any,
@@ -148,8 +209,7 @@ class Explainer:
         """One answer per margin, the margins in rising order."""
         count, time_limit, most = _limits(count, margins[0], time_limit, max_states)
         source = self.schema.encode(row)
-        if self.tree.dtype == "float32":
-            self._check_narrow(source)
+        self._engine.check_narrow(source)
         leaf = self.tree.leaf_of(source)
         own = int(self.tree.value[leaf])
         wanted = read_target(target, self.tree.classes, own)
@@ -157,16 +217,7 @@ class Explainer:
         prices = self._price(cost)
 
         def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
-            limits = lower_constraints(some, self.schema, source[None])
-            splits, nodes = self._prepare(wanted, margin)
-            layout = None if self.schema.plain and limits.most < 0 and not limits.clauses else self._layout
-            guard = self._view.guard
-            asked = nodes[None], _FIRST, layout, source[None], prices, limits, margin, np.array([leaf]), guard
-            problem = pose(self.tree, splits, *asked)[0]
-            if limits.pool is not None:
-                return Certificate(problem, _choose(problem, limits.pool, leaves), limits.pool)
-            left = None if until == math.inf else until - time.perf_counter()
-            return Certificate(problem, find(problem, self.schema.variables, leaves, left, most, last))
+            return self._engine.certify(source, leaf, wanted, prices, some, margin, leaves, until, most, last)
 
         def clash(margin: float, until: float) -> tuple[Constraint, ...]:
             def feasible(subset: list[int]) -> bool:
@@ -199,28 +250,6 @@ class Explainer:
             self._priced = (cost, lower_cost(cost, self.schema, self._spreads))
         return self._priced[1]
 
-    def _check_narrow(self, source: Array) -> None:
-        if np.abs(source).max() > _FLOAT32:
-            bad = int(np.abs(source).argmax())
-            raise CounterleafError(
-                f"feature {self.schema.variables[bad]!r} of the row is {source[bad]}; "
-                f"the model takes float32, up to {_FLOAT32:.4g}"
-            )
-
-    def _prepare(self, target: dict[int, float], margin: float) -> tuple[Splits, Array]:
-        """Splits and nodes for a margin and a target, remembered for the next question."""
-        if margin not in self._splits:
-            self._splits[margin] = prepare(self.tree, margin, self._layout)
-            while len(self._splits) > _REMEMBERED:
-                self._splits.pop(next(iter(self._splits)))
-        splits = self._splits[margin]
-        key = (margin, *target.items())
-        if key not in self._aimed:
-            self._aimed[key] = aim(self.tree, splits, target)
-            while len(self._aimed) > _REMEMBERED:
-                self._aimed.pop(next(iter(self._aimed)))
-        return splits, self._aimed[key]
-
     def _tell(
         self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate, conflict: tuple[Constraint, ...]
     ) -> Explanation:
@@ -242,7 +271,7 @@ class Explainer:
 
 def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tuple[int | None, float | None, int | None]:
     """The limits of a question, checked; ``margin`` is the least one."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1):
+    if count is not None and not _is_count(count):
         raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
     if margin < 0:
         raise CounterleafError(f"margin is {margin}; expected 0 or more")
@@ -250,31 +279,11 @@ def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tupl
         time_limit = number(time_limit, "time_limit")
         if time_limit <= 0:
             raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
-    if max_states is not None and (
-        isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1
-    ):
+    if max_states is not None and not _is_count(max_states):
         raise CounterleafError(f"max_states is {max_states!r}; expected a whole number from 1, or None")
     most = None if max_states is None else min(int(max_states), _MANY)
     return None if count is None else min(int(count), _MANY), time_limit, most
 
 
-def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
-    """The best of the given rows, one per leaf: a plain search over the table."""
-    q = problem.question
-    lower, upper, horizon = q.features[1], q.features[2], q.features[8]
-    pool = pool[(((pool >= lower) | (horizon < 0)) & ((pool <= upper) | (horizon > 0))).all(axis=1)]
-    leaves = problem.tree.apply(pool)
-    costs = problem.cost_of(pool) + q.nodes["below"][leaves]
-    best: dict[int, int] = {}
-    last = math.inf
-    for k in np.argsort(costs, kind="stable").tolist():
-        leaf, cost = int(leaves[k]), float(costs[k])
-        if cost > last or not math.isfinite(cost):
-            break
-        if leaf not in best and obeys(problem, Answer(leaf, pool[k], cost, cost)):
-            best[leaf] = k
-            last = cost if len(best) == count else last  # others at the same cost may have a lower leaf
-    order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[:count]
-    status = Status.OPTIMAL if order else Status.INFEASIBLE
-    least = float(costs[order].min()) if order else math.inf
-    return Findings(status, leaves[order], costs[order], costs[order], pool[order], least, None)
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)

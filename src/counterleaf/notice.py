@@ -7,6 +7,7 @@ import threading
 
 _FAMILIES = {
     "numbers": ("its kernels", "up to half a minute"),
+    "boxes": ("those for many rows", "a few seconds"),
     "coupled": ("those for quadratic costs", "up to half a minute"),
     "tables": ("those for tables", "about a minute"),
     "learning": ("those that learn trees", "up to half a minute"),

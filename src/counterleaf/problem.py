@@ -219,7 +219,7 @@ def pose(
     if splits.oblique or rows or prices.coupling:
         for k in np.flatnonzero(~features[:, 7].all(axis=1)).tolist():
             features[k, 7] = _scale_free(features[k, 7], indptr, indices, data)
-    stays = ((limits.lower <= sources) & (sources <= limits.upper)).all(axis=1)
+    stays: Array = np.all((limits.lower <= sources) & (sources <= limits.upper), axis=1)
     if prices.runs:
         stays[:] = False
     elif costs is not None:

@@ -12,9 +12,11 @@ import numpy as np
 from counterleaf import quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
+from counterleaf.kernels.many import search_many
 from counterleaf.kernels.memory import (
     ANSWERS,
     COUPLED,
+    FLAT,
     FRESH,
     OPEN,
     OPEN_ENDS,
@@ -29,7 +31,7 @@ from counterleaf.kernels.memory import (
     reopened,
 )
 from counterleaf.notice import announce
-from counterleaf.problem import Problem
+from counterleaf.problem import Problem, Questions
 from counterleaf.schema import Array
 
 _PIECE = 64  # states between two looks at the clock
@@ -55,6 +57,43 @@ class Findings:
     points: Array
     lower_bound: float  # what no row can undercut, whatever the status
     pool: Pool | None  # None where a table was searched, not the tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """How each of many questions ended, see FOUND, NONE and UNASKED; where one was FOUND its cheapest leaf and its row."""
+
+    outcome: Array
+    leaves: Array
+    costs: Array
+    bounds: Array
+    points: Array
+
+
+def find_many(questions: Questions, max_states: int | None) -> Outcomes:
+    """The cheapest target leaf of every question, one after another in the same memory."""
+    n, first = len(questions), questions[0]
+    method = FLAT if (questions.methods == FLAT).any() else int(questions.methods[0])
+    pool = new_pool(first.question._replace(method=method), questions.splits.depth, first.table, many=True)
+    out = Outcomes(
+        np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty((n, questions.features.shape[2]))
+    )
+    asked = questions.shared, questions.nodes, questions.kinds, questions.features, questions.methods, questions.homes
+    told = out.outcome, out.leaves, out.costs, out.bounds, out.points
+    budget = _EVERYTHING if max_states is None else max_states
+    notice = announce("numbers" if questions.tables is None else "tables", True)
+    try:
+        if questions.tables is None:
+            search_many(*asked, pool, budget, *told)
+        else:
+            from counterleaf.kernels.many_tables import search_tables
+
+            t = questions.tables
+            search_tables(*asked, t[0], t.own, t.soft, t.lower, t.upper, t.unit, pool, budget, *told)
+    finally:
+        if notice is not None:
+            notice.cancel()
+    return out
 
 
 def find(

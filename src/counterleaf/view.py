@@ -15,6 +15,7 @@ from counterleaf.features import Categorical, Numeric, some
 from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
 from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
+from counterleaf.sheet import Sheet
 from counterleaf.tree import Tree
 
 _GUARD = 1e-12  # a pipeline scales first and sums then, a folded tree does both at once
@@ -40,6 +41,10 @@ class View:
 
         return self.model.predict(pd.DataFrame(X, columns=self.names))
 
+    def ask_many(self, sheet: Sheet, at: slice, before: Array, after: Array) -> Any:
+        """What the model says of a stretch of rows whose codes ``before`` have become ``after``."""
+        return self.ask(after if self.schema.numeric else self.schema.spread(after), [])
+
     def spread_codes(self, data: Any) -> Array:
         """The data as one number per cell, NaN where a value is missing."""
         codes = tables.codes(data, self.schema)
@@ -62,6 +67,11 @@ class PipelineView(View):
             return np.concatenate([np.asarray(self.model.predict(table)) for table in tables.stacked(rows)])
         names, order = self.schema.columns or self.schema.names, self.found.names
         return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
+
+    def ask_many(self, sheet: Sheet, at: slice, before: Array, after: Array) -> Any:
+        """What the pipeline says of the rows as the user would write them."""
+        rows = sheet.rewritten(at, before, after)
+        return self.model.predict(rows) if sheet.named == self.found.named else self.ask(after, list(rows))
 
 
 def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:

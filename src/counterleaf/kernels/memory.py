@@ -9,6 +9,7 @@ BOX, CURVED, FLAT, MIXED, COUPLED = 0, 1, 2, 3, 4  # the ways to bound a region
 OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH, PASSED, FORKED = range(9)
 SPLIT, CUT, COUNT, CLAUSE = 0, 1, 2, 3  # what parts a state from its sibling: see ``kernels.table``
 OBLIQUE = -1  # the feature of a split over several; -2 - g for a split on group g
+FOUND, NONE, UNASKED = 0, 1, 2  # how one question of many ended; UNASKED: it must be asked on its own
 STATES, QUEUED, POINTS, ANSWERS, SOLVED, RUNAWAY, OPEN_ENDS, ASKED = range(8)  # the counters of a pool
 
 NODE = np.dtype(
@@ -99,12 +100,12 @@ class Pool(NamedTuple):
     counts: np.ndarray  # (8,) see STATES and the names after it
 
 
-def new_pool(question: Question, depth: int, table: Table | None = None) -> Pool:
-    """An empty pool for a tree whose paths hold at most ``depth`` rows."""
+def new_pool(question: Question, depth: int, table: Table | None = None, many: bool = False) -> Pool:
+    """An empty pool for a tree whose paths hold at most ``depth`` rows; ``many``: for one question after another."""
     width = question.features.shape[1]
     m = question.bias.shape[0] - question.nodes.shape[0] + depth
     flat, coupled = question.method == FLAT, question.method == COUPLED
-    size = min(max(32, 8192 // width), 256)  # grows by doubling; small enough to come without a system call
+    size = 1024 if many else min(max(32, 8192 // width), 256)  # grows by doubling; at first it comes without a system call
     return Pool(
         np.empty(size, STATE),
         np.empty(size, np.int64),

@@ -1,0 +1,35 @@
+"""A bar on stderr for long work, only on a terminal and only once the work turns out to be long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_SOON = 1.0  # seconds before a bar is worth showing
+
+
+@contextmanager
+def shown(total: int, wanted: bool) -> Iterator[Callable[[int], None]]:
+    """Yields a function that is told how much more is done."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("rows", total=total)
+    start = time.monotonic()
+
+    def advance(rows: int) -> None:
+        bar.advance(task, rows)
+        if not bar.live.is_started and time.monotonic() - start > _SOON:
+            bar.start()
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
