@@ -18,6 +18,7 @@ from counterleaf.cost import Prices
 from counterleaf.engine import Engine, Target
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Finite, Numeric
+from counterleaf.kernels.boxes import differences
 from counterleaf.kernels.memory import FOUND, UNASKED
 from counterleaf.progress import shown
 from counterleaf.schema import Array
@@ -83,7 +84,7 @@ class Batch:
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
-        return Boxes.of(self.tree, splits, self.margin, self.schema, self.engine.layout, prices)
+        return self.engine.boxes(prices, self.margin)
 
     @property
     def chunk(self) -> int:
@@ -103,14 +104,11 @@ class Batch:
             except CounterleafError as error:
                 status[k], problems[at.start + k] = _INVALID, str(error)
         answered = found.leaves >= 0
-        after = found.points
-        if not answered.all():
-            after[~answered] = codes[~answered]
-        line, feature = np.nonzero(after != codes)  # NaN differs from itself, but is in no answered row
-        line, feature = (line, feature) if answered.all() else (line[answered[line]], feature[answered[line]])
-        verified = self._ask(at, codes, after, found.leaves, answered)
-        changes = line + at.start, feature, after[line, feature]
-        return Piece(at, status, found.costs, found.bounds, found.leaves, verified, changes, problems)
+        verified = self._ask(at, codes, found.points, found.leaves, answered)
+        changes = np.empty(codes.size, np.int64), np.empty(codes.size, np.int32), np.empty(codes.size)
+        count = differences(codes, found.points, answered, *changes)
+        line, feature, code = (array[:count].copy() for array in changes)
+        return Piece(at, status, found.costs, found.bounds, found.leaves, verified, (line + at.start, feature, code), problems)
 
     def _by_boxes(self, codes: Array) -> Outcomes:
         limits, widen, kinds = self.limits, self.schema.inferred, np.zeros(len(codes), np.int64)
@@ -249,12 +247,17 @@ def _frame(batch: Batch, pieces: list[Piece]) -> Any:
     problems = {k: text for piece in pieces for k, text in piece.problems.items()}
     if problems:
         out["problem"] = np.array([problems.get(k) for k in range(sheet.n)], object)
+    names = batch.schema.names
+    if sheet.plain and sheet.rows.dtype == np.float64:
+        moved, values = sheet.block(line, feature, code, answered)
+        told = pd.DataFrame(out, copy=False)
+        return pd.concat([told, pd.DataFrame(values.T, columns=[names[d] for d in moved], copy=False)], axis=1)
     order = np.argsort(feature, kind="stable")
     line, code = line[order], code[order]
-    stops = np.cumsum(np.bincount(feature, minlength=len(batch.schema)))
+    stops = np.cumsum(np.bincount(feature, minlength=len(names)))
     for d in np.flatnonzero(np.diff(stops, prepend=0)).tolist():
         mine = slice(stops[d - 1] if d else 0, stops[d])
-        out[batch.schema.names[d]] = sheet.changed(d, line[mine], code[mine], answered)
+        out[names[d]] = sheet.changed(d, line[mine], code[mine], answered)
     if sheet.named and sheet.index is None:
         return sheet.frame(out)
     return pd.DataFrame(out, index=sheet.index, copy=False)

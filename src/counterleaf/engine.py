@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from counterleaf.boxes import Boxes
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint, Limits, lower_constraints
 from counterleaf.cost import Prices
@@ -36,6 +37,7 @@ class Engine:
         self.layout = Layout.of(schema)
         self._splits: dict[float, Splits] = {}
         self._aimed: dict[tuple[float, ...], Array] = {}
+        self._boxes: tuple[Prices, float, Boxes] | None = None
 
     def check_narrow(self, source: Array) -> None:
         """Refuse a number that the model's format does not hold."""
@@ -62,6 +64,13 @@ class Engine:
             while len(self._aimed) > _REMEMBERED:
                 self._aimed.pop(next(iter(self._aimed)))
         return self._aimed[key]
+
+    def boxes(self, prices: Prices, margin: float) -> Boxes:
+        """An axis-aligned tree for many rows; the last one is remembered."""
+        if self._boxes is None or self._boxes[0] is not prices or self._boxes[1] != margin:
+            made = Boxes.of(self.tree, self.splits(margin), margin, self.schema, self.layout, prices)
+            self._boxes = prices, margin, made
+        return self._boxes[2]
 
     def pose(
         self, sources: Array, leaves: Array, nodes: Array, kinds: Array, prices: Prices, limits: Limits, margin: float

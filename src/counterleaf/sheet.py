@@ -89,6 +89,17 @@ class Sheet:
 
         return pl.DataFrame({name: pl.Series(name, _listed(column), strict=False) for name, column in columns.items()})
 
+    def block(self, line: Array, feature: Array, code: Array, answered: Array) -> tuple[list[int], Array]:
+        """The features that change somewhere, and their values by feature and line; for arrays of float64."""
+        moves = np.bincount(feature, minlength=len(self.columns)) > 0
+        moved = np.flatnonzero(moves)
+        out = np.empty((len(moved), self.n))
+        for start in range(0, self.n, 4096):  # a stretch that fits into the caches: columns of an array lie far apart
+            out[:, start : start + 4096] = self.rows[start : start + 4096, moved].T
+        out[(np.cumsum(moves) - 1)[feature], line] = code
+        out[:, ~answered] = np.nan
+        return moved.tolist(), out
+
     def changed(self, d: int, lines: Array, codes: Array, answered: Array) -> Any:
         """Column d with new values in some lines, in its own type where that holds them; empty where nothing was answered."""
         feature, column = self.schema.features[d], self.columns[d]

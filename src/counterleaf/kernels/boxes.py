@@ -10,21 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import inlined, kernel
 from counterleaf.kernels.memory import FOUND, NONE, UNASKED
 from counterleaf.kernels.separable import charge
 from counterleaf.kernels.table import above, below
-
-BOX_NODE = np.dtype(
-    [
-        ("left", np.int64),  # the child of the low side; -1 at a leaf
-        ("right", np.int64),
-        ("feature", np.int64),
-        ("sides", np.int64),  # of a feature with finitely many values: where in ``Fields.sides`` its values begin
-        ("cut_left", np.float64),  # of a number: the last one sent left
-        ("cut_right", np.float64),  # the first one sent right
-    ]
-)
 
 _TIE = 1e-12  # bounds are sums in another order than costs: a leaf is passed over only if it is dearer by more than this
 
@@ -41,70 +30,45 @@ class Fields(NamedTuple):
     sides: np.ndarray  # for each split on such a feature and each value: 1 right, 0 left, 2 neither (a margin)
 
 
-@kernel
-def _price(fields, d, own, value):
+class BoxNodes(NamedTuple):
+    """The N nodes of the tree."""
+
+    left: np.ndarray  # (N,) the child of the low side; -1 at a leaf
+    right: np.ndarray
+    feature: np.ndarray
+    sides: np.ndarray  # of a feature with finitely many values: where in ``Fields.sides`` its values begin
+    cut_left: np.ndarray  # of a number: the last one sent left
+    cut_right: np.ndarray  # the first one sent right
+
+
+@inlined
+def _price(size, prices, places, moves, d, own, value):
     """What it costs to change feature d from ``own`` to ``value``."""
-    if fields.size[d] == 0:
-        p = fields.prices
-        return charge(value - own, p[0, d], p[1, d], p[2, d], p[3, d])
-    return fields.moves[fields.places[d] + int(own) * fields.size[d] + int(value)]
+    if size[d] == 0:
+        return charge(value - own, prices[0, d], prices[1, d], prices[2, d], prices[3, d])
+    return moves[places[d] + int(own) * size[d] + int(value)]
 
 
 @kernel
-def _choice(fields, nodes, trail, depth, d, own, upper):
+def _choice(fields, nodes, trail, depth, d, own, upper, line):
     """The cheapest value of a feature that goes down every split of the trail; of equals its own, or the first. -1: none."""
+    size, start, place = fields.size[d], fields.start[d], fields.places[d]
+    moves, sides, feature, where = fields.moves, fields.sides, nodes.feature, nodes.sides
     best, least = -1, math.inf
-    for v in range(fields.size[d]):
-        price = fields.moves[fields.places[d] + own * fields.size[d] + v]
-        if upper[fields.start[d] + v] == 0.0 or price > least or (price == least and v != own):
+    for v in range(size):
+        price = moves[place + own * size + v]
+        if upper[line, start + v] == 0.0 or price > least or (price == least and v != own):
             continue
         goes = True
         for t in range(depth):
-            node = nodes[trail[t] >> 1]
-            goes = goes and (node.feature != d or fields.sides[node.sides + v] == (trail[t] & 1))
+            node = trail[t] >> 1
+            goes = goes and (feature[node] != d or sides[where[node] + v] == (trail[t] & 1))
         if goes:
             best, least = v, price
     return best
 
 
-@kernel
-def _enter(fields, d, own, lower, upper, widen, nodes, trail):
-    """(value, lower, upper) of a feature at the root: in the user's box, on its grid, as near as can be."""
-    v = fields.start[d]
-    if fields.size[d] > 0:
-        best = int(own) if upper[v + int(own)] > 0.0 else _choice(fields, nodes, trail, 0, d, int(own), upper)
-        return float(best), 0.0, float(min(best, 0))
-    low, high = lower[v], upper[v]
-    if widen:
-        low, high = min(low, own), max(high, own)
-    low = above(fields.step[0, d], fields.step[1, d], own, low)
-    high = below(fields.step[0, d], fields.step[1, d], own, high)
-    if low == math.inf or high == -math.inf:
-        return own, 1.0, 0.0
-    return min(max(own, low), high), low, high
-
-
-@kernel
-def _turn(fields, nodes, trail, depth, d, own, value, low, high, upper):
-    """(value, lower, upper) of feature d after the last split of the trail; lower > upper: nothing is left."""
-    node, right = nodes[trail[depth - 1] >> 1], trail[depth - 1] & 1
-    if fields.size[d] > 0:
-        if fields.sides[node.sides + int(value)] == right:
-            return value, low, high
-        best = _choice(fields, nodes, trail, depth, d, int(own), upper)
-        return float(best), 0.0, float(min(best, 0))
-    if right == 1:
-        low = max(low, above(fields.step[0, d], fields.step[1, d], own, node.cut_right))
-        if low == math.inf:
-            return value, 1.0, 0.0
-        return max(value, low), low, high
-    high = min(high, below(fields.step[0, d], fields.step[1, d], own, node.cut_left))
-    if high == -math.inf:
-        return value, 1.0, 0.0
-    return min(value, high), low, high
-
-
-@kernel
+@inlined
 def _sum_in_order(paid, moved, count, undo, depth):
     """The price of all moves in the order of the features: of those moved at the root, and of those on the way."""
     size = count
@@ -127,6 +91,86 @@ def _sum_in_order(paid, moved, count, undo, depth):
 
 
 @kernel
+def differences(before, after, answered, line, feature, value):
+    """Write (line, feature, new value) of every cell that an answer changes; returns how many there are."""
+    count = 0
+    for k in range(before.shape[0]):
+        if answered[k]:
+            for d in range(before.shape[1]):
+                if after[k, d] != before[k, d]:
+                    line[count], feature[count], value[count] = k, d, after[k, d]
+                    count += 1
+    return count
+
+
+@kernel
+def nearest_boxes(nodes, prices, least, kinds, rows, lower, upper, limit, outcome, leaf, cost, after):
+    """As ``cheapest_boxes``, faster, for numbers without grids, one box and no margin; a row outside of that box is UNASKED.
+
+    No cut lies outside its node's box (``Boxes`` sees to that), so that only moves across a cut must be remembered: down the
+    side on which a feature is, nothing changes.
+    """
+    left, right, feature, cut_left, cut_right = nodes.left, nodes.right, nodes.feature, nodes.cut_left, nodes.cut_right
+    width, deep = rows.shape[1], left.shape[0] // 2 + 1
+    value, paid, moved = np.empty(width), np.zeros(width), np.empty(deep, np.int64)
+    undo, undo_at = np.empty(deep, np.int64), np.empty((deep, 3))
+    later, later_at = np.empty((deep, 3), np.int64), np.empty((deep, 3))
+    for k in range(rows.shape[0]):
+        kind, inside = kinds[k], True
+        for d in range(width):
+            own = rows[k, d]
+            value[d] = own
+            after[k, d] = own
+            inside = inside & (abs(own) <= limit) & (lower[0, d] <= own) & (own <= upper[0, d])
+        outcome[k], leaf[k], cost[k] = NONE if inside else UNASKED, -1, math.inf
+        if not inside or least[kind, 0] == math.inf:
+            continue
+        best_cost, best_leaf, total = math.inf, -1, 0.0
+        node, crossed, waiting = 0, 0, 0
+        while True:
+            while node >= 0 and left[node] >= 0:
+                d = feature[node]
+                to_left = value[d] <= cut_left[node]
+                near, far = (left[node], right[node]) if to_left else (right[node], left[node])
+                at = cut_right[node] if to_left else cut_left[node]
+                if least[kind, far] < math.inf and lower[0, d] <= at <= upper[0, d]:
+                    price = charge(at - rows[k, d], prices[0, d], prices[1, d], prices[2, d], prices[3, d])
+                    bound = total - paid[d] + price + least[kind, far]
+                    if bound - _TIE * abs(bound) <= best_cost:
+                        later[waiting, 0], later[waiting, 1], later[waiting, 2] = far, d, crossed
+                        later_at[waiting, 0], later_at[waiting, 1], later_at[waiting, 2] = bound, at, price
+                        waiting += 1
+                node = near if least[kind, near] < math.inf else -1
+            if node >= 0:
+                exact = _sum_in_order(paid, moved, 0, undo, crossed) + least[kind, node]
+                if exact < best_cost or (exact == best_cost and node < best_leaf):
+                    best_cost, best_leaf = exact, node
+                    for d in range(width):
+                        after[k, d] = value[d]
+            node = -1
+            while node < 0 and waiting > 0:
+                waiting -= 1
+                if later_at[waiting, 0] - _TIE * abs(later_at[waiting, 0]) <= best_cost:
+                    while crossed > later[waiting, 2]:
+                        crossed -= 1
+                        d = undo[crossed]
+                        value[d], paid[d], total = undo_at[crossed, 0], undo_at[crossed, 1], undo_at[crossed, 2]
+                    node, d = later[waiting, 0], later[waiting, 1]
+                    undo[crossed] = d
+                    undo_at[crossed, 0], undo_at[crossed, 1], undo_at[crossed, 2] = value[d], paid[d], total
+                    crossed += 1
+                    total += later_at[waiting, 2] - paid[d]
+                    value[d], paid[d] = later_at[waiting, 1], later_at[waiting, 2]
+            if node < 0:
+                break
+        while crossed > 0:
+            crossed -= 1
+            paid[undo[crossed]] = 0.0
+        if best_leaf >= 0:
+            outcome[k], leaf[k], cost[k] = FOUND, best_leaf, best_cost
+
+
+@kernel
 def cheapest_boxes(fields, nodes, least, kinds, rows, lower, upper, widen, limit, outcome, leaf, cost, after):
     """For each row the cheapest target leaf (of equals the first) and the row's value of every feature there.
 
@@ -134,91 +178,128 @@ def cheapest_boxes(fields, nodes, least, kinds, rows, lower, upper, widen, limit
     line for all rows or one for each. The outcome is FOUND, NONE, or UNASKED where the row holds NaN or a number beyond
     ``limit``.
     """
-    width, deep = rows.shape[1], nodes.shape[0] // 2 + 1
-    now, best_row = np.empty((4, width)), np.empty(width)
-    value, low, high, paid = now[0], now[1], now[2], now[3]
+    start, size, step, prices = fields.start, fields.size, fields.step, fields.prices
+    places, moves, sides = fields.places, fields.moves, fields.sides
+    left, right, feature, where = nodes.left, nodes.right, nodes.feature, nodes.sides
+    cut_left, cut_right = nodes.cut_left, nodes.cut_right
+    width, deep = rows.shape[1], left.shape[0] // 2 + 1
+    value, low, high, paid = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     trail, undo, old = np.empty(deep, np.int64), np.empty(deep, np.int64), np.empty((deep, 5))
     later, later_at = np.empty((deep, 2), np.int64), np.empty((deep, 4))
     first_moved, moved = np.empty(width, np.int64), np.empty(width + deep, np.int64)
     for k in range(rows.shape[0]):
-        line = k if lower.shape[0] > 1 else 0
-        below_it, own = least[kinds[k]], rows[k]
+        line, kind = (k if lower.shape[0] > 1 else 0), kinds[k]
         fits, room, count, total = True, True, 0, 0.0
         for d in range(width):
-            fits = fits and abs(own[d]) <= limit
+            fits = fits & (abs(rows[k, d]) <= limit)
         outcome[k], leaf[k], cost[k] = UNASKED if not fits else NONE, -1, math.inf
-        if not fits or below_it[0] == math.inf:
+        if not fits or least[kind, 0] == math.inf:
             continue
         for d in range(width):
-            value[d], low[d], high[d] = _enter(fields, d, own[d], lower[line], upper[line], widen, nodes, trail)
+            own = rows[k, d]
+            v = start[d]
+            if size[d] > 0:
+                place = int(own)
+                if upper[line, v + place] == 0.0:
+                    place = _choice(fields, nodes, trail, 0, d, place, upper, line)
+                value[d], low[d], high[d] = float(place), 0.0, float(min(place, 0))
+            else:
+                a, b = lower[line, v], upper[line, v]
+                if widen:
+                    a, b = min(a, own), max(b, own)
+                if step[0, d] > 0.0:
+                    a, b = above(step[0, d], step[1, d], own, a), below(step[0, d], step[1, d], own, b)
+                low[d], high[d] = a, b
+                value[d] = min(max(own, a), b)
+                room = room and a < math.inf and b > -math.inf
             room = room and low[d] <= high[d]
             paid[d] = 0.0
-            if room and value[d] != own[d]:
-                paid[d] = _price(fields, d, own[d], value[d])
+            if room and value[d] != own:
+                paid[d] = _price(size, prices, places, moves, d, own, value[d])
                 first_moved[count] = d
                 count += 1
                 total += paid[d]
         if not room:
             continue
         node, depth, waiting = 0, 0, 0
-        while node >= 0:
-            here = nodes[node]
-            step, bound, to, to_low, to_high = -1, math.inf, 0.0, 0.0, 0.0
-            d = here.feature
-            if here.left < 0:
+        best_cost, best_leaf = math.inf, -1
+        while True:
+            turn, bound, to, to_low, to_high = -1, math.inf, 0.0, 0.0, 0.0
+            d = feature[node]
+            if left[node] < 0:
                 for a in range(count):
                     moved[a] = first_moved[a]
-                exact = _sum_in_order(paid, moved, count, undo, depth) + below_it[node]
-                if exact < cost[k] or (exact == cost[k] and node < leaf[k]):
-                    cost[k], leaf[k] = exact, node
+                exact = _sum_in_order(paid, moved, count, undo, depth) + least[kind, node]
+                if exact < best_cost or (exact == best_cost and node < best_leaf):
+                    best_cost, best_leaf = exact, node
                     for e in range(width):
-                        best_row[e] = value[e]
+                        after[k, e] = value[e]
             else:
-                for right in range(2):
-                    child = here.right if right == 1 else here.left
-                    if below_it[child] == math.inf:
+                own = rows[k, d]
+                for side in range(2):
+                    child = right[node] if side == 1 else left[node]
+                    if least[kind, child] == math.inf:
                         continue
-                    trail[depth] = 2 * node + right
-                    at, a, b = _turn(fields, nodes, trail, depth + 1, d, own[d], value[d], low[d], high[d], upper[line])
-                    if a > b:
-                        continue
-                    bound_at = total + below_it[child]
+                    at, a, b = value[d], low[d], high[d]
+                    if size[d] > 0:
+                        if sides[where[node] + int(at)] != side:
+                            trail[depth] = 2 * node + side
+                            at = float(_choice(fields, nodes, trail, depth + 1, d, int(own), upper, line))
+                            if at < 0.0:
+                                continue
+                    else:
+                        if side == 1:
+                            cut = cut_right[node]
+                            if step[0, d] > 0.0:
+                                cut = above(step[0, d], step[1, d], own, cut)
+                            a = max(a, cut)
+                            at = max(at, a)
+                        else:
+                            cut = cut_left[node]
+                            if step[0, d] > 0.0:
+                                cut = below(step[0, d], step[1, d], own, cut)
+                            b = min(b, cut)
+                            at = min(at, b)
+                        if a > b or a == math.inf or b == -math.inf:
+                            continue
+                    bound_at = total + least[kind, child]
                     if at != value[d]:
-                        bound_at += _price(fields, d, own[d], at) - paid[d]
-                    if bound_at - _TIE * abs(bound_at) > cost[k]:
+                        bound_at += _price(size, prices, places, moves, d, own, at) - paid[d]
+                    if bound_at - _TIE * abs(bound_at) > best_cost:
                         continue
-                    if step >= 0:  # the dearer of the two waits
-                        keep = bound_at < bound
-                        later[waiting, 0], later[waiting, 1] = (step if keep else trail[depth]), depth
-                        later_at[waiting, 0], later_at[waiting, 1] = (bound, to) if keep else (bound_at, at)
-                        later_at[waiting, 2], later_at[waiting, 3] = (to_low, to_high) if keep else (a, b)
+                    if turn >= 0:  # the dearer of the two waits
+                        if bound_at < bound:
+                            later[waiting, 0], later_at[waiting, 0] = turn, bound
+                            later_at[waiting, 1], later_at[waiting, 2], later_at[waiting, 3] = to, to_low, to_high
+                        else:
+                            later[waiting, 0], later_at[waiting, 0] = 2 * node + side, bound_at
+                            later_at[waiting, 1], later_at[waiting, 2], later_at[waiting, 3] = at, a, b
+                        later[waiting, 1] = depth
                         waiting += 1
-                    if step < 0 or bound_at < bound:
-                        step, bound, to, to_low, to_high = trail[depth], bound_at, at, a, b
-            while step < 0 and waiting > 0:
+                    if turn < 0 or bound_at < bound:
+                        turn, bound, to, to_low, to_high = 2 * node + side, bound_at, at, a, b
+            while turn < 0 and waiting > 0:
                 waiting -= 1
-                if later_at[waiting, 0] - _TIE * abs(later_at[waiting, 0]) <= cost[k]:
-                    step, to = later[waiting, 0], later_at[waiting, 1]
+                if later_at[waiting, 0] - _TIE * abs(later_at[waiting, 0]) <= best_cost:
+                    turn, to = later[waiting, 0], later_at[waiting, 1]
                     to_low, to_high = later_at[waiting, 2], later_at[waiting, 3]
                     while depth > later[waiting, 1]:
                         depth -= 1
                         d, total = undo[depth], old[depth, 4]
                         value[d], low[d], high[d], paid[d] = old[depth, 0], old[depth, 1], old[depth, 2], old[depth, 3]
-            if step < 0:
+            if turn < 0:
                 break
-            here = nodes[step >> 1]
-            d = here.feature
-            trail[depth], undo[depth] = step, d
+            node = turn >> 1
+            d = feature[node]
+            trail[depth], undo[depth] = turn, d
             old[depth, 0], old[depth, 1], old[depth, 2], old[depth, 3] = value[d], low[d], high[d], paid[d]
             old[depth, 4] = total
             depth += 1
             low[d], high[d] = to_low, to_high
             if to != value[d]:
-                price = _price(fields, d, own[d], to)
+                price = _price(size, prices, places, moves, d, rows[k, d], to)
                 total += price - paid[d]
                 value[d], paid[d] = to, price
-            node = here.right if step & 1 == 1 else here.left
-        if leaf[k] >= 0:
-            outcome[k] = FOUND
-            for d in range(width):
-                after[k, d] = best_row[d]
+            node = right[node] if turn & 1 == 1 else left[node]
+        if best_leaf >= 0:
+            outcome[k], leaf[k], cost[k] = FOUND, best_leaf, best_cost

@@ -9,3 +9,7 @@ from typing import Any
 from numba import njit
 
 kernel: Any = njit(cache=True, nogil=True, error_model="numpy")
+
+# For small kernels that take arrays: called, they would count a reference to each of them up and down, which can take longer
+# than what they do.
+inlined: Any = njit(cache=True, nogil=True, error_model="numpy", inline="always")
