@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import time
@@ -111,18 +112,24 @@ class Batch:
         return Piece(at, status, found.costs, found.bounds, found.leaves, verified, (line + at.start, feature, code), problems)
 
     def _by_boxes(self, codes: Array) -> Outcomes:
-        limits, widen, kinds = self.limits, self.schema.inferred, np.zeros(len(codes), np.int64)
-        if len(self.targets) > 1 or self.depends:
-            sources = self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
-            if len(self.targets) > 1:
-                kinds = self.tree.value[self.tree.apply(sources)]
-            if self.depends:
-                try:
-                    limits, widen = lower_constraints(self.given, self.schema, sources), False
-                except CounterleafError:  # about some row: ask each on its own
-                    return _unasked(codes)
+        limits, widen = self.limits, self.schema.inferred
+        if self.depends:
+            try:
+                limits, widen = lower_constraints(self.given, self.schema, self._sources(codes)), False
+            except CounterleafError:  # about some row: ask each on its own
+                return _unasked(codes)
         assert self.boxes is not None
-        return self.boxes.find(codes, self.least, kinds, limits.lower, limits.upper, widen, self.limit)
+        return self.boxes.find(codes, self.least, self._kinds, limits.lower, limits.upper, widen, self.limit)
+
+    def _kinds(self, codes: Array) -> Array:
+        """Which of the targets each row has."""
+        if len(self.targets) == 1:
+            return np.zeros(len(codes), np.int64)
+        return np.asarray(self.tree.value[self.tree.apply(self._sources(codes))])
+
+    def _sources(self, codes: Array) -> Array:
+        """The rows as variables, zeros in place of those that cannot be asked about."""
+        return self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
 
     def _by_search(self, codes: Array) -> Outcomes:
         out = _unasked(codes)
@@ -222,6 +229,14 @@ def workers(n_jobs: Any) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
+@functools.lru_cache(maxsize=64)
+def _kind_of(values: tuple[Any, ...]) -> Any:
+    """The type of a column that holds few different values."""
+    import pandas as pd
+
+    return pd.CategoricalDtype(pd.Index(list(values)))
+
+
 def _frame(batch: Batch, pieces: list[Piece]) -> Any:
     """One line per row: what was found, and the new values of every column that changes somewhere."""
     import pandas as pd
@@ -236,11 +251,11 @@ def _frame(batch: Batch, pieces: list[Piece]) -> Any:
     changed = np.bincount(line, minlength=sheet.n)
     without = ~answered
     out = {
-        "status": pd.Categorical.from_codes(status, pd.Index(STATUSES)),
+        "status": pd.Categorical.from_codes(status, dtype=_kind_of(tuple(STATUSES))),
         "cost": np.where(answered, costs, np.nan),
         "lower_bound": bounds,
         "leaf": pd.arrays.IntegerArray(leaves, without),
-        "label": pd.Categorical.from_codes(np.where(answered, tree.value[leaves], -1), pd.Index(tree.classes)),
+        "label": pd.Categorical.from_codes(np.where(answered, tree.value[leaves], -1), dtype=_kind_of(tuple(tree.classes))),
         "n_changed": pd.arrays.IntegerArray(changed, without),
         "verified": pd.arrays.BooleanArray(verified, without),
     }

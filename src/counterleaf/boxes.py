@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ class Boxes:
 
     fields: Fields
     nodes: BoxNodes
+    labels: Array  # of the leaves, as numbers
     unreachable: Array  # nodes whose box is empty; known where ``plain``
     plain: bool  # numbers without grids, no margin
 
@@ -55,10 +57,22 @@ class Boxes:
         step = np.ascontiguousarray(layout.step[:, start])
         fields = Fields(start, size, step, prices.rows[:, start].copy(), places, moves, np.concatenate(sides))
         plain = margin == 0 and schema.plain
-        return cls(fields, nodes, _unreachable(nodes) if plain else np.empty(0, np.int64), plain)
+        return cls(fields, nodes, tree.value, _unreachable(nodes) if plain else np.empty(0, np.int64), plain)
 
-    def find(self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, widen: bool, limit: float) -> Outcomes:
-        """The cheapest target leaf of every row, and the row's codes there; see ``kernels.boxes``."""
+    def find(
+        self,
+        codes: Array,
+        least: Array,
+        kinds: Callable[[Array], Array],
+        lower: Array,
+        upper: Array,
+        widen: bool,
+        limit: float,
+    ) -> Outcomes:
+        """The cheapest target leaf of every row, and the row's codes there; see ``kernels.boxes``.
+
+        ``kinds`` tells the line of ``least`` for each of some codes.
+        """
         n = len(codes)
         out = Outcomes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), np.empty(0), np.empty(codes.shape))
         told = out.outcome, out.leaves, out.costs, out.points
@@ -66,17 +80,16 @@ class Boxes:
         try:
             if self.plain and len(lower) == 1:
                 least[:, self.unreachable] = np.inf
-                nearest_boxes(self.nodes, self.fields.prices, least, kinds, codes, lower, upper, limit, *told)
+                nearest_boxes(self.nodes, self.labels, self.fields.prices, least, codes, lower, upper, limit, *told)
                 lines = np.flatnonzero(out.outcome == UNASKED)
                 if len(lines):  # outside of the user's box, or with a gap
                     outside = tuple(array[lines] for array in told)
-                    cheapest_boxes(
-                        self.fields, self.nodes, least, kinds[lines], codes[lines], lower, upper, widen, limit, *outside
-                    )
+                    asked = kinds(codes[lines]), codes[lines]
+                    cheapest_boxes(self.fields, self.nodes, least, *asked, lower, upper, widen, limit, *outside)
                     for array, part in zip(told, outside, strict=True):
                         array[lines] = part
             else:
-                cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, widen, limit, *told)
+                cheapest_boxes(self.fields, self.nodes, least, kinds(codes), codes, lower, upper, widen, limit, *told)
         finally:
             if notice is not None:
                 notice.cancel()

@@ -104,8 +104,20 @@ def differences(before, after, answered, line, feature, value):
 
 
 @kernel
-def nearest_boxes(nodes, prices, least, kinds, rows, lower, upper, limit, outcome, leaf, cost, after):
+def take_columns(rows, columns, out):
+    """out[c] = column columns[c] of the rows, a stretch at a time: in the array of rows a column's numbers lie far apart."""
+    for start in range(0, rows.shape[0], 512):
+        for c in range(columns.shape[0]):
+            d = columns[c]
+            for k in range(start, min(start + 512, rows.shape[0])):
+                out[c, k] = rows[k, d]
+
+
+@kernel
+def nearest_boxes(nodes, labels, prices, least, rows, lower, upper, limit, outcome, leaf, cost, after):
     """As ``cheapest_boxes``, faster, for numbers without grids, one box and no margin; a row outside of that box is UNASKED.
+
+    If ``least`` has several lines, a row's is told by the label of the leaf it is in.
 
     No cut lies outside its node's box (``Boxes`` sees to that), so that only moves across a cut must be remembered: down the
     side on which a feature is, nothing changes.
@@ -116,13 +128,18 @@ def nearest_boxes(nodes, prices, least, kinds, rows, lower, upper, limit, outcom
     undo, undo_at = np.empty(deep, np.int64), np.empty((deep, 3))
     later, later_at = np.empty((deep, 3), np.int64), np.empty((deep, 3))
     for k in range(rows.shape[0]):
-        kind, inside = kinds[k], True
+        kind, inside = 0, True
         for d in range(width):
             own = rows[k, d]
             value[d] = own
             after[k, d] = own
             inside = inside & (abs(own) <= limit) & (lower[0, d] <= own) & (own <= upper[0, d])
         outcome[k], leaf[k], cost[k] = NONE if inside else UNASKED, -1, math.inf
+        node = 0
+        while least.shape[0] > 1 and inside and left[node] >= 0:
+            node = left[node] if value[feature[node]] <= cut_left[node] else right[node]
+        if least.shape[0] > 1:
+            kind = labels[node]
         if not inside or least[kind, 0] == math.inf:
             continue
         best_cost, best_leaf, total = math.inf, -1, 0.0
