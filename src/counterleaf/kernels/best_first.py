@@ -50,8 +50,9 @@ _ATTEMPTS = 30  # doublings of a slack, from rounding up; a leaf without a row b
 @kernel
 def narrow(q, states, state, lower, upper):
     """Intersect the box with the one-feature splits on the path of ``state``."""
+    nodes = q.nodes
     while states[state].parent >= 0:
-        node = q.nodes[states[states[state].parent].node]
+        node = nodes[states[states[state].parent].node]
         d = node.feature
         if d >= 0:
             if states[state].side > 0:
@@ -64,10 +65,11 @@ def narrow(q, states, state, lower, upper):
 @kernel
 def _widen(q, states, state, lower, upper):
     """Undo ``narrow``."""
+    nodes, f = q.nodes, q.features
     while states[state].parent >= 0:
-        d = q.nodes[states[states[state].parent].node].feature
+        d = nodes[states[states[state].parent].node].feature
         if d >= 0:
-            lower[d], upper[d] = q.features[1, d], q.features[2, d]
+            lower[d], upper[d] = f[1, d], f[2, d]
         state = states[state].parent
 
 
@@ -81,18 +83,29 @@ def _has_room(lower, upper):
 
 @kernel
 def _box_bound(q, lower, upper):
-    total = 0.0
+    f, total = q.features, 0.0
     for d in range(lower.shape[0]):
-        total += price_of(q, d, idle(q, d, lower[d], upper[d]))
+        total += price_of(f, d, idle(f, d, lower[d], upper[d]))
     return total
+
+
+@kernel
+def _is_calm(q, lower, upper):
+    """True if every feature on its own stays at its source, at no cost."""
+    f, calm = q.features, True
+    for d in range(lower.shape[0]):
+        calm = calm & (lower[d] <= f[0, d]) & (f[0, d] <= upper[d]) & (f[4, d] >= 0.0) & (f[6, d] <= 0.0) & (f[8, d] == 0.0)
+    return calm
 
 
 @kernel
 def _place(q, pool, state, lower, upper, x):
     """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
+    f, delta, method = q.features, pool.delta[state], q.method
+    coarse = q.narrow and pool.states[state].rows > 0 and q.bias.shape[0] == q.nodes.shape[0]
     for d in range(x.shape[0]):
-        origin = q.features[0, d]
-        change = pool.delta[state, d] if q.method != BOX else idle(q, d, lower[d], upper[d])
+        origin = f[0, d]
+        change = delta[d] if method != BOX else idle(f, d, lower[d], upper[d])
         if change == 0.0:
             x[d] = origin
         elif change == lower[d] - origin:
@@ -102,7 +115,7 @@ def _place(q, pool, state, lower, upper, x):
         else:
             x[d] = origin + change
             # where splits are sums of float32; rows of the user's may need more digits
-            if q.narrow and pool.states[state].rows > 0 and q.bias.shape[0] == q.nodes.shape[0]:
+            if coarse:
                 x[d] = np.float64(np.float32(x[d]))
             x[d] = min(max(x[d], lower[d]), upper[d])
 
@@ -113,29 +126,31 @@ def routed(q, x, row, sign, users, slack):
 
     The slack of a split that it misses is raised: to twice the rounding of its sum, then twofold.
     """
+    indptr, indices, data, bias, features = q.indptr, q.indices, q.data, q.bias, q.features
     through = True
     for t in range(users, row.shape[0]):
         i = row[t]
-        start, stop = q.indptr[i], q.indptr[i + 1]
-        f = score(x, start, stop, q.indices, q.data, q.bias[i], q.narrow)
+        start, stop = indptr[i], indptr[i + 1]
+        f = score(x, start, stop, indices, data, bias[i], q.narrow)
         right = f > 0.0 or (q.right_closed and f == 0.0)
-        f = score(x, start, stop, q.indices, q.data, q.bias[i], False)
+        if q.narrow:
+            f = score(x, start, stop, indices, data, bias[i], False)
         least = q.margin
         if q.guard > 0.0:
-            size = abs(q.bias[i])
+            size = abs(bias[i])
             for k in range(start, stop):
-                size += abs(q.data[k] * x[q.indices[k]])
+                size += abs(data[k] * x[indices[k]])
             least = max(least, q.guard * size)
         if right == (sign[t] > 0.0) and (least == 0.0 or f * sign[t] >= least):
             continue
         through = False
         # what rounding can do to the sum, through the sum itself and through x = source + change; and, where all
         # of that is zero, a change too small to matter in the units of the cost
-        terms, least = abs(q.bias[i]), 0.0
+        terms, least = abs(bias[i]), 0.0
         for k in range(start, stop):
-            d = q.indices[k]
-            terms += abs(q.data[k]) * (abs(x[d]) + abs(q.features[0, d]))
-            least += abs(q.data[k]) / q.features[7, d]
+            d = indices[k]
+            terms += abs(data[k]) * (abs(x[d]) + abs(features[0, d]))
+            least += abs(data[k]) / features[7, d]
         error = (6e-8 if q.narrow else 1.2e-16 * (stop - start + 2)) * terms + 1e-16 * least
         slack[t] = max(2.0 * slack[t], 2.0 * error)
     return through
@@ -145,23 +160,24 @@ def routed(q, x, row, sign, users, slack):
 def cost_of(q, x):
     """What the row x costs, class cost left out."""
     alone, together = 0.0, 0.0
-    f = q.features
+    f, couples, coupled, coupling, method = q.features, q.couples, q.coupled, q.coupling, q.method
     for d in range(x.shape[0]):
         change = x[d] - f[0, d]
-        alone += charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
-        if q.method == COUPLED:
-            for k in range(q.couples[d], q.couples[d + 1]):
-                e = q.coupled[k]
-                together += q.coupling[k] * change * (x[e] - f[0, e])
+        if change != 0.0:
+            alone += charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
+        if method == COUPLED:
+            for k in range(couples[d], couples[d + 1]):
+                e = coupled[k]
+                together += coupling[k] * change * (x[e] - f[0, e])
     return alone + max(together, 0.0)  # negative by rounding only
 
 
 @kernel
 def _length(q, x):
     """The square of the change, each feature in units of its cost."""
-    total = 0.0
+    f, total = q.features, 0.0
     for d in range(x.shape[0]):
-        total += ((x[d] - q.features[0, d]) * q.features[7, d]) ** 2
+        total += ((x[d] - f[0, d]) * f[7, d]) ** 2
     return total
 
 
@@ -187,10 +203,11 @@ def offer(q, pool, state, status, bound):
         known = above.bound - q.nodes[above.node].below
         if bound < known:  # then the parent's multipliers are the better proof
             bound = known
+            lams, tangents = pool.lam, pool.tangent
             for t in range(entry.rows):
-                pool.lam[state, 0, t] = pool.lam[entry.parent, 0, t] if t < above.rows else 0.0
-            for d in range(pool.tangent.shape[1]):
-                pool.tangent[state, d] = pool.tangent[entry.parent, d]
+                lams[state, 0, t] = lams[entry.parent, 0, t] if t < above.rows else 0.0
+            for d in range(tangents.shape[1]):
+                tangents[state, d] = tangents[entry.parent, d]
     bound += q.nodes[entry.node].below
     entry.bound = bound
     entry.exact = 1 if status == CONVERGED else 0
@@ -232,25 +249,27 @@ def new_state(q, pool, node, parent, side, like):
         if node != pool.states[parent].node and q.nodes[pool.states[parent].node].feature == OBLIQUE:
             entry.rows += 1
     known = pool.states[like].rows if like >= 0 else 0
-    for t in range(pool.lam.shape[2]):
-        pool.lam[state, 0, t] = pool.lam[like, 0, t] if t < known else 0.0
-        pool.lam[state, 1, t] = 0.0
-    for t in range(pool.basis.shape[2]):
-        pool.basis[state, 0, t] = pool.basis[like, 0, t] if t < known else -1 - t
-        pool.basis[state, 1, t] = pool.basis[like, 1, t] if t < known else 0
-    for d in range(pool.tangent.shape[1]):
-        pool.tangent[state, d] = pool.tangent[like, d] if like >= 0 else 0.0
-    for d in range(pool.seats.shape[1]):
-        if like >= 0:
-            pool.seats[state, d] = pool.seats[like, d]
-        elif q.method == COUPLED:
-            pool.seats[state, d] = 1  # all free: those that should not be are soon told
-            pool.delta[state, d] = 0.0
-        else:
-            pool.seats[state, d] = 1 if q.features[4, d] < 0.0 else (-1 if q.features[6, d] > 0.0 else 0)
+    lams, bases, tangents, seats, deltas, f = pool.lam, pool.basis, pool.tangent, pool.seats, pool.delta, q.features
+    for t in range(lams.shape[2]):
+        lams[state, 0, t] = lams[like, 0, t] if t < known else 0.0
+        lams[state, 1, t] = 0.0
+    for t in range(bases.shape[2]):
+        bases[state, 0, t] = bases[like, 0, t] if t < known else -1 - t
+        bases[state, 1, t] = bases[like, 1, t] if t < known else 0
+    for d in range(tangents.shape[1]):
+        tangents[state, d] = tangents[like, d] if like >= 0 else 0.0
     if like >= 0:
-        for d in range(pool.delta.shape[1]):
-            pool.delta[state, d] = pool.delta[like, d]
+        for d in range(seats.shape[1]):
+            seats[state, d] = seats[like, d]
+        for d in range(deltas.shape[1]):
+            deltas[state, d] = deltas[like, d]
+        return state
+    for d in range(seats.shape[1]):
+        if q.method == COUPLED:
+            seats[state, d] = 1  # all free: those that should not be are soon told
+            deltas[state, d] = 0.0
+        else:
+            seats[state, d] = 1 if f[4, d] < 0.0 else (-1 if f[6, d] > 0.0 else 0)
     return state
 
 
@@ -259,104 +278,107 @@ def search(q, pool, count, budget):
     """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
     taken up (PAUSED), the pool is FULL, the cost falls for ever on a target leaf (UNBOUNDED), or the caller must
     solve the region of state counts[ASKED] (ASK): bound it if it is FRESH, else move its point inwards by its slack."""
-    width = q.features.shape[1]
-    nowhere = q.nodes.shape[0]
+    f, nodes, indptr, indices, data = q.features, q.nodes, q.indptr, q.indices, q.data
+    states, heap, lams, deltas, points = pool.states, pool.heap, pool.lam, pool.delta, pool.points
+    answers, counts, method, margin = pool.answers, pool.counts, q.method, q.margin
+    width = f.shape[1]
+    nowhere = nodes.shape[0]
     users = q.bias.shape[0] - nowhere
     lower, upper = np.empty(width), np.empty(width)
     slot = np.empty(width, np.int64)
     x = np.empty(width)
     at_source = np.empty(q.bias.shape[0])
-    zero = np.zeros(pool.lam.shape[2])
-    counts = pool.counts
+    zero = np.zeros(lams.shape[2])
     for d in range(width):
-        lower[d], upper[d] = q.features[1, d], q.features[2, d]
+        lower[d], upper[d] = f[1, d], f[2, d]
         slot[d] = -1
     for i in range(at_source.shape[0]):
         at_source[i] = math.nan
-    if q.nodes[0].below == math.inf:
+    if nodes[0].below == math.inf:
         return DONE
+    calm = _is_calm(q, lower, upper)
     if counts[STATES] == 0:
         state = new_state(q, pool, 0, -1, 0, -1)
         if not _has_room(lower, upper):
-            pool.states[state].kind = DISCARDED
+            states[state].kind = DISCARDED
             return DONE
-        bound = _box_bound(q, lower, upper) + q.nodes[0].below  # with no multipliers at all
-        if q.method == BOX:
-            offer(q, pool, state, CONVERGED, bound - q.nodes[0].below)
+        bound = _box_bound(q, lower, upper) + nodes[0].below  # with no multipliers at all
+        if method == BOX:
+            offer(q, pool, state, CONVERGED, bound - nodes[0].below)
         else:
             postpone(pool, state, bound)
     limit = counts[SOLVED] + budget
     while counts[QUEUED] > 0 and counts[ANSWERS] < count:
-        if pool.states[pool.heap[0]].kind == REALISED:
-            counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
-            state = pool.heap[counts[QUEUED]]
-            pool.states[state].kind = ANSWERED
-            pool.answers[counts[ANSWERS]] = state
+        if states[heap[0]].kind == REALISED:
+            counts[QUEUED] = pop(heap, counts[QUEUED], states)
+            state = heap[counts[QUEUED]]
+            states[state].kind = ANSWERED
+            answers[counts[ANSWERS]] = state
             counts[ANSWERS] += 1
             continue
         if counts[SOLVED] >= limit:
             return PAUSED
-        if counts[STATES] + 2 > pool.states.shape[0] or counts[POINTS] + 1 > pool.points.shape[0]:
+        if counts[STATES] + 2 > states.shape[0] or counts[POINTS] + 1 > points.shape[0]:
             return FULL
         counts[SOLVED] += 1
-        counts[QUEUED] = pop(pool.heap, counts[QUEUED], pool.states)
-        state = pool.heap[counts[QUEUED]]
-        entry = pool.states[state]
+        counts[QUEUED] = pop(heap, counts[QUEUED], states)
+        state = heap[counts[QUEUED]]
+        entry = states[state]
         here = entry.node
-        node = q.nodes[here]
+        node = nodes[here]
         # a bound of a node with target leaves on one side only serves no purpose that the child's own does not; and where
         # a bound costs much, neither does that of a node with few of them
-        few = node.left >= 0 and q.method == COUPLED and node.leaves <= _FEW
-        lone = node.left >= 0 and (q.nodes[node.left].below == math.inf or q.nodes[node.right].below == math.inf)
+        few = node.left >= 0 and method == COUPLED and node.leaves <= _FEW
+        lone = node.left >= 0 and (nodes[node.left].below == math.inf or nodes[node.right].below == math.inf)
         fresh = entry.kind == FRESH and not few and not lone
-        narrow(q, pool.states, state, lower, upper)
+        narrow(q, states, state, lower, upper)
         if entry.kind == FRESH and not _has_room(lower, upper):  # with a larger margin than when the state was made
             entry.kind = DISCARDED
-            _widen(q, pool.states, state, lower, upper)
+            _widen(q, states, state, lower, upper)
             continue
-        if fresh and q.method == COUPLED:
+        if fresh and method == COUPLED:
             counts[ASKED] = state
             return ASK
         if fresh:
-            if q.method == BOX:
+            if method == BOX:
                 offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
             else:
-                status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot)
+                status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot, calm)
                 offer(q, pool, state, status, bound)
-            _widen(q, pool.states, state, lower, upper)
+            _widen(q, states, state, lower, upper)
             continue
         if node.left < 0:
             if entry.bound == -math.inf:
                 for d in range(width):
-                    change = pool.delta[state, d] if q.method != BOX else idle(q, d, lower[d], upper[d])
-                    if price_of(q, d, change) == -math.inf:
+                    change = deltas[state, d] if method != BOX else idle(f, d, lower[d], upper[d])
+                    if price_of(f, d, change) == -math.inf:
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
-            row, sign, slack = np.empty(m, np.int64), np.empty(m), pool.lam[state, 1, :m]
-            collect(q, pool.states, state, row, sign)
+            row, sign, slack = np.empty(m, np.int64), np.empty(m), lams[state, 1, :m]
+            collect(q, states, state, row, sign)
             found = False
             entry.kind = UNSETTLED
             if here == q.home:
                 inside = True
                 for d in range(width):
-                    x[d] = q.features[0, d]
+                    x[d] = f[0, d]
                     inside = inside and lower[d] <= x[d] <= upper[d]  # a margin may have moved the cuts past it
                 found = inside and routed(q, x, row, sign, users, slack)
             trial = state
             for attempt in range(0 if found or entry.exact == 0 else _ATTEMPTS):
-                if attempt > 0 and q.method == COUPLED:
+                if attempt > 0 and method == COUPLED:
                     counts[ASKED] = state
                     return ASK
                 if attempt > 0:  # the same region, the faces that were missed moved inwards, from the last answer
                     if attempt == 1:
                         trial = new_state(q, pool, here, entry.parent, entry.side, state)
                         counts[STATES] -= 1  # scratch, behind the last state
-                    status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot)
+                    status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot, calm)
                     if status == INFEASIBLE:
                         entry.kind = DISCARDED
                         for t in range(m):
-                            pool.lam[state, 0, t] = pool.lam[trial, 0, t]
+                            lams[state, 0, t] = lams[trial, 0, t]
                         break
                     if status != CONVERGED:  # empty by less than rounding can tell: further in
                         for t in range(m):
@@ -368,14 +390,14 @@ def search(q, pool, count, budget):
                     break
             if found:
                 for d in range(width):
-                    pool.points[counts[POINTS], d] = x[d]
+                    points[counts[POINTS], d] = x[d]
                 entry.point = counts[POINTS]
                 counts[POINTS] += 1
                 entry.cost = cost_of(q, x) + node.below
-                if q.method == BOX or entry.bound > entry.cost:
+                if method == BOX or entry.bound > entry.cost:
                     entry.bound = entry.cost  # the same sum, in another order
                 key, rank = entry.cost, nowhere + here
-                if q.method == COUPLED and entry.cost - entry.bound <= 1e-13 * _length(q, x):
+                if method == COUPLED and entry.cost - entry.bound <= 1e-13 * _length(q, x):
                     key, rank = (
                         just_below(entry.bound),
                         -1,
@@ -383,52 +405,52 @@ def search(q, pool, count, budget):
                 enqueue(pool, state, REALISED, key, rank)
             elif entry.kind == UNSETTLED:
                 counts[OPEN_ENDS] += 1
-            _widen(q, pool.states, state, lower, upper)
+            _widen(q, states, state, lower, upper)
             continue
         entry.kind = EXPANDED
         d = node.feature
-        f = 0.0
+        side_of = 0.0
         if d < 0:
             if math.isnan(at_source[here]):
                 at_source[here] = exact_score(q, here)
-            f = at_source[here]
-            for k in range(q.indptr[here], q.indptr[here + 1]):
-                f += q.data[k] * pool.delta[state, q.indices[k]]
+            side_of = at_source[here]
+            for k in range(indptr[here], indptr[here + 1]):
+                side_of += data[k] * deltas[state, indices[k]]
         for side in (-1, 1):
             child = node.right if side > 0 else node.left
-            if q.nodes[child].below == math.inf:
+            if nodes[child].below == math.inf:
                 continue
             inherits = entry.exact == 1
             old_lower, old_upper = 0.0, 0.0
             if d < 0:
-                inherits = inherits and side * f >= q.margin
+                inherits = inherits and side * side_of >= margin
             else:
                 old_lower, old_upper = lower[d], upper[d]
                 if side > 0:
                     lower[d] = max(old_lower, node.cut_right)
                 else:
                     upper[d] = min(old_upper, node.cut_left)
-                if q.method != BOX:
-                    at = q.features[0, d] + pool.delta[state, d]
+                if method != BOX:
+                    at = f[0, d] + deltas[state, d]
                     inherits = inherits and lower[d] <= at <= upper[d]
             if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
                 new = new_state(q, pool, child, state, side, state)
                 status, bound = CONVERGED, entry.bound - node.below
-                if q.method == COUPLED and not inherits:
-                    postpone(pool, new, bound + q.nodes[child].below)
+                if method == COUPLED and not inherits:
+                    postpone(pool, new, bound + nodes[child].below)
                     if d >= 0:
                         lower[d], upper[d] = old_lower, old_upper
                     continue
-                if q.method == BOX:
+                if method == BOX:
                     if bound > -math.inf:
-                        before = price_of(q, d, idle(q, d, old_lower, old_upper))
-                        bound += price_of(q, d, idle(q, d, lower[d], upper[d])) - before
+                        before = price_of(f, d, idle(f, d, old_lower, old_upper))
+                        bound += price_of(f, d, idle(f, d, lower[d], upper[d])) - before
                     else:
                         bound = _box_bound(q, lower, upper)
                 elif not inherits:
-                    status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot)
+                    status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot, calm)
                 offer(q, pool, new, status, bound)
             if d >= 0:
                 lower[d], upper[d] = old_lower, old_upper
-        _widen(q, pool.states, state, lower, upper)
+        _widen(q, states, state, lower, upper)
     return DONE

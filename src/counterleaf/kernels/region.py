@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import inlined, kernel
 from counterleaf.kernels.memory import CURVED, FLAT, MIXED, OBLIQUE, SPLIT
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
@@ -24,10 +24,10 @@ _OUTER = 60  # proximal points before a partly flat problem is given up
 @kernel
 def exact_score(q, row):
     """w @ source + b of a row as if in twice the precision (compensated products and sums)."""
-    source = q.features[0]
+    source, indices, data = q.features[0], q.indices, q.data
     total, rest = q.bias[row], 0.0
     for k in range(q.indptr[row], q.indptr[row + 1]):
-        a, b = q.data[k], source[q.indices[k]]
+        a, b = data[k], source[indices[k]]
         product = a * b
         if abs(a) < 1e140 and abs(b) < 1e140:
             t = 134217729.0 * a
@@ -44,17 +44,15 @@ def exact_score(q, row):
     return total + rest
 
 
-@kernel
-def idle(q, d, lower, upper):
-    """The cheapest value of feature d on its own in [lower, upper], as a change from the source."""
-    f = q.features
+@inlined
+def idle(f, d, lower, upper):
+    """The cheapest value of feature d on its own in [lower, upper], as a change from the source; ``f`` are the features."""
     return respond(0.0, f[3, d], f[4, d], f[5, d], f[6, d], lower - f[0, d], upper - f[0, d])
 
 
-@kernel
-def price_of(q, d, change):
+@inlined
+def price_of(f, d, change):
     """phi of feature d at ``change``; minus infinity where the change only stops at the horizon."""
-    f = q.features
     if f[8, d] > 0.0 and change >= f[2, d] - f[0, d]:
         return -math.inf
     if f[8, d] < 0.0 and change <= f[1, d] - f[0, d]:
@@ -65,36 +63,40 @@ def price_of(q, d, change):
 @kernel
 def collect(q, states, state, row, sign):
     """Write the rows of the region of ``state``: the user's, then its path's from the root down."""
-    for t in range(q.bias.shape[0] - q.nodes.shape[0]):
-        row[t], sign[t] = q.nodes.shape[0] + t, 1.0
+    nodes = q.nodes
+    for t in range(q.bias.shape[0] - nodes.shape[0]):
+        row[t], sign[t] = nodes.shape[0] + t, 1.0
     t = states[state].rows
     while states[state].parent >= 0:
         above = states[states[state].parent].node
-        if states[state].how == SPLIT and q.nodes[above].feature == OBLIQUE:
+        if states[state].how == SPLIT and nodes[above].feature == OBLIQUE:
             t -= 1
             row[t], sign[t] = above, float(states[state].side)
         state = states[state].parent
 
 
 @kernel
-def solve(q, pool, state, slack, lower, upper, at_source, slot):
+def solve(q, pool, state, slack, lower, upper, at_source, slot, calm):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
     The state's multipliers, basis and seats are the warm start and then the result (a Farkas vector in place
     of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
-    class cost); the bound is valid whatever the status.
+    class cost); the bound is valid whatever the status. ``calm``: a feature on its own costs nothing at its source.
     """
+    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
+    bases, seats = pool.basis, pool.seats
+    method, equal, margin = q.method, q.equal, q.margin
     m = pool.states[state].rows
     row, sign, ray = np.empty(m, np.int64), np.empty(m), np.empty(m)
     collect(q, pool.states, state, row, sign)
     lam, delta = pool.lam[state, 0], pool.delta[state]
-    source, scale = q.features[0], q.features[7]
+    source, scale = f[0], f[7]
     users = q.bias.shape[0] - q.nodes.shape[0]
-    columns = np.empty(min(source.shape[0], q.indptr[-1]), np.int64)
+    columns = np.empty(min(source.shape[0], indptr[-1]), np.int64)
     n = 0
     for t in range(m):
-        for k in range(q.indptr[row[t]], q.indptr[row[t] + 1]):
-            d = q.indices[k]
+        for k in range(indptr[row[t]], indptr[row[t] + 1]):
+            d = indices[k]
             if slot[d] < 0 and lower[d] < upper[d]:
                 slot[d] = n
                 columns[n] = d
@@ -104,21 +106,21 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         i, z = row[t], sign[t]
         if math.isnan(at_source[i]):
             at_source[i] = exact_score(q, i)
-        offset = q.margin if t >= users else 0.0
+        offset = margin if t >= users else 0.0
         total = offset + slack[t] - z * at_source[i]
         terms = abs(total)
         length = 0.0
-        for k in range(q.indptr[i], q.indptr[i + 1]):
-            d = q.indices[k]
+        for k in range(indptr[i], indptr[i + 1]):
+            d = indices[k]
             if slot[d] >= 0:
-                a = z * q.data[k] / scale[d]
+                a = z * data[k] / scale[d]
                 A[t, slot[d]] = a
-                length = max(length, abs(a)) if q.method == FLAT else length + a * a
+                length = max(length, abs(a)) if method == FLAT else length + a * a
             else:
-                fixed = q.data[k] * (lower[d] - source[d])
+                fixed = data[k] * (lower[d] - source[d])
                 total -= z * fixed
                 terms += abs(fixed)
-        if q.method != FLAT:
+        if method != FLAT:
             length = math.sqrt(length)
         if length == 0.0:
             length = 1.0
@@ -131,40 +133,40 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
     wide = np.empty((10, n))
     cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
     slope_up, slope_down, centre = wide[7], wide[8], wide[9]
-    extra = np.empty((4, n)) if q.method == MIXED else wide
-    flat = q.method == FLAT
+    extra = np.empty((4, n)) if method == MIXED else wide
+    flat = method == FLAT
     seat = np.empty(n, np.int8)
     for j in range(n):
         d = columns[j]
         s = scale[d]
-        cu[j], gu[j] = q.features[3, d] / (s * s), q.features[4, d] / s
-        cd[j], gd[j] = q.features[5, d] / (s * s), q.features[6, d] / s
+        cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
+        cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
         low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
         centre[j] = min(max(0.0, low[j]), high[j])
-        seat[j] = pool.seats[state, d] if flat else 0
+        seat[j] = seats[state, d] if flat else 0
     multiplier = np.empty(m)
     for t in range(m):
         multiplier[t] = lam[t] * norm[t]
     status, bound = STUCK, -math.inf
     strength = 1.0
-    for outer in range(0 if flat else (1 if q.method == CURVED else _OUTER)):
+    for outer in range(0 if flat else (1 if method == CURVED else _OUTER)):
         strength = max(0.1 * strength, 1e-5)
-        if q.method == MIXED:
+        if method == MIXED:
             pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
-        status, bound = newton(A, r, q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
-        if status == INFEASIBLE or q.method == CURVED:
+        status, bound = newton(A, r, equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
+        if status == INFEASIBLE or method == CURVED:
             break
         for j in range(n):
             centre[j] = point[j]
         status = STUCK
-        if settle(A, r, q.equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+        if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
             status = CONVERGED
             break
     basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
     cold = not flat
     for t in range(m):
-        basis[t] = pool.basis[state, 0, t] if flat else -1 - t
-        segment[t] = pool.basis[state, 1, t] if flat else 0
+        basis[t] = bases[state, 0, t] if flat else -1 - t
+        segment[t] = bases[state, 1, t] if flat else 0
         if basis[t] >= 0:
             basis[t] = slot[basis[t]]
             cold = cold or basis[t] < 0
@@ -179,7 +181,7 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         for t in range(m):
             if cold:
                 basis[t], segment[t] = -1 - t, 0
-        outcome = simplex(A, r, q.equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        outcome = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
         if flat:
             status = outcome
             for t in range(m):
@@ -193,10 +195,10 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         cold = True
     if flat and status == CONVERGED:  # otherwise basis and seats no longer belong together
         for t in range(m):
-            pool.basis[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
-            pool.basis[state, 1, t] = segment[t]
+            bases[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
+            bases[state, 1, t] = segment[t]
         for j in range(n):
-            pool.seats[state, columns[j]] = seat[j]
+            seats[state, columns[j]] = seat[j]
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(m):
@@ -210,9 +212,9 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
             elif point[j] == high[j]:
                 value = upper[d] - source[d]
             delta[d] = value
-            if q.features[8, d] > 0.0 and upper[d] == q.features[2, d]:
+            if f[8, d] > 0.0 and upper[d] == f[2, d]:
                 high[j] = math.inf
-            if q.features[8, d] < 0.0 and lower[d] == q.features[1, d]:
+            if f[8, d] < 0.0 and lower[d] == f[1, d]:
                 low[j] = -math.inf
         largest = 0.0
         for t in range(m):
@@ -220,12 +222,15 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot):
         for t in range(m):
             if abs(multiplier[t]) <= 1e-14 * largest:
                 multiplier[t] = 0.0  # rounding, but on a feature that is free and unbounded any price is too much
-        if q.method != CURVED:  # there it is known, and no feature can run away
+        if method != CURVED:  # there it is known, and no feature can run away
             bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
         for d in range(source.shape[0]):
             if slot[d] < 0:
-                delta[d] = idle(q, d, lower[d], upper[d])
-                bound += price_of(q, d, delta[d])
+                delta[d] = 0.0
+                if calm and lower[d] <= source[d] <= upper[d]:
+                    continue
+                delta[d] = idle(f, d, lower[d], upper[d])
+                bound += price_of(f, d, delta[d])
         for t in range(m):
             lam[t] = multiplier[t] / norm[t]
     for j in range(n):

@@ -69,7 +69,7 @@ def _box_bound(q, table, pool, state, lower, upper):
             delta[d], worth = settled(
                 0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], table.step[0, d], table.step[1, d]
             )
-            total += worth if f[8, d] == 0.0 else price_of(q, d, delta[d])
+            total += worth if f[8, d] == 0.0 else price_of(f, d, delta[d])
         else:
             delta[d] = -f[0, d]
     for g in range(table.first.shape[0]):
@@ -344,7 +344,7 @@ def search_table(q, table, pool, count, budget):
         if node.left < 0:
             if entry.bound == -math.inf:
                 for d in range(width):
-                    if price_of(q, d, deltas[state, d]) == -math.inf:
+                    if price_of(f, d, deltas[state, d]) == -math.inf:
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
