@@ -286,7 +286,7 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
                 free[count] = t
                 count += 1
         while True:
-            direction(C, free, count, weight, gradient, damping, R, step)
+            direction(C, free, count, weight, gradient, damping, R, step, turn)
             kept = 0
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:

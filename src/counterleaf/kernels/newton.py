@@ -17,8 +17,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
-from counterleaf.kernels.separable import charge, respond
+from counterleaf.kernels.compiler import kernel, summing
 
 CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
 
@@ -26,6 +25,7 @@ _STEPS = 300
 _TOLERANCE = 1e-13  # of the terms of a row
 _SMALL = 1e-2  # of the largest row's terms: a row whose own terms are smaller is judged by these
 _ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as zero
+_STEEP = 1e300  # the response of a feature without curvature, which a bound stops
 
 
 @kernel
@@ -40,16 +40,99 @@ def _prices(A, lam, price):
 
 
 @kernel
+def ease(curve, out):
+    """How far a feature moves per unit of price: one over its second derivative."""
+    for j in range(curve.shape[0]):
+        out[j] = 0.5 / curve[j] if curve[j] > 0.0 else _STEEP
+
+
+@summing
+def respond_all(price, cu, gu, cd, gd, ease_up, ease_down, lower, upper, delta, weight):
+    """Write every feature's response to its price (see ``separable.respond``), and in ``weight`` how it would move on.
+
+    Returns the sum of phi.
+    """
+    value = 0.0
+    for j in range(price.shape[0]):  # what is chosen from is loaded first: only so are several done at once
+        p, gain, loss, up, down, low, high = price[j], gu[j], gd[j], ease_up[j], ease_down[j], lower[j], upper[j]
+        rise, fall = p - gain, p - loss
+        rise = rise if rise > 0.0 else 0.0
+        fall = fall if fall < 0.0 else 0.0
+        d = rise * up + fall * down
+        d = d if d > low else low
+        delta[j] = d if d < high else high
+    for j in range(price.shape[0]):
+        d, up, down, low, high = delta[j], ease_up[j], ease_down[j], lower[j], upper[j]
+        w = up if d > 0.0 else down
+        w = w if low < d else 0.0
+        w = w if d < high else 0.0
+        weight[j] = w if d != 0.0 else 0.0
+    for j in range(price.shape[0]):
+        d, curve, slope, other_curve, other_slope = delta[j], cu[j], gu[j], cd[j], gd[j]
+        curve = curve if d > 0.0 else other_curve
+        slope = slope if d > 0.0 else other_slope
+        value += (curve * d + slope) * d
+    return value
+
+
+@summing
+def sums(A, t, delta):
+    """(sum of A[t, j] delta[j], sum of their sizes)."""
+    total, size = 0.0, 0.0
+    for j in range(delta.shape[0]):
+        term = A[t, j] * delta[j]
+        total += term
+        size += abs(term)
+    return total, size
+
+
+@summing
+def _gram(A, free, count, weight, scaled, R):
+    """R = A_F D A_F', its lower half."""
+    for a in range(count):
+        t = free[a]
+        for j in range(weight.shape[0]):
+            scaled[j] = weight[j] * A[t, j]
+        for c in range(a + 1):
+            i = free[c]
+            total = 0.0
+            for j in range(weight.shape[0]):
+                total += A[i, j] * scaled[j]
+            R[a, c] = total
+
+
+@summing
+def _slope_at(t, price, turn, gu, gd, ease_up, ease_down, lower, upper):
+    """(turn @ d, curvature, size of the terms) at the prices ``price`` + t ``turn``."""
+    total, bend, size = 0.0, 0.0, 0.0
+    for j in range(turn.shape[0]):
+        a, gain, loss, up, down, low, high = turn[j], gu[j], gd[j], ease_up[j], ease_down[j], lower[j], upper[j]
+        p = price[j] + t * a
+        rise, fall = p - gain, p - loss
+        rise = rise if rise > 0.0 else 0.0
+        fall = fall if fall < 0.0 else 0.0
+        d = rise * up + fall * down
+        d = d if d > low else low
+        d = d if d < high else high
+        total += a * d
+        size += abs(a * d)
+        w = up if d > 0.0 else down
+        w = w if low < d else 0.0
+        w = w if d < high else 0.0
+        w = w if d != 0.0 else 0.0
+        bend += a * a * w
+    return total, bend, size
+
+
+@kernel
 def violation(A, r, equal, delta):
     """The largest miss of a row, as a share of its terms."""
     m = A.shape[0]
     miss, terms = np.empty(m), np.empty(m)
     most = 0.0
     for t in range(m):
-        miss[t], terms[t] = r[t], abs(r[t])
-        for j in range(A.shape[1]):
-            miss[t] -= A[t, j] * delta[j]
-            terms[t] += abs(A[t, j] * delta[j])
+        total, size = sums(A, t, delta)
+        miss[t], terms[t] = r[t] - total, abs(r[t]) + size
         most = max(most, terms[t])
     worst = 0.0
     for t in range(m):
@@ -91,23 +174,15 @@ def farkas_gap(A, r, equal, lower, upper, ray):
 
 
 @kernel
-def direction(A, free, count, weight, gradient, damping, R, out):
+def direction(A, free, count, weight, gradient, damping, R, out, scaled):
     """Solve (A_F D A_F' + damping I) out = gradient on the free rows; False if they are nearly dependent.
 
     Cholesky on the small matrix; where rows are nearly parallel that squares their angle away, so
-    then the factor comes from Gram-Schmidt on the columns of D^(1/2) A_F' instead.
+    then the factor comes from Gram-Schmidt on the columns of D^(1/2) A_F' instead. ``scaled`` is room for a row.
     """
+    _gram(A, free, count, weight, scaled, R)
     for a in range(count):
-        for c in range(a + 1):
-            R[a, c] = 0.0
-        R[a, a] = damping
-    for j in range(A.shape[1]):
-        if weight[j] > 0.0:
-            for a in range(count):
-                scaled = weight[j] * A[free[a], j]
-                if scaled != 0.0:
-                    for c in range(a + 1):
-                        R[a, c] += scaled * A[free[c], j]
+        R[a, a] += damping
     sound = True
     for a in range(count):
         full = R[a, a]
@@ -187,7 +262,7 @@ def next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
 
 
 @kernel
-def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper):
+def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, ease_up, ease_down, lower, upper):
     """The maximiser of q on 0 <= t <= reach along a direction with prices ``turn``; inf if q grows for ever.
 
     The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
@@ -205,16 +280,9 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower,
         if ascent < 1e-3 * most * t:
             t = min(ascent / most, t)
     for trial in range(200):
-        slope, bend, size = rise, 0.0, abs(rise)
-        for j in range(turn.shape[0]):
-            a = turn[j]
-            if a == 0.0:
-                continue
-            d = respond(price[j] + t * a, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
-            slope -= a * d
-            size += abs(a * d)
-            if lower[j] < d < upper[j] and d != 0.0:
-                bend += a * a / (2.0 * (cu[j] if d > 0.0 else cd[j]))
+        total, bend, size = _slope_at(t, price, turn, gu, gd, ease_up, ease_down, lower, upper)
+        slope = rise - total
+        size += abs(rise)
         if abs(slope) <= 1e-15 * size:
             return t
         if slope > 0.0:
@@ -251,29 +319,19 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     vector in ``ray``; or (STUCK, q) where rounding stops progress: q is still a valid lower bound.
     """
     m, n = A.shape
-    wide, tall = np.empty((4, n)), np.empty((4, m))
-    price, turn, weight, terms = wide[0], wide[1], wide[2], wide[3]
+    wide, tall = np.empty((6, n)), np.empty((4, m))
+    price, turn, weight, terms, ease_up, ease_down = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
     gradient, size, step, best = tall[0], tall[1], tall[2], tall[3]
     free, R = np.empty(m, np.int64), np.empty((m, m))
     best_value, idle, damping = -math.inf, 0, 1e-14
+    ease(cu, ease_up)
+    ease(cd, ease_down)
     for iteration in range(_STEPS):
         _prices(A, lam, price)
-        value = 0.0
-        for j in range(n):
-            d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
-            delta[j] = d
-            value += charge(d, cu[j], gu[j], cd[j], gd[j])
-            inside = lower[j] < d < upper[j] and d != 0.0
-            weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
+        value = respond_all(price, cu, gu, cd, gd, ease_up, ease_down, lower, upper, delta, weight)
         for t in range(m):
-            gradient[t], size[t] = r[t], abs(r[t])
-        for j in range(n):  # rows inside: their sums do not wait for one another
-            d = delta[j]
-            if d != 0.0:
-                for t in range(m):
-                    term = A[t, j] * d
-                    gradient[t] -= term
-                    size[t] += abs(term)
+            total, terms_of = sums(A, t, delta)
+            gradient[t], size[t] = r[t] - total, abs(r[t]) + terms_of
         most = 0.0
         for t in range(m):
             value += lam[t] * gradient[t]
@@ -300,7 +358,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
                 free[count] = t
                 count += 1
         while True:
-            sound = direction(A, free, count, weight, gradient, damping, R, step)
+            sound = direction(A, free, count, weight, gradient, damping, R, step, turn)
             kept = 0  # a row at lam = 0 that the direction would push below leaves the free set
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:
@@ -330,7 +388,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         for j in range(n):
             if abs(turn[j]) <= 1e-2 * _ROUNDING * terms[j]:
                 turn[j] = 0.0
-        t_best = _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, lower, upper)
+        t_best = _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, ease_up, ease_down, lower, upper)
         if t_best == math.inf:
             if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
                 return INFEASIBLE, math.inf
@@ -356,11 +414,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
         return INFEASIBLE, math.inf
     _prices(A, lam, price)
-    for j in range(n):
-        d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
-        delta[j] = d
-        inside = lower[j] < d < upper[j] and d != 0.0
-        weight[j] = 0.5 / (cu[j] if d > 0.0 else cd[j]) if inside else 0.0
+    respond_all(price, cu, gu, cd, gd, ease_up, ease_down, lower, upper, delta, weight)
     count, largest = 0, 0.0
     for t in range(m):
         largest = max(largest, abs(lam[t]))
@@ -370,10 +424,8 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
             count += 1
     for again in range(3):
         for t in range(m):
-            gradient[t] = r[t]
-            for j in range(n):
-                gradient[t] -= A[t, j] * delta[j]
-        direction(A, free, count, weight, gradient, 1e-14, R, step)
+            gradient[t] = r[t] - sums(A, t, delta)[0]
+        direction(A, free, count, weight, gradient, 1e-14, R, step, turn)
         for j in range(n):
             if weight[j] > 0.0:
                 move = 0.0
