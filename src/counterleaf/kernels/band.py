@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 
 
-@kernel
+@pure
 def bandwidth(P):
     """The most rows that a column of P's factor reaches."""
     indptr, indices, _ = P
@@ -78,7 +78,7 @@ def factor(P, free, place, diagonal, reach, width, B, column, second):
     return True
 
 
-@kernel
+@pure
 def _finish(here, rows, diagonal, column):
     """Turn a column whose updates are done into one of L, and copy it; False if its pivot is not positive."""
     if not here[0] > 1e-15 * diagonal:
@@ -91,7 +91,7 @@ def _finish(here, rows, diagonal, column):
     return True
 
 
-@kernel
+@pure
 def forward(reach, B, x):
     """x := L^-1 x."""
     for k in range(x.shape[0]):
@@ -104,7 +104,7 @@ def forward(reach, B, x):
                 to[i] -= value * by[i]
 
 
-@kernel
+@pure
 def backward(reach, B, x):
     """x := L'^-1 x."""
     for k in range(x.shape[0] - 1, -1, -1):
@@ -115,7 +115,7 @@ def backward(reach, B, x):
         x[k] = total / by[0]
 
 
-@kernel
+@pure
 def multiply(P, z, out):
     """out := P z."""
     indptr, indices, data = P

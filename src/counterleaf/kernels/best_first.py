@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.memory import (
     ANSWERED,
     ANSWERS,
@@ -47,7 +47,7 @@ _TIE = 1e-14  # bounds closer than this share are equal: both are realised befor
 _ATTEMPTS = 30  # doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9 of its terms
 
 
-@kernel
+@pure
 def narrow(q, states, state, lower, upper):
     """Intersect the box with the one-feature splits on the path of ``state``."""
     nodes = q.nodes
@@ -62,7 +62,7 @@ def narrow(q, states, state, lower, upper):
         state = states[state].parent
 
 
-@kernel
+@pure
 def _widen(q, states, state, lower, upper):
     """Undo ``narrow``."""
     nodes, f = q.nodes, q.features
@@ -73,7 +73,7 @@ def _widen(q, states, state, lower, upper):
         state = states[state].parent
 
 
-@kernel
+@pure
 def _has_room(lower, upper):
     room = True
     for d in range(lower.shape[0]):
@@ -81,7 +81,7 @@ def _has_room(lower, upper):
     return room
 
 
-@kernel
+@pure
 def _box_bound(q, lower, upper):
     f, total = q.features, 0.0
     for d in range(lower.shape[0]):
@@ -89,7 +89,7 @@ def _box_bound(q, lower, upper):
     return total
 
 
-@kernel
+@pure
 def _is_calm(q, lower, upper):
     """True if every feature on its own stays at its source, at no cost."""
     f, calm = q.features, True
@@ -98,7 +98,7 @@ def _is_calm(q, lower, upper):
     return calm
 
 
-@kernel
+@pure
 def _place(q, pool, state, lower, upper, x):
     """The region's point as a row: bounds and unchanged features bit for bit, the rest on the model's numbers."""
     f, delta, method = q.features, pool.delta[state], q.method
@@ -120,7 +120,7 @@ def _place(q, pool, state, lower, upper, x):
             x[d] = min(max(x[d], lower[d]), upper[d])
 
 
-@kernel
+@pure
 def routed(q, x, row, sign, users, slack):
     """True if the model sends x down every split of the path, with the margin.
 
@@ -156,7 +156,7 @@ def routed(q, x, row, sign, users, slack):
     return through
 
 
-@kernel
+@pure
 def cost_of(q, x):
     """What the row x costs, class cost left out."""
     alone, together = 0.0, 0.0
@@ -172,7 +172,7 @@ def cost_of(q, x):
     return alone + max(together, 0.0)  # negative by rounding only
 
 
-@kernel
+@pure
 def _length(q, x):
     """The square of the change, each feature in units of its cost."""
     f, total = q.features, 0.0
@@ -181,7 +181,7 @@ def _length(q, x):
     return total
 
 
-@kernel
+@pure
 def enqueue(pool, state, kind, key, rank):
     """Queue a state by (key, rank)."""
     entry = pool.states[state]
@@ -191,7 +191,7 @@ def enqueue(pool, state, kind, key, rank):
     pool.counts[QUEUED] = push(pool.heap, pool.counts[QUEUED], pool.states, state)
 
 
-@kernel
+@pure
 def offer(q, pool, state, status, bound):
     """Queue a solved state, or discard it with its proof. ``bound`` is without the class cost."""
     entry = pool.states[state]
@@ -214,20 +214,20 @@ def offer(q, pool, state, status, bound):
     enqueue(pool, state, OPEN, just_below(bound), entry.node)
 
 
-@kernel
+@pure
 def just_below(bound):
     """A bound less its rounding: with what is equal to it, it comes first."""
     return bound - _TIE * abs(bound) if bound > -math.inf else bound
 
 
-@kernel
+@pure
 def postpone(pool, state, bound):
     """Queue a state at a bound known without its own solve (or before the end of it)."""
     pool.states[state].bound = bound
     enqueue(pool, state, FRESH, just_below(bound), pool.states[state].node)
 
 
-@kernel
+@pure
 def new_state(q, pool, node, parent, side, like):
     """A fresh state that starts from the multipliers, point and basis of the state ``like`` (-1: from nothing)."""
     state = pool.counts[STATES]

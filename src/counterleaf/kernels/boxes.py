@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterleaf.kernels.compiler import inlined, kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.memory import FOUND, NONE, UNASKED
 from counterleaf.kernels.separable import charge
 from counterleaf.kernels.table import above, below
@@ -41,7 +41,7 @@ class BoxNodes(NamedTuple):
     cut_right: np.ndarray  # the first one sent right
 
 
-@inlined
+@pure
 def _price(size, prices, places, moves, d, own, value):
     """What it costs to change feature d from ``own`` to ``value``."""
     if size[d] == 0:
@@ -49,7 +49,7 @@ def _price(size, prices, places, moves, d, own, value):
     return moves[places[d] + int(own) * size[d] + int(value)]
 
 
-@kernel
+@pure
 def _choice(fields, nodes, trail, depth, d, own, upper, line):
     """The cheapest value of a feature that goes down every split of the trail; of equals its own, or the first. -1: none."""
     size, start, place = fields.size[d], fields.start[d], fields.places[d]
@@ -68,7 +68,7 @@ def _choice(fields, nodes, trail, depth, d, own, upper, line):
     return best
 
 
-@inlined
+@pure
 def _sum_in_order(paid, moved, count, undo, depth):
     """The price of all moves in the order of the features: of those moved at the root, and of those on the way."""
     size = count
@@ -90,7 +90,7 @@ def _sum_in_order(paid, moved, count, undo, depth):
     return total
 
 
-@kernel
+@pure
 def differences(before, after, answered, line, feature, value):
     """Write (line, feature, new value) of every cell that an answer changes; returns how many there are."""
     count = 0
@@ -103,7 +103,7 @@ def differences(before, after, answered, line, feature, value):
     return count
 
 
-@kernel
+@pure
 def take_columns(rows, columns, out):
     """out[c] = column columns[c] of the rows, a stretch at a time: in the array of rows a column's numbers lie far apart."""
     for start in range(0, rows.shape[0], 512):

@@ -8,11 +8,13 @@ from typing import Any
 
 from numba import njit
 
-kernel: Any = njit(cache=True, nogil=True, error_model="numpy")
+_USUAL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-# For small kernels that take arrays: called, they would count a reference to each of them up and down, which can take longer
-# than what they do.
-inlined: Any = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+kernel: Any = njit(**_USUAL)
+
+# For kernels that make no array and call none that does. A ``kernel`` counts a reference to each array it is given, up and down
+# again, by instructions that stop the processor and that two threads fight over; in small ones that took longer than the work.
+pure: Any = njit(**_USUAL, _nrt=False)
 
 # For sums over features inside an iteration: they may be added up in any order, several at a time. No proof rests on them.
-summing: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+summing: Any = njit(**_USUAL, _nrt=False, fastmath={"reassoc", "nsz"})

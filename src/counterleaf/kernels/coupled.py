@@ -18,7 +18,7 @@ import numpy as np
 
 from counterleaf.kernels.band import backward, bandwidth, factor, forward, multiply
 from counterleaf.kernels.best_first import narrow
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.newton import CONVERGED, STUCK
 from counterleaf.kernels.region import collect, exact_score
 from counterleaf.kernels.separable import charge, respond
@@ -80,7 +80,7 @@ def gather(q, order, pool, state):
     return start, column, value, r, norm, box, piece, lam, z
 
 
-@kernel
+@pure
 def scatter(q, order, pool, state, box, piece, z):
     """Write the pieces and the point back, ends of the box bit for bit."""
     for j in range(order.shape[0]):
@@ -94,7 +94,7 @@ def scatter(q, order, pool, state, box, piece, z):
             pool.delta[state, d] = z[j] / q.features[7, d]
 
 
-@kernel
+@pure
 def _miss(rows, t, r, z):
     """(a @ z - r of row t, size of its terms)."""
     start, column, value = rows
@@ -106,7 +106,7 @@ def _miss(rows, t, r, z):
     return total, size
 
 
-@kernel
+@pure
 def _prices(rows, lam, price, size):
     """Add A' lam to ``price`` and the size of its terms to ``size``."""
     start, column, value = rows
@@ -118,7 +118,7 @@ def _prices(rows, lam, price, size):
                 size[column[k]] += abs(term)
 
 
-@kernel
+@pure
 def prove(rows, r, equal, P, theta, box, z, lam, price, size):
     """The bound that ``lam`` (made nonnegative here) and the tangent at z prove; ``price`` and ``size`` are scratch.
 
@@ -159,7 +159,7 @@ def prove(rows, r, equal, P, theta, box, z, lam, price, size):
     return total - 0.1 * _LOST * error
 
 
-@kernel
+@pure
 def _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach):
     """Put the features on their pieces (free ones at 0) and list the free ones; returns how many, and their bandwidth."""
     indptr, indices, _ = P
@@ -182,7 +182,7 @@ def _lay_out(P, piece, cu, cd, pull, low, high, z, free, place, diagonal, reach)
     return f, width
 
 
-@kernel
+@pure
 def _span(rows, active, f, place, reach, B, X, S, used):
     """Orthonormal X with L^-1 A' = X' S' for the active rows; returns how many. One that others explain stays out."""
     begin, column, value = rows
@@ -221,7 +221,7 @@ def _span(rows, active, f, place, reach, B, X, S, used):
     return a
 
 
-@kernel
+@pure
 def _square(x):
     total = 0.0
     for i in range(x.shape[0]):
@@ -352,7 +352,7 @@ def pivot(rows, r, equal, P, theta, box, pull, centre, cut, steps, piece, lam, z
     return status, bound
 
 
-@kernel
+@pure
 def _turned(piece, price, size, z, cu, gu, cd, gd, low, high):
     """The piece on which a feature should stand, given its price there."""
     if low >= high:

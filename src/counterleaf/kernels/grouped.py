@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, direction, next_break
+from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, factor, next_break, orthogonalise, substitute
 from counterleaf.kernels.separable import charge, respond
 
 _STEPS = 100
@@ -20,7 +20,7 @@ _ENOUGH = 1e-8  # where rounding stops progress: a bound is off by the square of
 _SMALL = 1e-2
 
 
-@kernel
+@pure
 def project(price, turn, t, slope, s, begin, end, z):
     """z = the projection of (price + t turn - slope) / s on the unit simplex, entries begin to end; returns its threshold.
 
@@ -52,7 +52,7 @@ def project(price, turn, t, slope, s, begin, end, z):
     return level + top
 
 
-@kernel
+@pure
 def _slope_at(t, price, turn, rise, numbers, cu, gu, cd, gd, lower, upper, start, scale, home, z):
     """(slope, curvature, size of the terms) of the dual along a direction."""
     slope, bend, size = rise, 0.0, abs(rise)
@@ -87,7 +87,7 @@ def _slope_at(t, price, turn, rise, numbers, cu, gu, cd, gd, lower, upper, start
     return slope, bend, size
 
 
-@kernel
+@pure
 def _next_break(t, price, turn, numbers, cu, gu, cd, gd, lower, upper, start, scale, z):
     """The next t' > t at which a number changes its piece or a group its support; inf if there is none."""
     first = next_break(t, price, turn[:numbers], gu, gd, cu, cd, lower, upper)
@@ -110,7 +110,7 @@ def _next_break(t, price, turn, numbers, cu, gu, cd, gd, lower, upper, start, sc
     return first
 
 
-@kernel
+@pure
 def _line_search(price, turn, rise, ascent, reach, numbers, cu, gu, cd, gd, lower, upper, start, scale, home, z):
     """The maximiser of the dual on 0 <= t <= reach along a direction; inf if it grows for ever.
 
@@ -162,7 +162,7 @@ def _line_search(price, turn, rise, ascent, reach, numbers, cu, gu, cd, gd, lowe
     return low if low > 0.0 else t
 
 
-@kernel
+@pure
 def _farkas_gap(A, r, equal, ray, numbers, lower, upper, start, scale, home):
     """How far ``ray`` proves the region empty, over the size of its terms; see ``newton.farkas_gap``."""
     gap, size = 0.0, 0.0
@@ -286,7 +286,9 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
                 free[count] = t
                 count += 1
         while True:
-            direction(C, free, count, weight, gradient, damping, R, step, turn)
+            if not factor(C, free, count, weight, damping, R, turn):
+                orthogonalise(C, free, count, weight, damping, R, np.zeros((count, n + count)))
+            substitute(R, free, count, gradient, step)
             kept = 0
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:

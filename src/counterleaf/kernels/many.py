@@ -3,11 +3,11 @@
 import math
 
 from counterleaf.kernels.best_first import DONE, search
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.memory import ANSWERS, FOUND, NONE, OPEN_ENDS, UNASKED, Question
 
 
-@kernel
+@pure
 def note(pool, why, k, outcome, leaf, cost, bound, points):
     """Write down how question k ended; one that was stopped, ran out of memory or has an open end is UNASKED."""
     outcome[k], leaf[k], cost[k], bound[k] = UNASKED, -1, math.inf, math.inf

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel, summing
+from counterleaf.kernels.compiler import kernel, pure, summing
 
 CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
 
@@ -28,7 +28,7 @@ _ROUNDING = 1e-12  # below this share of its terms a sum of a few rows counts as
 _STEEP = 1e300  # the response of a feature without curvature, which a bound stops
 
 
-@kernel
+@pure
 def _prices(A, lam, price):
     """price = A' lam."""
     for j in range(A.shape[1]):
@@ -39,7 +39,7 @@ def _prices(A, lam, price):
                 price[j] += lam[t] * A[t, j]
 
 
-@kernel
+@pure
 def ease(curve, out):
     """How far a feature moves per unit of price: one over its second derivative."""
     for j in range(curve.shape[0]):
@@ -124,26 +124,22 @@ def _slope_at(t, price, turn, gu, gd, ease_up, ease_down, lower, upper):
     return total, bend, size
 
 
-@kernel
+@pure
 def violation(A, r, equal, delta):
     """The largest miss of a row, as a share of its terms."""
-    m = A.shape[0]
-    miss, terms = np.empty(m), np.empty(m)
-    most = 0.0
-    for t in range(m):
+    most, worst = 0.0, 0.0
+    for t in range(A.shape[0]):
+        most = max(most, abs(r[t]) + sums(A, t, delta)[1])
+    for t in range(A.shape[0]):
         total, size = sums(A, t, delta)
-        miss[t], terms[t] = r[t] - total, abs(r[t]) + size
-        most = max(most, terms[t])
-    worst = 0.0
-    for t in range(m):
-        off = abs(miss[t]) if t < equal else miss[t]
-        share = max(terms[t], _SMALL * most)
+        off = abs(r[t] - total) if t < equal else r[t] - total
+        share = max(abs(r[t]) + size, _SMALL * most)
         if off > worst * share:
             worst = off / share
     return worst
 
 
-@kernel
+@pure
 def farkas_gap(A, r, equal, lower, upper, ray):
     """How far ``ray`` proves A d >= r empty: ray @ r - max over the box of (A' ray) @ d, over the size of its terms.
 
@@ -173,18 +169,15 @@ def farkas_gap(A, r, equal, lower, upper, ray):
     return gap / size if size > 0.0 else 0.0
 
 
-@kernel
-def direction(A, free, count, weight, gradient, damping, R, out, scaled):
-    """Solve (A_F D A_F' + damping I) out = gradient on the free rows; False if they are nearly dependent.
+@pure
+def factor(A, free, count, weight, damping, R, scaled):
+    """R R' = A_F D A_F' + damping I on the free rows by Cholesky; False if they are nearly dependent. ``scaled``: room for a row.
 
-    Cholesky on the small matrix; where rows are nearly parallel that squares their angle away, so
-    then the factor comes from Gram-Schmidt on the columns of D^(1/2) A_F' instead. ``scaled`` is room for a row.
+    Where rows are nearly parallel the product squares their angle away: then ``orthogonalise`` makes the factor instead.
     """
     _gram(A, free, count, weight, scaled, R)
     for a in range(count):
         R[a, a] += damping
-    sound = True
-    for a in range(count):
         full = R[a, a]
         for c in range(a):
             total = R[a, c]
@@ -193,29 +186,15 @@ def direction(A, free, count, weight, gradient, damping, R, out, scaled):
             R[a, c] = total / R[c, c]
             full -= R[a, c] * R[a, c]
         if full < 1e-9 * R[a, a] or R[a, a] < 1e-9:  # the latter: no feature of the row can move
-            sound = False
-            break
+            return False
         R[a, a] = math.sqrt(full)
-    if not sound:
-        _orthogonalise(A, free, count, weight, damping, R)
-    for a in range(count):
-        total = gradient[free[a]]
-        for k in range(a):
-            total -= R[a, k] * out[k]
-        out[a] = total / R[a, a]
-    for a in range(count - 1, -1, -1):
-        total = out[a]
-        for k in range(a + 1, count):
-            total -= R[k, a] * out[k]
-        out[a] = total / R[a, a]
-    return sound
+    return True
 
 
-@kernel
-def _orthogonalise(A, free, count, weight, damping, R):
-    """R R' = A_F D A_F' + damping I without forming the right-hand side: Gram-Schmidt, twice for orthogonality."""
+@pure
+def orthogonalise(A, free, count, weight, damping, R, M):
+    """The same without forming the product: Gram-Schmidt on D^(1/2) A_F', twice. ``M``: zeros, (count, features + count)."""
     n = A.shape[1]
-    M = np.zeros((count, n + count))
     for a in range(count):
         for j in range(n):
             M[a, j] = A[free[a], j] * math.sqrt(weight[j])
@@ -238,7 +217,22 @@ def _orthogonalise(A, free, count, weight, damping, R):
             M[a, j] /= R[a, a]
 
 
-@kernel
+@pure
+def substitute(R, free, count, gradient, out):
+    """Solve R R' out = gradient on the free rows."""
+    for a in range(count):
+        total = gradient[free[a]]
+        for k in range(a):
+            total -= R[a, k] * out[k]
+        out[a] = total / R[a, a]
+    for a in range(count - 1, -1, -1):
+        total = out[a]
+        for k in range(a + 1, count):
+            total -= R[k, a] * out[k]
+        out[a] = total / R[a, a]
+
+
+@pure
 def next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
     """The next t' > t at which the response of some feature changes its piece; inf if there is none."""
     first = math.inf
@@ -261,7 +255,7 @@ def next_break(t, price, turn, gu, gd, cu, cd, lower, upper):
     return first
 
 
-@kernel
+@pure
 def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, ease_up, ease_down, lower, upper):
     """The maximiser of q on 0 <= t <= reach along a direction with prices ``turn``; inf if q grows for ever.
 
@@ -358,7 +352,10 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
                 free[count] = t
                 count += 1
         while True:
-            sound = direction(A, free, count, weight, gradient, damping, R, step, turn)
+            sound = factor(A, free, count, weight, damping, R, turn)
+            if not sound:
+                orthogonalise(A, free, count, weight, damping, R, np.zeros((count, n + count)))
+            substitute(R, free, count, gradient, step)
             kept = 0  # a row at lam = 0 that the direction would push below leaves the free set
             for a in range(count):
                 if free[a] < equal or lam[free[a]] > 0.0 or step[a] > 0.0:
@@ -425,7 +422,9 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     for again in range(3):
         for t in range(m):
             gradient[t] = r[t] - sums(A, t, delta)[0]
-        direction(A, free, count, weight, gradient, 1e-14, R, step, turn)
+        if not factor(A, free, count, weight, 1e-14, R, turn):
+            orthogonalise(A, free, count, weight, 1e-14, R, np.zeros((count, n + count)))
+        substitute(R, free, count, gradient, step)
         for j in range(n):
             if weight[j] > 0.0:
                 move = 0.0

@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.newton import violation
 from counterleaf.kernels.separable import charge, respond
 from counterleaf.kernels.simplex import dual_value, invert
 
 
-@kernel
+@pure
 def pull(A, cu, gu, cd, gd, centre, strength, curves_up, slopes_up, curves_down, slopes_down):
     """phi with c (d - centre)^2 added to its flat features, c = strength times the largest squared entry of the column."""
     for j in range(A.shape[1]):
@@ -31,7 +31,7 @@ def pull(A, cu, gu, cd, gd, centre, strength, curves_up, slopes_up, curves_down,
             slopes_down[j] -= 2.0 * extra * centre[j]
 
 
-@kernel
+@pure
 def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
     """True if ``delta`` obeys the rows and costs no more than ``lam`` proves."""
     cost, terms, largest = 0.0, 0.0, 0.0
@@ -48,7 +48,7 @@ def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
     return value > -math.inf and cost - value <= 1e-11 * (abs(cost) + abs(value)) + 1e-15 * terms + 1e-26 * largest * largest
 
 
-@kernel
+@pure
 def _adds(frame, k):
     """Orthonormalise row k of ``frame`` against those before it; False if it depends on them."""
     before, after = 0.0, 0.0

@@ -1,16 +1,16 @@
 """A binary heap of state numbers, ordered by (key, rank): equal bounds leave in a fixed order."""
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import pure
 
 
-@kernel
+@pure
 def _before(states, a, b):
     if states[a].key != states[b].key:
         return states[a].key < states[b].key
     return states[a].rank < states[b].rank
 
 
-@kernel
+@pure
 def push(heap, size, states, state):
     """Add ``state``; returns the new size."""
     hole = size
@@ -24,7 +24,7 @@ def push(heap, size, states, state):
     return size + 1
 
 
-@kernel
+@pure
 def pop(heap, size, states):
     """Move the first state to ``heap[size - 1]``, just behind the shrunken heap; returns the new size."""
     first, last = heap[0], heap[size - 1]

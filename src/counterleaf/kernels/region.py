@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import inlined, kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.memory import CURVED, FLAT, MIXED, OBLIQUE, SPLIT
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
@@ -21,7 +21,7 @@ from counterleaf.kernels.simplex import dual_value, simplex
 _OUTER = 60  # proximal points before a partly flat problem is given up
 
 
-@kernel
+@pure
 def exact_score(q, row):
     """w @ source + b of a row as if in twice the precision (compensated products and sums)."""
     source, indices, data = q.features[0], q.indices, q.data
@@ -44,13 +44,13 @@ def exact_score(q, row):
     return total + rest
 
 
-@inlined
+@pure
 def idle(f, d, lower, upper):
     """The cheapest value of feature d on its own in [lower, upper], as a change from the source; ``f`` are the features."""
     return respond(0.0, f[3, d], f[4, d], f[5, d], f[6, d], lower - f[0, d], upper - f[0, d])
 
 
-@inlined
+@pure
 def price_of(f, d, change):
     """phi of feature d at ``change``; minus infinity where the change only stops at the horizon."""
     if f[8, d] > 0.0 and change >= f[2, d] - f[0, d]:
@@ -60,7 +60,7 @@ def price_of(f, d, change):
     return charge(change, f[3, d], f[4, d], f[5, d], f[6, d])
 
 
-@kernel
+@pure
 def collect(q, states, state, row, sign):
     """Write the rows of the region of ``state``: the user's, then its path's from the root down."""
     nodes = q.nodes

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.grouped import grouped
 from counterleaf.kernels.memory import CURVED, FLAT, MIXED
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
@@ -24,7 +24,7 @@ from counterleaf.kernels.table import above, below, cheapest
 _OUTER = 60  # proximal points before a partly flat problem is given up
 
 
-@kernel
+@pure
 def settled(price, cu, gu, cd, gd, own, lower, upper, over, under):
     """The best change of a number at a price, on its grid, and what it costs less what it is worth."""
     change = respond(price, cu, gu, cd, gd, lower - own, upper - own)

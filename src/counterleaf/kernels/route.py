@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import pure
 
 
-@kernel
+@pure
 def score(row, start, stop, indices, data, bias, narrow):
     """w @ x + b summed in column order; ``narrow`` casts x to float32 first, as scikit-learn does."""
     total = 0.0
@@ -15,7 +15,7 @@ def score(row, start, stop, indices, data, bias, narrow):
     return total + bias
 
 
-@kernel
+@pure
 def apply(rows, left, right, indptr, indices, data, bias, right_closed, narrow, leaves):
     """Write the leaf of each row into ``leaves``."""
     for r in range(rows.shape[0]):

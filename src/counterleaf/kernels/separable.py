@@ -8,10 +8,10 @@ L1, squared L2, their sums, different weights up and down and linear terms all h
 
 import math
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import pure
 
 
-@kernel
+@pure
 def charge(d, curve_up, slope_up, curve_down, slope_down):
     """phi(d)."""
     if d > 0.0:
@@ -21,7 +21,7 @@ def charge(d, curve_up, slope_up, curve_down, slope_down):
     return 0.0
 
 
-@kernel
+@pure
 def respond(price, curve_up, slope_up, curve_down, slope_down, lower, upper):
     """The minimiser of phi(d) - price d over [lower, upper]; of several, the nearest to 0."""
     if price > slope_up:

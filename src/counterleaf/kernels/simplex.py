@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, farkas_gap
 from counterleaf.kernels.separable import charge
 
@@ -23,7 +23,7 @@ _ROUNDING = 1e-13
 BASIC = 2
 
 
-@kernel
+@pure
 def invert(B, out):
     """Gauss-Jordan with partial pivoting; destroys B; False if B is singular to rounding."""
     m = B.shape[0]
@@ -54,7 +54,7 @@ def invert(B, out):
     return True
 
 
-@kernel
+@pure
 def _earlier(at, item, turn, a, b):
     """Order of thresholds: by step; of equal steps the one with the larger pivot, for a well-conditioned basis."""
     if at[a] != at[b]:
@@ -62,7 +62,7 @@ def _earlier(at, item, turn, a, b):
     return abs(turn[item[a]]) > abs(turn[item[b]])
 
 
-@kernel
+@pure
 def _sift(at, item, turn, hole, size):
     """Restore the heap order below ``hole``."""
     while True:
@@ -78,14 +78,14 @@ def _sift(at, item, turn, hole, size):
         hole = below
 
 
-@kernel
+@pure
 def _step_to(level, price, turn):
     """The step at which a price reaches a level; what is behind, or ahead only by rounding, is here."""
     t = (level - price) / turn
     return t if t > 1e-13 else 0.0
 
 
-@kernel
+@pure
 def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam):
     """q(lam) of ``newton``'s docstring for any phi; minus infinity only where a price truly leaves its slopes."""
     value = 0.0

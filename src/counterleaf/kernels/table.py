@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import pure
 from counterleaf.kernels.memory import CLAUSE, COUNT, CUT, SPLIT
 
 
-@kernel
+@pure
 def above(over, under, own, value):
     """The least multiple of over / under, or the source's ``own`` number, at or above ``value``; any number if over is 0."""
     if over == 0.0 or abs(value) * under >= 9007199254740992.0 * over:  # 2^53: there floats are no finer than the grid
@@ -28,26 +28,26 @@ def above(over, under, own, value):
     return own if value <= own < point else point
 
 
-@kernel
+@pure
 def below(over, under, own, value):
     """The greatest such number at or below ``value``."""
     return 0.0 - above(over, under, -own, -value)  # not -0.0
 
 
-@kernel
+@pure
 def after(over, under, own, value):
     """The next such number above ``value``."""
     return above(over, under, own, np.nextafter(value, math.inf))
 
 
-@kernel
+@pure
 def _goes(right_closed, margin, f, side):
     """True if a row whose split sums to f goes to that side, with the margin."""
     right = f > 0.0 or (right_closed and f == 0.0)
     return right == (side > 0) and (margin == 0.0 or f * side >= margin)
 
 
-@kernel
+@pure
 def tidy(first, last, lower, upper):
     """Groups: a value chosen rules out the others, the last one left is chosen. False if some variable has no value left."""
     for g in range(first.shape[0]):
@@ -73,7 +73,7 @@ def tidy(first, last, lower, upper):
     return room
 
 
-@kernel
+@pure
 def region_box(q, table, states, state, lower, upper):
     """The box of a state, from the question's own; False if it is empty."""
     source = q.features[0]
@@ -129,7 +129,7 @@ def region_box(q, table, states, state, lower, upper):
     return tidy(table.first, table.last, lower, upper)
 
 
-@kernel
+@pure
 def within(table, i, side, x):
     """True if x lies in the first (-1) or second (1) box of clause i."""
     inside = True
@@ -139,7 +139,7 @@ def within(table, i, side, x):
     return inside
 
 
-@kernel
+@pure
 def cheapest(costs, own, start, stop, upper):
     """The cheapest value left in a group: of equals the source's own, else the first."""
     best = -1

@@ -22,7 +22,7 @@ from counterleaf.kernels.best_first import (
     postpone,
     routed,
 )
-from counterleaf.kernels.compiler import kernel
+from counterleaf.kernels.compiler import kernel, pure
 from counterleaf.kernels.memory import (
     ANSWERED,
     ANSWERS,
@@ -59,7 +59,7 @@ _WHOLE = 1e-7  # a 0/1 variable or a step this close to a whole number is taken 
 _TIGHT = 1e-10  # a row that costs its bound to this share is the best of its state
 
 
-@kernel
+@pure
 def _box_bound(q, table, pool, state, lower, upper):
     """The bound of a state's region where boxes suffice: the best of every feature on its own."""
     total = 0.0
@@ -79,7 +79,7 @@ def _box_bound(q, table, pool, state, lower, upper):
     return total
 
 
-@kernel
+@pure
 def _lifted(table, bound):
     """The least cost that a row can have at or above a bound."""
     if table.unit > 0.0:
@@ -87,7 +87,7 @@ def _lifted(table, bound):
     return bound
 
 
-@kernel
+@pure
 def _offer(q, table, pool, state, status, bound):
     """Queue a bounded state, or discard it with its proof. ``bound`` is without the class cost."""
     entry = pool.states[state]
@@ -108,7 +108,7 @@ def _offer(q, table, pool, state, status, bound):
     _enqueue(q, table, pool, state, OPEN)
 
 
-@kernel
+@pure
 def _enqueue(q, table, pool, state, kind):
     """Queue a state by its bound: before a row that costs as much, unless only leaves with higher numbers lie below it.
 
@@ -119,7 +119,7 @@ def _enqueue(q, table, pool, state, kind):
     enqueue(pool, state, kind, key, 2 * q.nodes[entry.node].first + 1)
 
 
-@kernel
+@pure
 def _child(q, pool, node, parent, side):
     """A new state below ``parent``, with the parent's proof."""
     state = new_state(q, pool, node, parent, side, parent)
@@ -147,7 +147,7 @@ def _postpone(q, table, pool, state, lower, upper, at_source):
     _enqueue(q, table, pool, state, FRESH)
 
 
-@kernel
+@pure
 def _inherits(q, pool, state, lower, upper):
     """True if the state's point, its parent's, lies in its box."""
     inside = True
@@ -157,7 +157,7 @@ def _inherits(q, pool, state, lower, upper):
     return inside
 
 
-@kernel
+@pure
 def _place(q, table, delta, lower, upper, x):
     """The point as a row: groups and grids on their nearest values, bounds and what is unchanged bit for bit."""
     source = q.features[0]
@@ -184,7 +184,7 @@ def _place(q, table, delta, lower, upper, x):
             x[v] = 1.0 if v == best else 0.0
 
 
-@kernel
+@pure
 def _fork(q, table, states, state, delta, lower, upper, x):
     """Where to fork a leaf whose point is no row of the table (x is the nearest that is): (how, what, low cut, high cut).
 
@@ -243,7 +243,7 @@ def _fork(q, table, states, state, delta, lower, upper, x):
     return 0, 0, 0.0, 0.0
 
 
-@kernel
+@pure
 def _any_choice(q, table, lower, upper, x):
     """A choice that is still open: (variable, low cut, high cut) such that x lies on one side, -1 if there is none."""
     source = q.features[0]
@@ -259,7 +259,7 @@ def _any_choice(q, table, lower, upper, x):
     return -1, 0.0, 0.0
 
 
-@kernel
+@pure
 def _fixed(q, table, x, lower, upper, low, high):
     """The part of the box in which every choice is as in the row x; clauses and counts that x keeps stay kept."""
     for d in range(x.shape[0]):
