@@ -171,9 +171,10 @@ def farkas_gap(A, r, equal, lower, upper, ray):
 
 @pure
 def factor(A, free, count, weight, damping, R, scaled):
-    """R R' = A_F D A_F' + damping I on the free rows by Cholesky; False if they are nearly dependent. ``scaled``: room for a row.
+    """R R' = A_F D A_F' + damping I on the free rows by Cholesky; False if they are nearly dependent.
 
     Where rows are nearly parallel the product squares their angle away: then ``orthogonalise`` makes the factor instead.
+    ``scaled`` is room for a row.
     """
     _gram(A, free, count, weight, scaled, R)
     for a in range(count):

@@ -32,8 +32,8 @@ def pull(A, cu, gu, cd, gd, centre, strength, curves_up, slopes_up, curves_down,
 
 
 @pure
-def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
-    """True if ``delta`` obeys the rows and costs no more than ``lam`` proves."""
+def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, price, terms_of):
+    """True if ``delta`` obeys the rows and costs no more than ``lam`` proves; the last two are room for ``dual_value``."""
     cost, terms, largest = 0.0, 0.0, 0.0
     for j in range(A.shape[1]):
         if math.isinf(delta[j]):
@@ -44,7 +44,7 @@ def _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta):
         largest = max(largest, abs(r[t]))
     if violation(A, r, equal, delta) > 1e-11:
         return False
-    value = dual_value(A, r, cu, gu, cd, gd, lower, upper, lam)
+    value = dual_value(A, r, cu, gu, cd, gd, lower, upper, lam, price, terms_of)
     return value > -math.inf and cost - value <= 1e-11 * (abs(cost) + abs(value)) + 1e-15 * terms + 1e-26 * largest * largest
 
 
@@ -79,14 +79,14 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
     ``turn`` varies what counts as tight: a slow pull leaves more than rounding on rows that have let go.
     """
     m, n = A.shape
-    new_lam, new_delta = np.empty(m), np.empty(n)
+    new_lam, new_delta, room = np.empty(m), np.empty(n), np.empty((2, n))
     largest, rhs = 0.0, 0.0
     for t in range(m):
         largest, rhs = max(largest, abs(lam[t])), max(rhs, abs(r[t]))
     tight = max(1e-9 * 100.0 ** (turn % 3) * largest, 1e-13 * rhs)  # rows of size 1: lam is of the size of r
     for t in range(m):
         new_lam[t] = lam[t] if abs(lam[t]) > tight else 0.0
-    if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, delta):
+    if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, delta, room[0], room[1]):
         for t in range(m):
             lam[t] = new_lam[t]
         return True
@@ -150,7 +150,7 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
         for a in range(f):
             K[a, f + i] = A[rows[a], columns[i]]
             K[f + i, a] = A[rows[a], columns[i]]
-    if not invert(K, inverse):
+    if not invert(K, k, inverse):
         return False
     for t in range(m):
         new_lam[t] = 0.0
@@ -191,7 +191,7 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
                 move += inverse[f + i, c] * right[c]
             j = columns[i]
             new_delta[j] = min(max(new_delta[j] + move, lower[j]), upper[j])
-    if not _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta):
+    if not _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta, room[0], room[1]):
         return False
     for t in range(m):
         lam[t] = new_lam[t]

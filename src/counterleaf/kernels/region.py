@@ -75,6 +75,129 @@ def collect(q, states, state, row, sign):
         state = states[state].parent
 
 
+@pure
+def _columns(q, row, lower, upper, slot, columns):
+    """The features that some row touches and that can move, in order of appearance; ``slot`` gets their places."""
+    indptr, indices, n = q.indptr, q.indices, 0
+    for t in range(row.shape[0]):
+        for k in range(indptr[row[t]], indptr[row[t] + 1]):
+            d = indices[k]
+            if slot[d] < 0 and lower[d] < upper[d]:
+                slot[d] = n
+                columns[n] = d
+                n += 1
+    return n
+
+
+@pure
+def _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm):
+    """Write A d >= r, each row scaled by its size, which goes to ``norm``; A holds zeros."""
+    f, indptr, indices, data, flat = q.features, q.indptr, q.indices, q.data, q.method == FLAT
+    users = q.bias.shape[0] - q.nodes.shape[0]
+    for t in range(row.shape[0]):
+        i, z = row[t], sign[t]
+        if math.isnan(at_source[i]):
+            at_source[i] = exact_score(q, i)
+        total = (q.margin if t >= users else 0.0) + slack[t] - z * at_source[i]
+        terms, length = abs(total), 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            d = indices[k]
+            if slot[d] >= 0:
+                a = z * data[k] / f[7, d]
+                A[t, slot[d]] = a
+                length = max(length, abs(a)) if flat else length + a * a
+            else:
+                fixed = data[k] * (lower[d] - f[0, d])
+                total -= z * fixed
+                terms += abs(fixed)
+        length = length if flat else math.sqrt(length)
+        if length == 0.0:
+            length = 1.0
+            if abs(total) <= 1e-14 * terms:
+                total = 0.0  # every feature of the row is fixed, on its face to rounding
+        norm[t] = length
+        r[t] = total / length
+        for j in range(A.shape[1]):
+            A[t, j] /= length
+
+
+@pure
+def _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high):
+    """Write phi and the box of the features, each scaled by its cost."""
+    for j in range(cu.shape[0]):
+        d = columns[j]
+        s = f[7, d]
+        cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
+        cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
+        low[j], high[j] = (lower[d] - f[0, d]) * s, (upper[d] - f[0, d]) * s
+
+
+@kernel
+def _pivot(bases, seats, flat, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray):
+    """Flat costs: the dual simplex, from the state's basis, then from none. Other costs: only whether there is a point."""
+    m, n = A.shape
+    whole, real, seat, spare = np.empty((2, m), np.int64), np.empty((3, n)), np.empty(n, np.int8), np.empty(m)
+    basis, segment, slope_up, slope_down, place = whole[0], whole[1], real[0], real[1], real[2]
+    cold = not flat
+    for t in range(m):
+        basis[t] = bases[0, t] if flat else -1 - t
+        segment[t] = bases[1, t] if flat else 0
+        if basis[t] >= 0:
+            basis[t] = slot[basis[t]]
+            cold = cold or basis[t] < 0
+    for j in range(n):
+        seat[j] = seats[columns[j]] if flat else 0
+        slope_up[j], slope_down[j] = (gu[j], gd[j]) if flat else (0.0, 0.0)
+    while True:
+        if cold:
+            for j in range(n):
+                seat[j] = 1 if slope_up[j] < 0.0 else (-1 if slope_down[j] > 0.0 else 0)
+            for t in range(m):
+                basis[t], segment[t] = -1 - t, 0
+        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        if status != STUCK or cold:
+            break
+        cold = True
+    if not flat:
+        return INFEASIBLE if status == INFEASIBLE else STUCK
+    for t in range(m):
+        multiplier[t] = spare[t]
+    for j in range(n):
+        point[j] = place[j]
+    if status == CONVERGED:  # otherwise basis and seats no longer belong together
+        for t in range(m):
+            bases[0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
+            bases[1, t] = segment[t]
+        for j in range(n):
+            seats[columns[j]] = seat[j]
+    return status
+
+
+@pure
+def _scatter(f, columns, slot, lower, upper, low, high, point, delta, calm):
+    """The point as a change of every feature; returns what those outside of the problem cost. Opens sides at the horizon."""
+    alone = 0.0
+    for d in range(delta.shape[0]):
+        if slot[d] >= 0:
+            continue
+        delta[d] = 0.0
+        if not (calm and lower[d] <= f[0, d] <= upper[d]):
+            delta[d] = idle(f, d, lower[d], upper[d])
+            alone += price_of(f, d, delta[d])
+    for j in range(point.shape[0]):
+        d = columns[j]
+        delta[d] = point[j] / f[7, d]
+        if point[j] == low[j]:
+            delta[d] = lower[d] - f[0, d]
+        elif point[j] == high[j]:
+            delta[d] = upper[d] - f[0, d]
+        if f[8, d] > 0.0 and upper[d] == f[2, d]:
+            high[j] = math.inf
+        if f[8, d] < 0.0 and lower[d] == f[1, d]:
+            low[j] = -math.inf
+    return alone
+
+
 @kernel
 def solve(q, pool, state, slack, lower, upper, at_source, slot, calm):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
@@ -83,156 +206,60 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot, calm):
     of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
     class cost); the bound is valid whatever the status. ``calm``: a feature on its own costs nothing at its source.
     """
-    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
-    bases, seats = pool.basis, pool.seats
-    method, equal, margin = q.method, q.equal, q.margin
-    m = pool.states[state].rows
-    row, sign, ray = np.empty(m, np.int64), np.empty(m), np.empty(m)
-    collect(q, pool.states, state, row, sign)
+    f, method, equal, m = q.features, q.method, q.equal, pool.states[state].rows
     lam, delta = pool.lam[state, 0], pool.delta[state]
-    source, scale = f[0], f[7]
-    users = q.bias.shape[0] - q.nodes.shape[0]
-    columns = np.empty(min(source.shape[0], indptr[-1]), np.int64)
-    n = 0
-    for t in range(m):
-        for k in range(indptr[row[t]], indptr[row[t] + 1]):
-            d = indices[k]
-            if slot[d] < 0 and lower[d] < upper[d]:
-                slot[d] = n
-                columns[n] = d
-                n += 1
-    A, r, norm = np.zeros((m, n)), np.empty(m), np.empty(m)
-    for t in range(m):
-        i, z = row[t], sign[t]
-        if math.isnan(at_source[i]):
-            at_source[i] = exact_score(q, i)
-        offset = margin if t >= users else 0.0
-        total = offset + slack[t] - z * at_source[i]
-        terms = abs(total)
-        length = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            d = indices[k]
-            if slot[d] >= 0:
-                a = z * data[k] / scale[d]
-                A[t, slot[d]] = a
-                length = max(length, abs(a)) if method == FLAT else length + a * a
-            else:
-                fixed = data[k] * (lower[d] - source[d])
-                total -= z * fixed
-                terms += abs(fixed)
-        if method != FLAT:
-            length = math.sqrt(length)
-        if length == 0.0:
-            length = 1.0
-            if abs(total) <= 1e-14 * terms:
-                total = 0.0  # every feature of the row is fixed, on its face to rounding
-        norm[t] = length
-        r[t] = total / length
-        for j in range(n):
-            A[t, j] /= length
-    wide = np.empty((10, n))
+    row, columns, tall = np.empty(m, np.int64), np.empty(min(f.shape[1], q.indptr[-1]), np.int64), np.empty((5, m))
+    sign, ray, r, norm, multiplier = tall[0], tall[1], tall[2], tall[3], tall[4]
+    collect(q, pool.states, state, row, sign)
+    n = _columns(q, row, lower, upper, slot, columns)
+    A, wide = np.zeros((m, n)), np.empty((7, n))
     cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
-    slope_up, slope_down, centre = wide[7], wide[8], wide[9]
-    extra = np.empty((4, n)) if method == MIXED else wide
-    flat = method == FLAT
-    seat = np.empty(n, np.int8)
-    for j in range(n):
-        d = columns[j]
-        s = scale[d]
-        cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
-        cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
-        low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
-        centre[j] = min(max(0.0, low[j]), high[j])
-        seat[j] = seats[state, d] if flat else 0
-    multiplier = np.empty(m)
+    _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm)
+    _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high)
     for t in range(m):
         multiplier[t] = lam[t] * norm[t]
     status, bound = STUCK, -math.inf
-    strength = 1.0
-    for outer in range(0 if flat else (1 if method == CURVED else _OUTER)):
-        strength = max(0.1 * strength, 1e-5)
-        if method == MIXED:
-            pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
-        status, bound = newton(A, r, equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
-        if status == INFEASIBLE or method == CURVED:
-            break
+    if method == CURVED:
+        status, bound = newton(A, r, equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+    elif method == MIXED:
+        extra, strength = np.empty((5, n)), 1.0
+        up, slope_up, down, slope_down, centre = extra[0], extra[1], extra[2], extra[3], extra[4]
         for j in range(n):
-            centre[j] = point[j]
-        status = STUCK
-        if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
-            status = CONVERGED
-            break
-    basis, segment = np.empty(m, np.int64), np.empty(m, np.int64)
-    cold = not flat
-    for t in range(m):
-        basis[t] = bases[state, 0, t] if flat else -1 - t
-        segment[t] = bases[state, 1, t] if flat else 0
-        if basis[t] >= 0:
-            basis[t] = slot[basis[t]]
-            cold = cold or basis[t] < 0
-    spare, place = np.empty(m), np.empty(n)
-    while status == STUCK:
-        # flat: the warm basis, then a cold one; else the method failed, and prices of zero tell if the region is empty
-        for j in range(n):
-            up, down = (gu[j], gd[j]) if flat else (0.0, 0.0)
-            slope_up[j], slope_down[j] = up, down
-            if cold:
-                seat[j] = 1 if up < 0.0 else (-1 if down > 0.0 else 0)
-        for t in range(m):
-            if cold:
-                basis[t], segment[t] = -1 - t, 0
-        outcome = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
-        if flat:
-            status = outcome
-            for t in range(m):
-                multiplier[t] = spare[t]
+            centre[j] = min(max(0.0, low[j]), high[j])
+        for outer in range(_OUTER):
+            strength = max(0.1 * strength, 1e-5)
+            pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
+            status, _ = newton(A, r, equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray)
+            if status == INFEASIBLE:
+                break
             for j in range(n):
-                point[j] = place[j]
-        elif outcome == INFEASIBLE:
-            status = INFEASIBLE
-        if cold:
-            break
-        cold = True
-    if flat and status == CONVERGED:  # otherwise basis and seats no longer belong together
-        for t in range(m):
-            bases[state, 0, t] = columns[basis[t]] if basis[t] >= 0 else basis[t]
-            bases[state, 1, t] = segment[t]
-        for j in range(n):
-            seats[state, columns[j]] = seat[j]
+                centre[j] = point[j]
+            status = STUCK
+            if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+                status = CONVERGED
+                break
+    if status == STUCK:
+        status = _pivot(
+            pool.basis[state], pool.seats[state], method == FLAT, columns, slot, A, r, equal, gu, gd, low, high,
+            multiplier, point, ray,
+        )  # fmt: skip
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(m):
             lam[t] = ray[t] / norm[t]
     else:
-        for j in range(n):
-            d = columns[j]
-            value = point[j] / scale[d]
-            if point[j] == low[j]:
-                value = lower[d] - source[d]
-            elif point[j] == high[j]:
-                value = upper[d] - source[d]
-            delta[d] = value
-            if f[8, d] > 0.0 and upper[d] == f[2, d]:
-                high[j] = math.inf
-            if f[8, d] < 0.0 and lower[d] == f[1, d]:
-                low[j] = -math.inf
+        alone = _scatter(f, columns, slot, lower, upper, low, high, point, delta, calm)
         largest = 0.0
         for t in range(m):
             largest = max(largest, abs(multiplier[t]))
         for t in range(m):
             if abs(multiplier[t]) <= 1e-14 * largest:
                 multiplier[t] = 0.0  # rounding, but on a feature that is free and unbounded any price is too much
-        if method != CURVED:  # there it is known, and no feature can run away
-            bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier)
-        for d in range(source.shape[0]):
-            if slot[d] < 0:
-                delta[d] = 0.0
-                if calm and lower[d] <= source[d] <= upper[d]:
-                    continue
-                delta[d] = idle(f, d, lower[d], upper[d])
-                bound += price_of(f, d, delta[d])
-        for t in range(m):
             lam[t] = multiplier[t] / norm[t]
+        if method != CURVED:  # there it is known, and no feature can run away
+            room = np.empty((2, n))
+            bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier, room[0], room[1])
+        bound += alone
     for j in range(n):
         slot[columns[j]] = -1
     return status, bound

@@ -4,7 +4,7 @@ The problem is that of ``newton`` with phi_j piecewise linear: slope_down on [lo
 [k, upper], with k the point of the box nearest to 0. Row t has a slack, A d - s = r, s >= 0 (s = 0 on
 the first ``equal`` rows). A feature outside the basis has a seat: -1 at lower, 0 at k, 1 at upper; one in
 the basis lies on its down (-1) or up (1) segment, so its price equals that slope. ``basis[i]`` is a
-feature j, or -1 - t for the slack of row t. The bases are few rows wide, so the inverse is made afresh
+feature j, or -1 - t for the slack of row t. The bases hold few features, so the inverse is made afresh
 at each pivot: multipliers never drift.
 """
 
@@ -24,9 +24,8 @@ BASIC = 2
 
 
 @pure
-def invert(B, out):
-    """Gauss-Jordan with partial pivoting; destroys B; False if B is singular to rounding."""
-    m = B.shape[0]
+def invert(B, m, out):
+    """Gauss-Jordan with partial pivoting on the first m rows and columns; destroys B; False if it is singular to rounding."""
     for i in range(m):
         for k in range(m):
             out[i, k] = 1.0 if i == k else 0.0
@@ -52,6 +51,72 @@ def invert(B, out):
                     B[i, k] -= factor * B[c, k]
                     out[i, k] -= factor * out[c, k]
     return True
+
+
+@pure
+def _invert_basis(A, basis, tight, inner, K, small, inverse):
+    """The inverse of the basis: that of its features on the rows whose slack is not in it, and what follows for the other rows.
+
+    ``tight``, ``inner``, ``K``, ``small`` are room for those rows, the places of those features, their matrix and its inverse.
+    """
+    m, k = basis.shape[0], 0
+    for t in range(m):
+        tight[t] = -1
+        for i in range(m):
+            inverse[t, i] = 0.0
+    for i in range(m):
+        if basis[i] >= 0:
+            inner[k] = i
+            k += 1
+        else:
+            tight[-1 - basis[i]] = 0
+    rows = 0
+    for t in range(m):
+        if tight[t] < 0:
+            tight[rows] = t
+            rows += 1
+    for a in range(k):
+        for b in range(k):
+            K[a, b] = A[tight[a], basis[inner[b]]]
+    if not invert(K, k, small):
+        return False
+    for b in range(k):
+        for a in range(k):
+            inverse[inner[b], tight[a]] = small[b, a]
+    for i in range(m):
+        if basis[i] < 0:
+            t = -1 - basis[i]
+            inverse[i, t] = -1.0
+            for b in range(k):
+                x = A[t, basis[inner[b]]]
+                if x != 0.0:
+                    for a in range(k):
+                        inverse[i, tight[a]] += x * small[b, a]
+    return True
+
+
+@pure
+def blend(A, weights, out):
+    """out = A' weights."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for t in range(A.shape[0]):
+        w = weights[t]
+        if w != 0.0:
+            for j in range(out.shape[0]):
+                out[j] += w * A[t, j]
+
+
+@pure
+def blend_sizes(A, weights, out):
+    """out = |A|' |weights|: the size of the terms of ``blend``."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for t in range(A.shape[0]):
+        w = weights[t]
+        if w != 0.0:
+            for j in range(out.shape[0]):
+                out[j] += abs(w * A[t, j])
 
 
 @pure
@@ -86,31 +151,44 @@ def _step_to(level, price, turn):
 
 
 @pure
-def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam):
-    """q(lam) of ``newton``'s docstring for any phi; minus infinity only where a price truly leaves its slopes."""
+def dual_value(A, r, cu, gu, cd, gd, lower, upper, lam, price, terms):
+    """q(lam) of ``newton``'s docstring for any phi; minus infinity only where a price truly leaves its slopes.
+
+    ``price`` and ``terms`` are room for a number per feature.
+    """
     value = 0.0
     for t in range(A.shape[0]):
         value += lam[t] * r[t]
+    blend(A, lam, price)
+    blend_sizes(A, lam, terms)
     for j in range(A.shape[1]):
-        price, terms = 0.0, 0.0
-        for t in range(A.shape[0]):
-            price += lam[t] * A[t, j]
-            terms += abs(lam[t] * A[t, j])
-        if price > gu[j]:
-            d = (price - gu[j]) / (2.0 * cu[j]) if cu[j] > 0.0 else math.inf
-        elif price < gd[j]:
-            d = (price - gd[j]) / (2.0 * cd[j]) if cd[j] > 0.0 else -math.inf
+        p = price[j]
+        if p > gu[j]:
+            d = (p - gu[j]) / (2.0 * cu[j]) if cu[j] > 0.0 else math.inf
+        elif p < gd[j]:
+            d = (p - gd[j]) / (2.0 * cd[j]) if cd[j] > 0.0 else -math.inf
         else:
             d = 0.0
         d = min(max(d, lower[j]), upper[j])
+        if d == 0.0:
+            continue
         if math.isinf(d):
-            excess = price - gu[j] if d > 0.0 else gd[j] - price
-            if excess > 1e-12 * (terms + abs(gu[j]) + abs(gd[j])):
+            excess = p - gu[j] if d > 0.0 else gd[j] - p
+            if excess > 1e-12 * (terms[j] + abs(gu[j]) + abs(gd[j])):
                 return -math.inf
             d = min(max(0.0, lower[j]), upper[j])
-            price = gu[j] if price > gu[j] else gd[j]
-        value += charge(d, cu[j], gu[j], cd[j], gd[j]) - price * d
+            p = gu[j] if p > gu[j] else gd[j]
+        value += charge(d, cu[j], gu[j], cd[j], gd[j]) - p * d
     return value
+
+
+@pure
+def _is_tight(basis, t):
+    """True if the slack of row t is not in the basis."""
+    tight = True
+    for i in range(basis.shape[0]):
+        tight = tight and basis[i] != -1 - t
+    return tight
 
 
 @kernel
@@ -121,24 +199,13 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
     with the last ``lam``, whose dual value is still a valid lower bound.
     """
     m, n = A.shape
-    B, inverse = np.empty((m, m)), np.empty((m, m))
-    level, rest, rho = np.empty(m), np.empty(m), np.empty(m)
-    price, turn = np.empty(n), np.empty(n)
+    square, tall, wide = np.empty((3, m, m)), np.empty((2, m)), np.empty((3, n))
+    inverse, K, small = square[0], square[1], square[2]
+    rest, rho, price, turn, terms = tall[0], tall[1], wide[0], wide[1], wide[2]
     at, item = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64)
-    basic_slack = np.empty(m, np.bool_)
+    tight, inner = np.empty(m, np.int64), np.empty(m, np.int64)
     for pivot in range(_PIVOTS):
-        for i in range(m):
-            basic_slack[i] = False
-            for t in range(m):
-                B[t, i] = 0.0
-        for i in range(m):
-            if basis[i] >= 0:
-                for t in range(m):
-                    B[t, i] = A[t, basis[i]]
-            else:
-                B[-1 - basis[i], i] = -1.0
-                basic_slack[-1 - basis[i]] = True
-        if not invert(B, inverse):
+        if not _invert_basis(A, basis, tight, inner, K, small, inverse):
             return STUCK
         for t in range(m):
             lam[t] = 0.0
@@ -162,12 +229,11 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
         # leave: the basic variable furthest outside its segment
         leave, below, worst = -1, False, 0.0
         for i in range(m):
-            total, terms, spread = 0.0, 0.0, 0.0
+            total, size, spread = 0.0, 0.0, 0.0
             for t in range(m):
                 spread = max(spread, abs(inverse[i, t]))
                 total += inverse[i, t] * rest[t]
-                terms += abs(inverse[i, t] * rest[t])
-            level[i] = total
+                size += abs(inverse[i, t] * rest[t])
             j = basis[i]
             if j >= 0:
                 kink = min(max(0.0, lower[j]), upper[j])
@@ -178,9 +244,9 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 least, most = 0.0, (0.0 if -1 - j < equal else math.inf)
             if leave >= 0 and pivot > _GREEDY:
                 continue
-            if least - total > max(worst, _TOLERANCE * (terms + abs(least)), spread * noise):
+            if least - total > max(worst, _TOLERANCE * (size + abs(least)), spread * noise):
                 leave, below, worst = i, True, least - total
-            if total - most > max(worst, _TOLERANCE * (terms + abs(most)), spread * noise):
+            if total - most > max(worst, _TOLERANCE * (size + abs(most)), spread * noise):
                 leave, below, worst = i, False, total - most
         if leave < 0:
             for t in range(equal, m):
@@ -195,18 +261,15 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
         for t in range(m):
             if abs(rho[t]) <= _ROUNDING * largest:
                 rho[t] = 0.0  # noise, but it would offer pivots of its own size
+        blend(A, rho, turn)
+        blend_sizes(A, rho, terms)
+        blend(A, lam, price)
         count = 0
         for j in range(n):
-            a, terms, p = 0.0, 0.0, 0.0
-            for t in range(m):
-                a += rho[t] * A[t, j]
-                terms += abs(rho[t] * A[t, j])
-                p += lam[t] * A[t, j]
-            price[j] = p
-            if seat[j] == BASIC or abs(a) <= _ROUNDING * terms:
+            a, p = turn[j], price[j]
+            if seat[j] == BASIC or abs(a) <= _ROUNDING * terms[j]:
                 turn[j] = 0.0
                 continue
-            turn[j] = a
             # the thresholds ahead of the price, with the segment each one releases
             if a > 0.0:
                 if seat[j] < 0:
@@ -231,7 +294,7 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 count += 1
         stop, slack = math.inf, -1
         for t in range(equal, m):
-            if not basic_slack[t] and rho[t] < 0.0:
+            if rho[t] < 0.0 and _is_tight(basis, t):
                 bound = max(lam[t] / -rho[t], 0.0)
                 if bound < stop:
                     stop, slack = bound, t
