@@ -19,8 +19,10 @@ from counterleaf.kernels.memory import (
     ASKED,
     BOX,
     COUPLED,
+    CURVED,
     DISCARDED,
     EXPANDED,
+    FLAT,
     FRESH,
     OBLIQUE,
     OPEN,
@@ -261,7 +263,7 @@ def new_state(q, pool, node, parent, side, like):
     if like >= 0:
         for d in range(seats.shape[1]):
             seats[state, d] = seats[like, d]
-        for d in range(deltas.shape[1]):
+        for d in range(deltas.shape[1] if q.method == COUPLED else 0):
             deltas[state, d] = deltas[like, d]
         return state
     for d in range(seats.shape[1]):
@@ -271,6 +273,53 @@ def new_state(q, pool, node, parent, side, like):
         else:
             seats[state, d] = 1 if f[4, d] < 0.0 else (-1 if f[6, d] > 0.0 else 0)
     return state
+
+
+@pure
+def _eases(f, ease):
+    """One over the curvature that each feature has wherever it can move; 0 where it cannot."""
+    for d in range(ease.shape[0]):
+        up, down = f[2, d] > f[0, d], f[1, d] < f[0, d]
+        curve = min(f[3, d] if up else math.inf, f[5, d] if down else math.inf)
+        ease[d] = 1.0 / curve if up or down else 0.0
+
+
+@pure
+def _pushed(q, row, miss, lower, upper, ease, lam, place):
+    """What a region costs more, at least, once a row holds that its point misses by ``miss``; writes the row's multiplier.
+
+    The Lagrangian of the region has its least value at the point and curves upwards from there: the cheapest way to the
+    row's face costs miss^2 / sum_j a_j^2 / c_j. The dual, along that multiplier, says the same.
+    """
+    indptr, indices, data, reach = q.indptr, q.indices, q.data, 0.0
+    for k in range(indptr[row], indptr[row + 1]):
+        d = indices[k]
+        if lower[d] < upper[d]:
+            reach += data[k] * data[k] * ease[d]
+    if not 0.0 < reach < math.inf or miss <= 0.0:
+        return 0.0
+    lam[place] = 2.0 * miss / reach
+    return miss * miss / reach
+
+
+@pure
+def _alone(q, row, side, miss, lower, upper, known, lam, place):
+    """What a row that the source misses by ``miss`` costs on its own where costs are flat, or ``known`` if that is more.
+
+    Writes the multipliers that prove it.
+    """
+    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
+    least = math.inf
+    for k in range(indptr[row], indptr[row + 1]):
+        d, a = indices[k], side * data[k]
+        if lower[d] < upper[d]:
+            least = min(least, f[4, d] / a if a > 0.0 else f[6, d] / a)
+    if not least * miss > known or least == math.inf:
+        return known
+    for t in range(place):
+        lam[t] = 0.0
+    lam[place] = least
+    return least * miss
 
 
 @kernel
@@ -296,7 +345,8 @@ def search(q, pool, count, budget):
         at_source[i] = math.nan
     if nodes[0].below == math.inf:
         return DONE
-    calm = _is_calm(q, lower, upper)
+    calm, ease = _is_calm(q, lower, upper), np.empty(width if method == CURVED else 0)
+    _eases(f, ease)
     if counts[STATES] == 0:
         state = new_state(q, pool, 0, -1, 0, -1)
         if not _has_room(lower, upper):
@@ -435,21 +485,25 @@ def search(q, pool, count, budget):
                     inherits = inherits and lower[d] <= at <= upper[d]
             if d < 0 or (lower[d] <= upper[d] and lower[d] < math.inf and upper[d] > -math.inf):
                 new = new_state(q, pool, child, state, side, state)
-                status, bound = CONVERGED, entry.bound - node.below
-                if method == COUPLED and not inherits:
-                    postpone(pool, new, bound + nodes[child].below)
-                    if d >= 0:
-                        lower[d], upper[d] = old_lower, old_upper
-                    continue
+                bound = entry.bound - node.below
                 if method == BOX:
                     if bound > -math.inf:
                         before = price_of(f, d, idle(f, d, old_lower, old_upper))
                         bound += price_of(f, d, idle(f, d, lower[d], upper[d])) - before
                     else:
                         bound = _box_bound(q, lower, upper)
-                elif not inherits:
-                    status, bound = solve(q, pool, new, zero, lower, upper, at_source, slot, calm)
-                offer(q, pool, new, status, bound)
+                    offer(q, pool, new, CONVERGED, bound)
+                elif inherits:
+                    for e in range(width):
+                        deltas[new, e] = deltas[state, e]
+                    offer(q, pool, new, CONVERGED, bound)
+                else:  # to be solved when it comes up, if it does
+                    last = lams[new, 0]
+                    if d < 0 and method == CURVED and entry.exact == 1:
+                        bound += _pushed(q, here, margin - side * side_of, lower, upper, ease, last, entry.rows)
+                    elif d < 0 and method == FLAT and calm:
+                        bound = _alone(q, here, side, margin - side * at_source[here], lower, upper, bound, last, entry.rows)
+                    postpone(pool, new, bound + nodes[child].below)
             if d >= 0:
                 lower[d], upper[d] = old_lower, old_upper
         _widen(q, states, state, lower, upper)

@@ -123,6 +123,9 @@ def _enqueue(q, table, pool, state, kind):
 def _child(q, pool, node, parent, side):
     """A new state below ``parent``, with the parent's proof."""
     state = new_state(q, pool, node, parent, side, parent)
+    deltas = pool.delta
+    for d in range(deltas.shape[1]):
+        deltas[state, d] = deltas[parent, d]
     for t in range(pool.basis.shape[2]):  # the groups' rows too
         pool.basis[state, 0, t] = pool.basis[parent, 0, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else -1 - t
         pool.basis[state, 1, t] = pool.basis[parent, 1, t] if t < pool.states[parent].rows or t >= pool.lam.shape[2] else 0
