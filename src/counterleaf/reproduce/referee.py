@@ -10,13 +10,11 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from counterleaf.features import Numeric
 from counterleaf.schema import Array, Schema
+from counterleaf.solvers import Gurobi, Leaves, Piqp, Question, ScipyHighs, Solver, SolverError, enumerate_leaves
 from counterleaf.tree import Tree
-
-_GUROBI_LINEAR, _GUROBI_QUADRATIC = 900, 200  # columns that the licence which comes with the package allows
 
 
 def spans(schema: Schema) -> list[slice]:
@@ -95,117 +93,37 @@ class Enumeration:
     """
 
     def __init__(self, tree: Tree, schema: Schema) -> None:
-        self.spans = spans(schema)
+        self.spans = tuple(spans(schema))
         self.bounds = schema.bounds()
-        self.leaves: dict[Any, list[tuple[Array, Array]]] = {}
-        weights = tree.weights.toarray()
-        stack: list[tuple[int, list[Array], list[float]]] = [(0, [], [])]
-        while stack:
-            node, A, r = stack.pop()
-            if tree.left[node] < 0:
-                region = np.array(A).reshape(-1, tree.n_features), np.array(r)
-                self.leaves.setdefault(tree.classes.tolist()[tree.value[node]], []).append(region)
-                continue
-            stack.append((tree.left[node], [*A, -weights[node]], [*r, float(tree.bias[node])]))
-            stack.append((tree.right[node], [*A, weights[node]], [*r, -float(tree.bias[node])]))
+        self.leaves = Leaves(tree)
         self.gurobi = _gurobi()
 
     def solver(self, power: int) -> str:
         """The name of the solver for a power of the distance, empty if there is none."""
-        width = len(self.bounds[0])
-        if self.gurobi is not None and width <= (_GUROBI_LINEAR if power == 1 else _GUROBI_QUADRATIC):
-            return "Gurobi"
-        return "HiGHS" if power == 1 else "" if self.spans else "PIQP"
+        source = np.zeros(len(self.bounds[0]))
+        chosen = self._solver(self._question(source, np.zeros(len(source), bool), power))
+        return "" if chosen is None else chosen.name
 
     def cost(self, source: Array, target: Any, frozen: Array, power: int) -> float:
         """The least cost over the leaves of a class, infinity if there is none; ``frozen`` tells which columns stay."""
+        question = self._question(source, frozen, power)
+        solver = self._solver(question)
+        if solver is None:
+            raise SolverError("no solver is installed for squares beside 0/1 columns")
+        return enumerate_leaves(solver, self.leaves.by_label[target], question)[0]
+
+    def _question(self, source: Array, frozen: Array, power: int) -> Question:
         lower, upper = (np.where(frozen, source, end) for end in self.bounds)
-        solve = {"Gurobi": self._gurobi, "HiGHS": self._highs, "PIQP": self._piqp}[self.solver(power)]
-        return min(solve(A, r, source, lower, upper, power) for A, r in self.leaves[target])
+        return Question(source, lower, upper, np.ones(len(source)), power, self.spans)
 
-    def _gurobi(self, A: Array, r: Array, source: Array, lower: Array, upper: Array, power: int) -> float:
-        import gurobipy
-
-        kinds = np.full(len(source), "C")
-        for span in self.spans:
-            kinds[span] = "B"
-        origin = np.where(kinds == "C", source, 0.0)  # numbers as changes: large ones would eat up the tolerances
-        with gurobipy.Model(env=self.gurobi) as model:
-            x = model.addMVar(len(source), lb=lower - origin, ub=upper - origin, vtype=kinds)
-            model.addConstr(A @ x >= r - A @ origin)
-            for span in self.spans:
-                model.addConstr(x[span].sum() == 1)
-            change = x - (source - origin)
-            if power == 1:
-                size = model.addMVar(len(source))
-                model.addConstr(change <= size)
-                model.addConstr(-change <= size)
-                model.setObjective(size.sum())
-            else:
-                model.setObjective((change * change).sum())
-            model.optimize()
-            if model.Status == gurobipy.GRB.OPTIMAL:
-                return float(model.ObjVal)
-            if model.Status in (gurobipy.GRB.INFEASIBLE, gurobipy.GRB.INF_OR_UNBD):  # bounded below by 0
-                return math.inf
-            raise RuntimeError(f"Gurobi ended with status {model.Status}")
-
-    def _highs(self, A: Array, r: Array, source: Array, lower: Array, upper: Array, _: int) -> float:
-        """Over how far each column rises and falls."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
-        n, whole = len(source), np.zeros(len(source))
-        rows = [LinearConstraint(np.hstack([A, -A]), r - A @ source)]
-        for span in self.spans:
-            whole[span] = 1
-            line = np.zeros(n)
-            line[span] = 1.0
-            rows.append(LinearConstraint(np.concatenate([line, -line]), 0.0, 0.0))
-        room = Bounds(np.zeros(2 * n), np.concatenate([upper - source, source - lower]))
-        found = milp(np.ones(2 * n), constraints=rows, bounds=room, integrality=np.tile(whole, 2), options={"mip_rel_gap": 0.0})
-        if found.status == 2:
-            return math.inf
-        if found.status != 0:
-            raise RuntimeError(f"HiGHS ended with: {found.message}")
-        return float(found.fun)
-
-    def _piqp(self, A: Array, r: Array, source: Array, lower: Array, upper: Array, _: int) -> float:
-        """Over the change of the columns that may move; HiGHS tells first whether the leaf can be reached at all."""
-        import piqp
-        from scipy.optimize import linprog
-
-        moves = lower < upper
-        A, r, low, high = A[:, moves], r - A @ source, (lower - source)[moves], (upper - source)[moves]
-        if linprog(np.zeros(moves.sum()), -A, -r, bounds=np.stack([low, high], axis=1)).status == 2:
-            return math.inf
-        cost = 1.0
-        for _ in range(2):  # the second time in units in which the answer has length 1: the tolerances are absolute
-            unit = math.sqrt(max(cost, 1e-12))
-            solver = piqp.SparseSolver()
-            solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
-            eye, rows, top = sparse.eye(len(low), format="csc"), sparse.csc_matrix(A), np.full(len(r), np.inf)
-            solver.setup(2.0 * eye, np.zeros(len(low)), None, None, rows, r / unit, top, low / unit, high / unit)
-            status = solver.solve()
-            if status != piqp.PIQP_SOLVED:
-                raise RuntimeError(f"PIQP ended with {status}")
-            cost = float(solver.result.info.primal_obj) * unit**2
-        return cost
+    def _solver(self, question: Question) -> Solver | None:
+        known = [*([] if self.gurobi is None else [self.gurobi]), ScipyHighs(), Piqp(tight=True)]
+        return next((solver for solver in known if not solver.refuses(question)), None)
 
 
-def _gurobi() -> Any:
-    """Gurobi's environment, silent and exact, or None."""
+def _gurobi() -> Gurobi | None:
+    """Gurobi with tight tolerances, None where it is not installed or has no licence."""
     try:
-        import gurobipy
-    except ImportError:
+        return Gurobi(tight=True)
+    except (ImportError, SolverError):
         return None
-    env = gurobipy.Env(empty=True)
-    for setting in ("OutputFlag", "MIPGap", "MIPGapAbs"):
-        env.setParam(setting, 0)
-    for setting in ("FeasibilityTol", "OptimalityTol", "IntFeasTol"):
-        env.setParam(setting, 1e-9)
-    env.setParam("Method", 1)  # simplex: the interior point stops at 1e-4 of the cheapest answers
-    try:
-        env.start()
-    except gurobipy.GurobiError:  # no licence
-        return None
-    return env

@@ -1,0 +1,26 @@
+"""General solvers, asked leaf by leaf: the paper's way, to measure against and to check with.
+
+``program.py`` states the problem of one leaf; each other file hands it to one solver. A solver is imported when it is made.
+"""
+
+from counterleaf.solvers.gurobi import Gurobi
+from counterleaf.solvers.highs import Highs, ScipyHighs
+from counterleaf.solvers.program import Leaves, Program, Question, Solver, SolverError, enumerate_leaves
+from counterleaf.solvers.quadratic import Daqp, Piqp, PiqpCoupled
+from counterleaf.solvers.scip import Scip
+
+__all__ = [
+    "Daqp",
+    "Gurobi",
+    "Highs",
+    "Leaves",
+    "Piqp",
+    "PiqpCoupled",
+    "Program",
+    "Question",
+    "ScipyHighs",
+    "Scip",
+    "Solver",
+    "SolverError",
+    "enumerate_leaves",
+]
