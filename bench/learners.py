@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 from paper_sets import LONG, data_sets
-from run import machine, timed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +27,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf.bench.line import timed
+from counterleaf.bench.table import machine
 
 RESULTS = Path(__file__).parent / "results" / "learners.jsonl"
 COLUMNS = ("data set", "learner", "test error %", "training error %", "depth", "leaves", "non-zeros per split",
@@ -178,7 +179,7 @@ def ydf_shape(root):
 def measure(model, X, y, X_test, y_test):
     few = np.concatenate([np.flatnonzero(y == label)[:8] for label in np.unique(y)])
     clone(model).fit(X[few], y[few])  # compiles what there is to compile
-    _, ms = timed(model.fit, X, y)
+    _, ms = timed(lambda: model.fit(X, y))
     search = getattr(model, "search_", model)
     train, test = (float(100 * np.mean(model.predict(A) != b)) for A, b in ((X, y), (X_test, y_test)))
     return {

@@ -23,37 +23,39 @@ def spans(schema: Schema) -> list[slice]:
 
 
 class BruteForce:
-    """The leaves of a scikit-learn tree as boxes of float64 numbers."""
+    """The leaves of a scikit-learn tree as boxes of float64 numbers; a change of category costs ``category``."""
 
-    def __init__(self, model: Any, schema: Schema) -> None:
-        self.spans = spans(schema)
+    def __init__(self, model: Any, schema: Schema, category: float = 2.0) -> None:
+        self.spans, self.category = spans(schema), category
         self.bounds = schema.bounds()
-        self.classes = model.classes_.tolist()
-        tree, width = model.tree_, schema.width
-        self.low, self.high, self.label = [], [], []
+        tree, width, classes = model.tree_, schema.width, model.classes_.tolist()
+        found: dict[Any, list[tuple[Array, Array]]] = {label: [] for label in classes}
         stack = [(0, np.full(width, -np.inf), np.full(width, np.inf))]
         while stack:
             node, low, high = stack.pop()
             if tree.children_left[node] < 0:
-                self.low.append(low)
-                self.high.append(high)
-                self.label.append(int(tree.value[node][0].argmax()))
+                found[classes[int(tree.value[node][0].argmax())]].append((low, high))
                 continue
             column = int(tree.feature[node])
             last, first = _sides(float(tree.threshold[node]))
             stack.append((tree.children_left[node], low, _with(high, column, min(high[column], last))))
             stack.append((tree.children_right[node], _with(low, column, max(low[column], first)), high))
+        self.boxes: dict[Any, Array] = {label: np.array(boxes).reshape(-1, 2, width) for label, boxes in found.items()}
 
     def solver(self, power: int) -> str:
         return "brute force"
 
     def cost(self, source: Array, target: Any, frozen: Array, power: int) -> float:
         """The least cost over the leaves of a class, infinity if there is none; ``frozen`` tells which columns stay."""
-        wanted = np.array(self.label) == self.classes.index(target)
+        return self.best(source, target, frozen, power)[0]
+
+    def best(self, source: Array, target: Any, frozen: Array, power: int) -> tuple[float, Array | None]:
+        """The least cost and its row."""
+        boxes = self.boxes[target]
         lower, upper = (np.where(frozen, source, end) for end in self.bounds)
-        low = np.maximum(np.array(self.low)[wanted], lower)
-        high = np.minimum(np.array(self.high)[wanted], upper)
-        costs = np.abs(np.clip(source, low, high) - source) ** power
+        low, high = np.maximum(boxes[:, 0], lower), np.minimum(boxes[:, 1], upper)
+        points = np.clip(source, low, high)
+        costs = np.abs(points - source) ** power
         possible = low <= high
         for span in self.spans:  # one column is 1 and the others are 0
             ones, zeros = low[:, span] <= 1, low[:, span] <= 0
@@ -61,11 +63,15 @@ class BruteForce:
             missed = (~zeros).sum(axis=1)[:, None] - ~zeros  # the other columns that cannot be 0
             category = ones & (missed == 0)
             own = source[span].argmax()
+            stays = category[:, own]
             costs[:, span] = 0.0
-            costs[:, span.start] = np.where(category[:, own], 0.0, 2.0)
+            costs[:, span.start] = np.where(stays, 0.0, self.category)
             possible[:, span] = category.any(axis=1)[:, None]
-        costs = np.where(possible.all(axis=1), costs.sum(axis=1), math.inf)
-        return float(costs.min(initial=math.inf))
+            points[:, span] = 0.0
+            points[np.arange(len(points)), span.start + np.where(stays, own, category.argmax(axis=1))] = 1.0
+        totals = np.where(possible.all(axis=1), costs.sum(axis=1), math.inf)
+        least = float(totals.min(initial=math.inf))
+        return least, points[totals.argmin()] if math.isfinite(least) else None
 
 
 def _with(bounds: Array, column: int, value: float) -> Array:
@@ -117,7 +123,7 @@ class Enumeration:
         return Question(source, lower, upper, np.ones(len(source)), power, self.spans)
 
     def _solver(self, question: Question) -> Solver | None:
-        known = [*([] if self.gurobi is None else [self.gurobi]), ScipyHighs(), Piqp(tight=True)]
+        known: list[Solver] = [*([] if self.gurobi is None else [self.gurobi]), ScipyHighs(), Piqp(tight=True)]
         return next((solver for solver in known if not solver.refuses(question)), None)
 
 

@@ -13,7 +13,7 @@ _LINEAR, _QUADRATIC = 900, 200  # columns that the licence which comes with the 
 
 
 class Gurobi:
-    """Linear and quadratic programs with or without 0/1 columns, gap 0; ``tight`` for tolerances of 1e-9.
+    """Linear and quadratic programs with or without 0/1 columns, gap 0, ``seconds`` for each; ``tight`` for tolerances of 1e-9.
 
     Raises
     ------
@@ -25,12 +25,13 @@ class Gurobi:
 
     name = "Gurobi"
 
-    def __init__(self, tight: bool = False) -> None:
+    def __init__(self, seconds: float = 1e9, tight: bool = False) -> None:
         import gurobipy
 
         self._env: Any = gurobipy.Env(empty=True)
         for setting in ("OutputFlag", "MIPGap", "MIPGapAbs"):
             self._env.setParam(setting, 0)
+        self._env.setParam("TimeLimit", seconds)
         if tight:
             for setting in ("FeasibilityTol", "OptimalityTol", "IntFeasTol"):
                 self._env.setParam(setting, 1e-9)

@@ -12,14 +12,15 @@ from counterleaf.solvers.program import Program, Question, SolverError
 
 
 class Highs:
-    """Linear programs with or without 0/1 columns, gap 0; quadratic ones without."""
+    """Linear programs with or without 0/1 columns, gap 0; quadratic ones without; ``seconds`` for each."""
 
     name = "HiGHS"
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 1e9) -> None:
         import highspy
 
         self._module: Any = highspy
+        self._seconds = seconds
 
     def refuses(self, question: Question) -> str:
         return "no squares beside 0/1 columns" if question.power == 2 and question.spans else ""
@@ -30,6 +31,7 @@ class Highs:
         h.silent()
         h.setOptionValue("mip_rel_gap", 0.0)
         h.setOptionValue("mip_abs_gap", 0.0)
+        h.setOptionValue("time_limit", self._seconds)
         if program.power == 1:
             asked = program.linear()
             rows, cost, low, high = np.vstack([asked.A, asked.sums]), asked.cost, asked.lower, asked.upper

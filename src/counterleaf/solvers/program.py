@@ -71,7 +71,7 @@ class Question:
     def _spans(self) -> tuple[slice, ...]:
         """The spans that may move, among the columns that may."""
         moves = self.lower < self.upper
-        before = np.cumsum(moves) - moves
+        before: Array = np.cumsum(moves) - moves
         ends = [(int(before[span.start]), span.stop - span.start) for span in self.spans if moves[span.start]]
         return tuple(slice(start, start + size) for start, size in ends)
 

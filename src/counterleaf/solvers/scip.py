@@ -11,14 +11,15 @@ from counterleaf.solvers.program import Program, Question, SolverError
 
 
 class Scip:
-    """Linear and quadratic programs with or without 0/1 columns, gap 0, feasible to 1e-9."""
+    """Linear and quadratic programs with or without 0/1 columns, gap 0, ``seconds`` for each."""
 
     name = "SCIP"
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 1e9) -> None:
         import pyscipopt
 
         self._module: Any = pyscipopt
+        self._seconds = seconds
 
     def refuses(self, question: Question) -> str:
         return ""
@@ -27,8 +28,7 @@ class Scip:
         model = self._module.Model()
         model.hideOutput()
         model.setParam("limits/gap", 0.0)
-        model.setParam("numerics/feastol", 1e-9)
-        model.setParam("numerics/dualfeastol", 1e-9)
+        model.setParam("limits/time", self._seconds)  # tighter tolerances than its own can make it go round in circles
         total = self._module.quicksum
         if program.power == 1:
             lp = program.linear()

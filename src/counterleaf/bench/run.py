@@ -1,0 +1,195 @@
+"""A whole run: what is asked for, the trees, the tables as they grow, and the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from counterleaf.bench import coupled, grounds, leafwise, many, ocean, ours, peers, table, trees
+from counterleaf.bench.cases import Case, Subject, cases
+from counterleaf.bench.line import Line
+from counterleaf.errors import CounterleafError
+from counterleaf.reproduce import warm
+from counterleaf.reproduce.files import write
+
+Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
+Say = Callable[[str], None]
+_LAST_SEED = 4_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is asked to do."""
+
+    sets: tuple[str, ...]
+    rows: int  # for the methods that take them one by one
+    batch: int  # rows that counterleaf answers together
+    budget: float  # seconds for each method on each case
+    many: int  # rows beside ``predict``
+    seed: int
+    trees: Path | None  # of given oblique trees
+    mnist: Path | None
+    ocean: Path | None  # a Python that has OCEAN
+
+
+def make_plan(
+    quick: bool, sets: tuple[str, ...], rows: int | None, seed: int, given: Path | None, mnist: Path | None, python: Path | None
+) -> Plan:
+    """Check what is asked for before any work."""
+    known = [*grounds.names(), *([] if mnist is None else ["mnist"])]
+    for key in sets:
+        if key == "mnist" and mnist is None:
+            raise CounterleafError("MNIST does not come along; pass --mnist FOLDER with its four files")
+        if key not in known:
+            raise CounterleafError(f"no data set {key!r}; expected some of {', '.join(known)}")
+    if rows is not None and rows < 1:
+        raise CounterleafError(f"--rows is {rows}; expected a whole number from 1")
+    if not 0 <= seed <= _LAST_SEED:
+        raise CounterleafError(f"--seed is {seed}; expected a whole number from 0 to {_LAST_SEED}")
+    if given is not None and not given.is_dir():
+        raise CounterleafError(f"--trees is {given}, which is no folder; expected one with files such as letter.json")
+    if given is not None and not any((given / f"{key}.json").exists() for key in known):
+        raise CounterleafError(f"{given} has no tree; expected files such as letter.json, named by set: {', '.join(known)}")
+    if python is not None and not python.exists():
+        raise CounterleafError(f"--ocean-python is {python}, which is not there; expected a Python that has oceanpy")
+    chosen = tuple(key for key in known if key in sets) or tuple(known)
+    usual = (3, 100, 0.5, 20_000) if quick else (20, 400, 4.0, 100_000)
+    return Plan(chosen, rows or usual[0], max(usual[1], rows or 0), usual[2], usual[3], seed, given, mnist, python)
+
+
+def bench(folder: Path, plan: Plan, job: Job, say: Say) -> str:
+    """Measure, saying each table line by line; returns the page, which is kept in the folder with the rows behind it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    python, version = ocean.find(plan.ocean)
+    page: list[str] = []
+
+    def tell(text: str) -> None:
+        page.append(text)
+        say(text)
+
+    tell(f"{table.machine()}, oceanpy {version}\n")
+    subjects = _subjects(folder, plan, job)
+    measured: list[list[Line]] = []
+    tell(table.head(table.MAIN))
+    for subject in subjects:
+        for case in cases(subject):
+            lines = _measure(case, plan, job, python)
+            measured.append(lines)
+            for text in table.main_lines(lines):
+                tell(text)
+            write(folder / "rows.csv", _rows(measured).to_csv(index=False))
+    for columns, texts in (
+        (table.PAIRED, _paired(measured)),
+        (table.COUPLED, _coupled(subjects, plan, job)),
+        (table.MANY, _many(subjects, plan, job)),
+    ):
+        for k, text in enumerate(texts):
+            tell(f"\n{table.head(columns)}\n{text}" if k == 0 else text)
+    tell(f"\n{table.NOTES}")
+    out = "\n".join([*page, ""])
+    write(folder / "bench.md", out)
+    return out
+
+
+def _subjects(folder: Path, plan: Plan, job: Job) -> list[Subject]:
+    """Learn or read the trees, while the search is compiled in processes of its own."""
+    out: list[Subject] = []
+    compiling = warm.start()
+    try:
+        with job("Trees and compiled search", len(plan.sets) + len(compiling)) as tick:
+            for key in plan.sets:
+                ground = grounds.load(key, plan.seed, plan.mnist)
+                out.append(
+                    Subject(ground, trees.oblique(ground, plan.seed, folder / "trees", plan.trees), plan.batch, plan.seed)
+                )
+                if ground.shape is None:
+                    out.append(Subject(ground, trees.axis_aligned(ground, plan.seed), plan.batch, plan.seed))
+                tick()
+            for process in compiling:
+                process.wait()
+                tick()
+    finally:
+        for process in compiling:
+            process.kill()
+    return out
+
+
+def _measure(case: Case, plan: Plan, job: Job, python: str) -> list[Line]:
+    """All methods on a case; the optima are the lower bounds that counterleaf certifies."""
+    rows, budget, axis = plan.rows, plan.budget, case.subject.axis
+    asked = axis and case.power == 1 and not case.frozen  # the cost and the questions that the peers know
+    steps = 2 + axis + len(leafwise.SOLVERS) + asked * (len(peers.PEERS) + 1)
+    lines: list[Line | None] = []
+    with job(case.title, steps) as tick:
+        together = ours.batch(case)
+        tick()
+        single, search = ours.one_by_one(case, rows)
+        tick()
+        if axis:
+            lines.append(leafwise.with_numpy(case, rows, budget))
+            tick()
+        for name in leafwise.SOLVERS:
+            lines.append(leafwise.with_solver(case, name, rows, budget))
+            tick()
+        for name in peers.PEERS if asked else ():
+            lines.append(peers.in_process(case, name, rows, budget))
+            tick()
+        if asked:
+            lines.append(ocean.measure(case, python, rows, budget, plan.seed))
+            tick()
+    others = [line.against(single.optima) for line in lines if line is not None]
+    return [together, single, search, *others]
+
+
+def _paired(measured: list[list[Line]]) -> Iterator[str]:
+    """For tables with categories, where the search forks."""
+    for lines in measured:
+        text = table.paired_line(lines)
+        if text is not None and any(answer.category for line in lines for answer in line.answers):
+            yield text
+
+
+def _coupled(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
+    for subject in subjects:
+        if subject.ground.shape is None:
+            continue
+        for way in coupled.WAYS:
+            with job(f"{subject.title}, neighbours coupled, {way}", 1) as tick:
+                text = coupled.measure(subject, way, plan.rows, plan.budget)
+                tick()
+            yield text
+
+
+def _many(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
+    letter = next((subject.ground for subject in subjects if subject.ground.key == "letter"), None)
+    for leaves in many.LEAVES if letter is not None else ():
+        assert letter is not None
+        with job(f"{plan.many:,} rows, {leaves} leaves", 1) as tick:
+            text = many.measure(letter, leaves, plan.many, plan.seed)
+            tick()
+        yield text
+
+
+def _rows(measured: list[list[Line]]) -> pd.DataFrame:
+    """Every answer: what the tables are made of."""
+    return pd.DataFrame(
+        [
+            {
+                "tree and cost": line.title,
+                "method": line.method,
+                "row": k,
+                "ms": answer.ms if line.per_row is None else line.per_row,
+                "valid cost": answer.cost,
+                "claimed optimum": answer.claimed,
+                "optimum": best,
+                "error": answer.error,
+            }
+            for lines in measured
+            for line in lines
+            for k, (answer, best) in enumerate(zip(line.answers, line.optima, strict=False))
+        ]
+    )
