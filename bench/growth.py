@@ -1,8 +1,8 @@
 """How the time per row grows: with features, leaves, depth and categories, one at a time, as one Markdown table.
 
 Trees are random: oblique ones with a few weights per split, cut among the rows that reach it, and axis-aligned ones that
-scikit-learn grows over labels drawn at random. Milliseconds per row, L1, by ``explain_many``. Machines are noisy: read how a column
-grows, not its digits.
+scikit-learn grows over labels drawn at random. Milliseconds per row, L1, by ``explain_many``. Machines are noisy: read how a
+column grows, not its digits.
 """
 
 import argparse

@@ -102,7 +102,10 @@ def bench(
         from counterleaf.bench import run
 
         plan = run.make_plan(quick, tuple(sets or ()), rows, seed, trees, mnist, ocean_python)
-        run.bench(out, plan, job, typer.echo)
+        confirmed = run.bench(out, plan, job, typer.echo)
+    if not confirmed:
+        typer.echo("counterleaf: a model did not confirm an answer; see the lines of counterleaf below 100 %", err=True)
+        raise typer.Exit(FAILED)
 
 
 @contextmanager

@@ -49,8 +49,10 @@ def with_solver(case: Case, name: str, rows: int, budget: float) -> Line | None:
     except Exception as error:
         return Line(case.title, method, note=f"failed: {one_line(error)}")
     first = case.question(0)
-    if reason := solver.refuses(first) or ("too many columns" if wide else ""):
-        return Line(case.title, method, note=reason) if "licence" in reason or wide else None
+    if reason := solver.refuses(first):
+        return Line(case.title, method, note=reason) if "licence" in reason else None
+    if wide:
+        return Line(case.title, method, note="too many columns")
     leaves, targets = case.subject.leaves.by_label, case.subject.targets
     with contextlib.suppress(Exception):  # told below, if it happens again
         solver.solve(first.program(leaves[targets[0]][0]))  # the first call of a library loads and checks

@@ -63,6 +63,8 @@ def measure(case: Case, python: str, rows: int, budget: float, seed: int) -> Lin
         return Line(case.title, NAME, note=f"no answer within {2 * budget + _START:g} s")
     except (OSError, ValueError, IndexError) as error:
         return Line(case.title, NAME, note=f"failed: {one_line(error)}")
+    if not isinstance(said, dict) or not said:
+        return Line(case.title, NAME, note="failed: what it wrote is no answer")
     if "failed" in said:
         return Line(case.title, NAME, note=f"failed: {one_line(RuntimeError(said['failed']))}")
     answers = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from counterleaf.reproduce.files import write
 Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 Say = Callable[[str], None]
 _LAST_SEED = 4_000_000_000
+_BATCH = 400  # rows that counterleaf answers together
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Plan:
 
     sets: tuple[str, ...]
     rows: int  # for the methods that take them one by one
-    batch: int  # rows that counterleaf answers together
+    batch: int
     budget: float  # seconds for each method on each case
     many: int  # rows beside ``predict``
     seed: int
@@ -57,18 +59,22 @@ def make_plan(
     if python is not None and not python.exists():
         raise CounterleafError(f"--ocean-python is {python}, which is not there; expected a Python that has oceanpy")
     chosen = tuple(key for key in known if key in sets) or tuple(known)
-    usual = (3, 100, 0.5, 20_000) if quick else (20, 400, 4.0, 100_000)
-    return Plan(chosen, rows or usual[0], max(usual[1], rows or 0), usual[2], usual[3], seed, given, mnist, python)
+    few, budget, big = (3, 0.5, 20_000) if quick else (20, 4.0, 100_000)
+    return Plan(chosen, rows or few, max(_BATCH, rows or 0), budget, big, seed, given, mnist, python)
 
 
-def bench(folder: Path, plan: Plan, job: Job, say: Say) -> str:
-    """Measure, saying each table line by line; returns the page, which is kept in the folder with the rows behind it."""
+def bench(folder: Path, plan: Plan, job: Job, say: Say) -> bool:
+    """Measure, saying each table line by line; the page is kept in the folder with the rows behind it.
+
+    Returns whether the models confirmed every answer of counterleaf.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     python, version = ocean.find(plan.ocean)
     page: list[str] = []
 
     def tell(text: str) -> None:
         page.append(text)
+        write(folder / "bench.md", "\n".join([*page, ""]))
         say(text)
 
     tell(f"{table.machine()}, oceanpy {version}\n")
@@ -90,9 +96,8 @@ def bench(folder: Path, plan: Plan, job: Job, say: Say) -> str:
         for k, text in enumerate(texts):
             tell(f"\n{table.head(columns)}\n{text}" if k == 0 else text)
     tell(f"\n{table.NOTES}")
-    out = "\n".join([*page, ""])
-    write(folder / "bench.md", out)
-    return out
+    shares = [line.valid for lines in measured for line in lines[:2]]
+    return all(share == 1.0 or math.isnan(share) for share in shares)
 
 
 def _subjects(folder: Path, plan: Plan, job: Job) -> list[Subject]:

@@ -25,7 +25,8 @@ MANY = ("tree", "rows", "predict, seconds", "batch, one worker: seconds", "times
         "times predict")  # fmt: skip
 NOTES = """\
 Milliseconds are for each row; a batch is answered in one call, by one worker. Valid: of the rows that have an answer, the share
-with a proposed row that the model's own `predict` takes for the target and whose categories are each one of their values; a solver closes each leaf at its faces, where the model may say otherwise. The optimum is the lower bound that counterleaf
+with a proposed row that the model's own `predict` takes for the target and whose categories are each one of their values; a
+solver closes each leaf at its faces, where the model may say otherwise. The optimum is the lower bound that counterleaf
 certifies; cost over optimum is the mean over valid rows, and in brackets stands the largest relative difference between the
 optimum that a method claims, whether or not its row is valid, and ours. Numbers go from 0 to 1 and cost what they move (L1) or
 its square (L2); a change of category costs 1. Machines are noisy: read the ratios."""
@@ -78,9 +79,10 @@ def number(value: float, digits: int = 3) -> str:
     """A few digits, without exponents where a reader would not want them; a dash for none."""
     if math.isnan(value):
         return "-"
-    if value >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    return f"{float(f'{value:.{digits - 1}e}'):.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+    if value <= 0:
+        return "0"
+    value = value if value >= 10**digits else float(f"{value:.{digits - 1}e}")
+    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(value)))}f}"
 
 
 def _percent(share: float) -> str:
