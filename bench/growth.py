@@ -1,7 +1,7 @@
 """How the time per row grows with features, leaves, depth and categories, one at a time, as one Markdown table.
 
 Trees are random, cut at the mean of the rows that reach a split: oblique ones over a few features at a time, and axis-aligned
-ones of the same shape. Milliseconds per row, L1, by ``explain_many`` with one worker. Machines are noisy: read how a column grows.
+ones of the same shape. Milliseconds per row, L1, by ``explain_many`` with one worker. Machines are noisy: read the growth.
 """
 
 import argparse

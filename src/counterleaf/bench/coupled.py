@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.bench.cases import Subject
-from counterleaf.bench.line import timed
+from counterleaf.bench.line import apart, timed
 from counterleaf.bench.table import line, number
 from counterleaf.constraint import decrease, increase
 from counterleaf.cost import Quadratic
@@ -27,7 +27,7 @@ def measure(subject: Subject, way: str, rows: int, budget: float) -> str:
     Q, names = neighbours(subject.ground.shape), subject.ground.schema.names
     cost, solver = Quadratic(Q), PiqpCoupled(Q)
     limits: list[Any] = [] if way == WAYS[0] else [(increase if way == WAYS[1] else decrease)(*names)]
-    ours, theirs, ratios, proved, apart = [], [], [], 0, 0.0
+    ours, theirs, ratios, proved, off = [], [], [], 0, 0.0
     subject.explainer.explain(subject.ground.X[subject.places[0]], subject.targets[0], cost, limits)  # compiles where needed
     until = time.perf_counter() + budget
     for k in range(min(rows, len(subject.places))):
@@ -40,11 +40,11 @@ def measure(subject: Subject, way: str, rows: int, budget: float) -> str:
             best, slow = timed(_least, solver, subject, source, target, way)
             theirs.append(slow)
             ratios.append(slow / ms)
-            apart = max(apart, _apart(best, answer.lower_bound))
+            off = max(off, apart(best, answer.lower_bound))
     title = f"{subject.title}, neighbours coupled, {way}"
     cells = [title, f"{len(ours)} ({len(theirs)})", number(statistics.median(ours)), number(max(ours))]
     cells += [f"{proved} of {len(ours)}", number(statistics.median(theirs)), number(statistics.median(ratios))]
-    return line([*cells, f"{apart:.0e}"])
+    return line([*cells, f"{off:.0e}"])
 
 
 def _least(solver: PiqpCoupled, subject: Subject, source: Array, target: Any, way: str) -> float:
@@ -52,7 +52,3 @@ def _least(solver: PiqpCoupled, subject: Subject, source: Array, target: Any, wa
     upper = source if way == WAYS[2] else np.ones(len(source))
     regions = subject.leaves.by_label.get(target, [])
     return min((solver.cost(region, source, lower, upper) for region in regions), default=math.inf)
-
-
-def _apart(a: float, b: float) -> float:
-    return abs(a - b) / max(abs(b), 1e-9) if math.isfinite(a) and math.isfinite(b) else 0.0 if a == b else math.inf

@@ -62,7 +62,7 @@ class Line:
     @property
     def difference(self) -> float:
         """The largest relative difference between the claimed optimum and ours."""
-        return max((_apart(a.claimed, best) for a, best in self._pairs() if not math.isnan(a.claimed)), default=math.nan)
+        return max((apart(a.claimed, best) for a, best in self._pairs() if not math.isnan(a.claimed)), default=math.nan)
 
     def _pairs(self) -> Iterable[tuple[Answer, float]]:
         return zip(self.answers, self.optima, strict=False)
@@ -71,7 +71,8 @@ class Line:
         return replace(self, optima=optima)
 
 
-def _apart(a: float, b: float) -> float:
+def apart(a: float, b: float) -> float:
+    """The relative difference of two optima; infinite if one of them is and the other is not."""
     return 0.0 if a == b else abs(a - b) / max(abs(b), 1e-9) if math.isfinite(a) and math.isfinite(b) else math.inf
 
 
