@@ -288,6 +288,15 @@ def test_a_solver_refuses_what_it_cannot_solve():
     assert solvers.Piqp().refuses(mixed) == "numbers only"
 
 
+@pytest.mark.parametrize("maker", [solvers.Gurobi, solvers.Highs, solvers.Scip])
+def test_a_solver_out_of_time_says_so(maker):
+    if maker is solvers.Scip:
+        pytest.importorskip("pyscipopt")
+    regions, question = random_question(np.random.default_rng(3), 1, True)
+    with pytest.raises(solvers.SolverTimeoutError, match="out of time"):
+        maker(0.0).solve(question.program(regions[0]))
+
+
 def test_coupled_pixels_and_many_rows_make_their_lines():
     rng = np.random.default_rng(0)
     ground = grounds.load("digits", 0)

@@ -11,7 +11,7 @@ from counterleaf.bench.cases import Case
 from counterleaf.bench.line import Line, OutOfTimeError, ask, one_line
 from counterleaf.reproduce.referee import BruteForce
 from counterleaf.schema import Array
-from counterleaf.solvers import Daqp, Gurobi, Highs, Piqp, Program, Question, Scip, Solver, enumerate_leaves
+from counterleaf.solvers import Daqp, Gurobi, Highs, Piqp, Program, Question, Scip, Solver, SolverTimeoutError, enumerate_leaves
 
 SOLVERS: dict[str, Callable[[float], Solver]] = {  # seconds for each program, where a solver can be told
     "Gurobi": Gurobi,
@@ -35,7 +35,10 @@ class _Hurried:
     def solve(self, program: Program) -> Array | None:
         if time.perf_counter() > self._until:
             raise OutOfTimeError
-        return self._solver.solve(program)
+        try:
+            return self._solver.solve(program)
+        except SolverTimeoutError:
+            raise OutOfTimeError from None
 
 
 def with_solver(case: Case, name: str, rows: int, budget: float) -> Line | None:

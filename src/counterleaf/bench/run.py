@@ -80,16 +80,18 @@ def bench(folder: Path, plan: Plan, job: Job, say: Say) -> bool:
     tell(f"{table.machine()}, oceanpy {version}\n")
     subjects = _subjects(folder, plan, job)
     measured: list[list[Line]] = []
+    tables: list[list[Line]] = []
     tell(table.head(table.MAIN))
     for subject in subjects:
         for case in cases(subject):
             lines = _measure(case, plan, job, python)
             measured.append(lines)
+            tables += [lines] if subject.ground.spans else []
             for text in table.main_lines(lines):
                 tell(text)
             write(folder / "rows.csv", _rows(measured).to_csv(index=False))
     for columns, texts in (
-        (table.PAIRED, _paired(measured)),
+        (table.PAIRED, _paired(tables)),
         (table.COUPLED, _coupled(subjects, plan, job)),
         (table.MANY, _many(subjects, plan, job)),
     ):
@@ -150,11 +152,11 @@ def _measure(case: Case, plan: Plan, job: Job, python: str) -> list[Line]:
     return [together, single, search, *others]
 
 
-def _paired(measured: list[list[Line]]) -> Iterator[str]:
+def _paired(tables: list[list[Line]]) -> Iterator[str]:
     """For tables with categories, where the search forks."""
-    for lines in measured:
+    for lines in tables:
         text = table.paired_line(lines)
-        if text is not None and any(answer.category for line in lines for answer in line.answers):
+        if text is not None:
             yield text
 
 

@@ -5,7 +5,7 @@
 
 from counterleaf.solvers.gurobi import Gurobi
 from counterleaf.solvers.highs import Highs, ScipyHighs
-from counterleaf.solvers.program import Leaves, Program, Question, Solver, SolverError, enumerate_leaves
+from counterleaf.solvers.program import Leaves, Program, Question, Solver, SolverError, SolverTimeoutError, enumerate_leaves
 from counterleaf.solvers.quadratic import Daqp, Piqp, PiqpCoupled
 from counterleaf.solvers.scip import Scip
 
@@ -22,5 +22,6 @@ __all__ = [
     "ScipyHighs",
     "Solver",
     "SolverError",
+    "SolverTimeoutError",
     "enumerate_leaves",
 ]

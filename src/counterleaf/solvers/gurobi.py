@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.schema import Array
-from counterleaf.solvers.program import Program, Question, SolverError
+from counterleaf.solvers.program import Program, Question, SolverError, SolverTimeoutError
 
 _LINEAR, _QUADRATIC = 900, 200  # columns that the licence which comes with the package allows
 
@@ -69,4 +69,6 @@ class Gurobi:
                 return program.point(z.X) if program.power == 1 else np.asarray(z.X)
             if model.Status in (gurobipy.GRB.INFEASIBLE, gurobipy.GRB.INF_OR_UNBD):  # bounded below
                 return None
+            if model.Status == gurobipy.GRB.TIME_LIMIT:
+                raise SolverTimeoutError("Gurobi: out of time")
             raise SolverError(f"Gurobi ended with status {model.Status}")

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from counterleaf.schema import Array
-from counterleaf.solvers.program import Program, Question, SolverError
+from counterleaf.solvers.program import Program, Question, SolverError, SolverTimeoutError
 
 
 class Highs:
@@ -61,6 +61,8 @@ class Highs:
             return program.point(z) if program.power == 1 else z
         if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):  # bounded below
             return None
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            raise SolverTimeoutError("HiGHS: out of time")
         raise SolverError(f"HiGHS ended with: {h.modelStatusToString(status)}")
 
 

@@ -19,6 +19,10 @@ class SolverError(RuntimeError):
     """A solver that neither solved a program nor proved that it has no row."""
 
 
+class SolverTimeoutError(SolverError):
+    """A solver that was stopped by the seconds it had for a program."""
+
+
 class Leaves:
     """The regions of a tree's leaves by label, closed at their faces: a solver knows no strict inequality."""
 
