@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel, pure
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, factor, next_break, orthogonalise, substitute
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, blend, factor, next_break, orthogonalise, substitute, sums
 from counterleaf.kernels.separable import charge, respond
 
 _STEPS = 100
@@ -213,12 +213,7 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
     for k in range(n):
         turn[k] = 0.0
     for iteration in range(_STEPS):
-        for j in range(n):
-            price[j] = 0.0
-        for t in range(m):
-            if lam[t] != 0.0:
-                for j in range(n):
-                    price[j] += lam[t] * A[t, j]
+        blend(A, lam, price)
         value, inside = 0.0, 0
         for j in range(numbers):
             d = respond(price[j], cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
@@ -255,11 +250,8 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
         for j in range(inside, n):
             weight[j] = 0.0
         for t in range(m):
-            gradient[t], size[t] = r[t], abs(r[t])
-            for j in range(n):
-                term = A[t, j] * delta[j]
-                gradient[t] -= term
-                size[t] += abs(term)
+            total, terms = sums(A, t, delta)
+            gradient[t], size[t] = r[t] - total, abs(r[t]) + terms
         most = 0.0
         for t in range(m):
             value += lam[t] * gradient[t]

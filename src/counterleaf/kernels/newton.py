@@ -29,14 +29,15 @@ _STEEP = 1e300  # the response of a feature without curvature, which a bound sto
 
 
 @pure
-def _prices(A, lam, price):
-    """price = A' lam."""
-    for j in range(A.shape[1]):
-        price[j] = 0.0
+def blend(A, weights, out):
+    """out = A' weights."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
     for t in range(A.shape[0]):
-        if lam[t] != 0.0:
-            for j in range(A.shape[1]):
-                price[j] += lam[t] * A[t, j]
+        w = weights[t]
+        if w != 0.0:
+            for j in range(out.shape[0]):
+                out[j] += w * A[t, j]
 
 
 @pure
@@ -322,7 +323,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
     ease(cu, ease_up)
     ease(cd, ease_down)
     for iteration in range(_STEPS):
-        _prices(A, lam, price)
+        blend(A, lam, price)
         value = respond_all(price, cu, gu, cd, gd, ease_up, ease_down, lower, upper, delta, weight)
         for t in range(m):
             total, terms_of = sums(A, t, delta)
@@ -411,7 +412,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         lam[t], ray[t] = best[t], best[t]
     if farkas_gap(A, r, equal, lower, upper, ray) > 1e-12:
         return INFEASIBLE, math.inf
-    _prices(A, lam, price)
+    blend(A, lam, price)
     respond_all(price, cu, gu, cd, gd, ease_up, ease_down, lower, upper, delta, weight)
     count, largest = 0, 0.0
     for t in range(m):

@@ -42,25 +42,29 @@ def settled(price, cu, gu, cd, gd, own, lower, upper, over, under):
     return change, worth
 
 
-@kernel
-def proved(q, table, row, sign, at_source, lam, lower, upper):
-    """What the multipliers ``lam`` of the rows prove about every row of the table in the box, class cost left out."""
-    width = lower.shape[0]
+@pure
+def proved(q, table, row, sign, at_source, lam, lower, upper, price, size):
+    """What the multipliers ``lam`` of the rows prove about every row of the table in the box, class cost left out.
+
+    ``price`` and ``size`` are room for a number per variable.
+    """
+    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
+    group, step, first, last, own = table.group, table.step, table.first, table.last, table.own
     users = q.bias.shape[0] - q.nodes.shape[0]
-    price, size = np.zeros(width), np.zeros(width)
+    for d in range(lower.shape[0]):
+        price[d], size[d] = 0.0, 0.0
     total = 0.0
     for t in range(row.shape[0]):
         if lam[t] == 0.0:
             continue
-        i = row[t]
+        i, z = row[t], lam[t] * sign[t]
         total += lam[t] * ((q.margin if t >= users else 0.0) - sign[t] * at_source[i])
-        for k in range(q.indptr[i], q.indptr[i + 1]):
-            term = lam[t] * sign[t] * q.data[k]
-            price[q.indices[k]] += term
-            size[q.indices[k]] += abs(term)
-    f = q.features
-    for d in range(width):
-        if table.group[d] >= 0:
+        for k in range(indptr[i], indptr[i + 1]):
+            term = z * data[k]
+            price[indices[k]] += term
+            size[indices[k]] += abs(term)
+    for d in range(lower.shape[0]):
+        if group[d] >= 0:
             continue
         low = -math.inf if f[8, d] < 0.0 and lower[d] == f[1, d] else lower[d]
         high = math.inf if f[8, d] > 0.0 and upper[d] == f[2, d] else upper[d]
@@ -70,14 +74,14 @@ def proved(q, table, row, sign, at_source, lam, lower, upper):
             p = f[4, d]  # rounding, but on a number without bound any price is too much
         if low == -math.inf and f[5, d] == 0.0 and f[6, d] > p >= f[6, d] - room:
             p = f[6, d]
-        _, worth = settled(p, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], low, high, table.step[0, d], table.step[1, d])
+        _, worth = settled(p, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], low, high, step[0, d], step[1, d])
         total += worth
-    for g in range(table.first.shape[0]):
+    for g in range(first.shape[0]):
         best = math.inf
-        for v in range(table.first[g], table.last[g]):
+        for v in range(first[g], last[g]):
             if upper[v] > 0.0:
                 best = min(best, f[4, v] - price[v])
-        total += best - f[4, table.own[g]] + price[table.own[g]]
+        total += best - f[4, own[g]] + price[own[g]]
     return total
 
 
@@ -142,28 +146,16 @@ def _pivot(bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, eq
     return status
 
 
-@kernel
-def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
-    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
+@pure
+def _touch(q, table, row, lower, upper, slot, columns, hot, local, start):
+    """The variables of the problem: numbers first, then group by group; returns (numbers, variables, groups).
 
-    As ``region.solve``: the state's multipliers and basis are the warm start and then the result; ``delta`` gets the point of
-    the relaxation. ``closed``: groups in closed form, for curved costs; else each has a row, which is slower and sees more.
-    Returns (status, bound without the class cost).
+    A group is in if some row touches it, with the values that rows name and, of the others, the cheapest, which stands for all.
     """
-    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
-    first, last, own, group, step = table.first, table.last, table.own, table.group, table.step
-    lams, bases, seats = pool.lam, pool.basis, pool.seats
-    source, scale = f[0], f[7]
-    flat = q.method == FLAT
-    paths = pool.states[state].rows
-    users = q.bias.shape[0] - q.nodes.shape[0]
-    row, sign = np.empty(paths, np.int64), np.empty(paths)
-    collect(q, pool.states, state, row, sign)
-    lam, delta = lams[state, 0], pool.delta[state]
-    groups = first.shape[0]
-    columns, hot, local = np.empty(source.shape[0], np.int64), np.empty(groups, np.int64), np.full(groups, -1)
+    f, indptr, indices = q.features, q.indptr, q.indices
+    group, first, last = table.group, table.first, table.last
     n, touched = 0, 0
-    for t in range(paths):
+    for t in range(row.shape[0]):
         for k in range(indptr[row[t]], indptr[row[t] + 1]):
             d = indices[k]
             if slot[d] == -1 and lower[d] < upper[d]:
@@ -178,111 +170,166 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
                     hot[touched] = g
                     touched += 1
     numbers = n
-    start, width = np.empty(touched + 1, np.int64), np.empty(touched)
     for i in range(touched):
-        best = -1  # of the values that no row names, the cheapest stands for all
+        best = -1
         start[i] = n
         for v in range(first[hot[i]], last[hot[i]]):
             if slot[v] == -2:
                 slot[v] = n
                 columns[n] = v
                 n += 1
-            elif upper[v] > 0.0 and (best < 0 or f[4, v] < f[4, best] or (f[4, v] == f[4, best] and source[v] > 0.0)):
+            elif upper[v] > 0.0 and (best < 0 or f[4, v] < f[4, best] or (f[4, v] == f[4, best] and f[0, v] > 0.0)):
                 best = v
         if best >= 0:
             slot[best] = n
             columns[n] = best
             n += 1
-        width[i] = scale[columns[start[i]]]
     start[touched] = n
-    heads = 0 if closed else touched
-    m = heads + paths
-    A, r, norm, ray = np.zeros((m, n)), np.empty(m), np.empty(m), np.empty(m)
+    return numbers, n, touched
+
+
+@pure
+def _rows(q, table, row, sign, slack, lower, upper, at_source, slot, hot, heads, A, r, norm):
+    """Write A d >= r, each row scaled by its size, which goes to ``norm``: first the sums of ``heads`` groups. A holds zeros."""
+    f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
+    first, last, own = table.first, table.last, table.own
+    users, flat = q.bias.shape[0] - q.nodes.shape[0], q.method == FLAT
     for i in range(heads):
         g = hot[i]
         r[i] = 1.0 if slot[own[g]] < 0 and upper[own[g]] == 0.0 else 0.0
         for v in range(first[g], last[g]):
             if slot[v] >= 0:
-                A[i, slot[v]] = 1.0 / scale[v]
-    for t in range(paths):
+                A[i, slot[v]] = 1.0 / f[7, v]
+    for t in range(row.shape[0]):
         i, z = row[t], sign[t]
         if math.isnan(at_source[i]):
             at_source[i] = exact_score(q, i)
-        offset = q.margin if t >= users else 0.0
-        total = offset + slack[t] - z * at_source[i]
-        terms = abs(total)
-        stuck = True
+        total = (q.margin if t >= users else 0.0) + slack[t] - z * at_source[i]
+        terms, stuck = abs(total), True
         for k in range(indptr[i], indptr[i + 1]):
             d = indices[k]
             if slot[d] >= 0:
-                A[heads + t, slot[d]] = z * data[k] / scale[d]
+                A[heads + t, slot[d]] = z * data[k] / f[7, d]
                 stuck = False
             else:
-                fixed = data[k] * (lower[d] - source[d])
+                fixed = data[k] * (lower[d] - f[0, d])
                 total -= z * fixed
                 terms += abs(fixed)
         r[heads + t] = 0.0 if stuck and abs(total) <= 1e-14 * terms else total
-    for t in range(m):
+    for t in range(A.shape[0]):
         length = 0.0
-        for j in range(n):
+        for j in range(A.shape[1]):
             length = max(length, abs(A[t, j])) if flat else length + A[t, j] * A[t, j]
         length = length if flat else math.sqrt(length)
         norm[t] = length if length > 0.0 else 1.0
         r[t] /= norm[t]
-        for j in range(n):
+        for j in range(A.shape[1]):
             A[t, j] /= norm[t]
-    wide = np.empty((8, n))
-    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
-    centre = wide[7]
-    extra = np.empty((4, n)) if q.method == MIXED else wide
-    for j in range(n):
+
+
+@pure
+def _costs(q, table, columns, lower, upper, closed, cu, gu, cd, gd, low, high, centre):
+    """Write phi, box and centre of the variables, each scaled by its cost; ``closed``: those of groups in z, not in its change."""
+    f, group, softs = q.features, table.group, table.soft
+    for j in range(cu.shape[0]):
         d = columns[j]
-        s = scale[d]
+        s = f[7, d]
         cu[j], gu[j] = f[3, d] / (s * s), f[4, d] / s
         cd[j], gd[j] = f[5, d] / (s * s), f[6, d] / s
-        if group[d] >= 0 and not flat:
-            soft = table.soft[group[d]]
-            cu[j] = soft / (s * s)
-            gu[j] += (soft if source[d] > 0.0 else -soft) / s
-            cd[j], gd[j] = cu[j], gu[j]
-        low[j], high[j] = (lower[d] - source[d]) * s, (upper[d] - source[d]) * s
+        low[j], high[j] = (lower[d] - f[0, d]) * s, (upper[d] - f[0, d]) * s
         centre[j] = min(max(0.0, low[j]), high[j])
-    multiplier = np.empty(m)
-    for t in range(paths):
-        multiplier[heads + t] = lam[t] * norm[heads + t]
+        if group[d] < 0 or q.method == FLAT:
+            continue
+        if closed:
+            gu[j], centre[j] = (f[4, d] - 0.5 * s * s) / s, f[0, d]
+            continue
+        soft = softs[group[d]]
+        cu[j] = soft / (s * s)
+        gu[j] += (soft if f[0, d] > 0.0 else -soft) / s
+        cd[j], gd[j] = cu[j], gu[j]
+
+
+@pure
+def _scatter(q, table, slot, local, lower, upper, low, high, point, delta):
+    """The point as a change of every variable; what is outside of the problem at its own best."""
+    f, group, step = q.features, table.group, table.step
+    first, last, own = table.first, table.last, table.own
+    for d in range(delta.shape[0]):
+        if slot[d] >= 0:
+            j = slot[d]
+            delta[d] = point[j] / f[7, d]
+            if point[j] == low[j]:
+                delta[d] = lower[d] - f[0, d]
+            elif point[j] == high[j]:
+                delta[d] = upper[d] - f[0, d]
+        elif group[d] < 0:
+            delta[d], _ = settled(0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], step[0, d], step[1, d])
+        else:
+            delta[d] = -f[0, d]
+    for g in range(first.shape[0]):
+        if local[g] < 0:
+            delta[cheapest(f[4], own[g], first[g], last[g], upper)] += 1.0
+
+
+@kernel
+def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
+    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
+
+    As ``region.solve``: the state's multipliers and basis are the warm start and then the result; ``delta`` gets the point of
+    the relaxation. ``closed``: groups in closed form, for curved costs; else each has a row, which is slower and sees more.
+    Returns (status, bound without the class cost).
+    """
+    f, method, equal, paths, groups = q.features, q.method, q.equal, pool.states[state].rows, table.first.shape[0]
+    lam, delta = pool.lam[state, 0], pool.delta[state]
+    row, sign, ints = np.empty(paths, np.int64), np.empty(paths), np.empty((3, groups + 1), np.int64)
+    columns, room = np.empty(f.shape[1], np.int64), np.empty((2, f.shape[1]))
+    hot, local, start = ints[0], ints[1], ints[2]
+    local[:] = -1
+    collect(q, pool.states, state, row, sign)
+    numbers, n, touched = _touch(q, table, row, lower, upper, slot, columns, hot, local, start)
+    heads = 0 if closed else touched
+    m = heads + paths
+    A, tall, wide = np.zeros((m, n)), np.empty((4, m)), np.empty((8, n))
+    r, norm, ray, multiplier = tall[0], tall[1], tall[2], tall[3]
+    cu, gu, cd, gd, low, high, point, centre = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6], wide[7]
+    _rows(q, table, row, sign, slack, lower, upper, at_source, slot, hot, heads, A, r, norm)
+    grouply = closed and touched > 0
+    _costs(q, table, columns, lower, upper, grouply, cu, gu, cd, gd, low, high, centre)
     for i in range(heads):
         multiplier[i] = 0.0
+    for t in range(paths):
+        multiplier[heads + t] = lam[t] * norm[heads + t]
     status = STUCK
-    if q.method == CURVED and (touched == 0 or not closed):
-        status, _ = newton(A, r, heads + q.equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
-    elif closed:
-        for i in range(touched):  # in z, not in its change
-            s = width[i]
-            for k in range(start[i], start[i + 1]):
-                d = columns[k]
-                gu[k] = (f[4, d] - 0.5 * s * s) / s
-                centre[k] = source[d]
-        status = grouped(A, r, q.equal, numbers, cu, gu, cd, gd, low, high, start, width, centre, multiplier, point, ray)
-    strength = 1.0
-    for outer in range(_OUTER if q.method == MIXED else 0):
-        strength = max(0.1 * strength, 1e-5)
-        pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
-        status, _ = newton(A, r, heads + q.equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
-        if status == INFEASIBLE:
-            break
-        for j in range(n):
-            centre[j] = point[j]
-        status = STUCK
-        if settle(A, r, heads + q.equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
-            status = CONVERGED
-            break
-    if status == STUCK and (touched == 0 or not closed):
+    if grouply:
+        width = np.empty(touched)
+        for i in range(touched):
+            width[i] = f[7, columns[start[i]]]
+        status = grouped(
+            A, r, equal, numbers, cu, gu, cd, gd, low, high, start[: touched + 1], width, centre, multiplier, point, ray
+        )
+    elif method == CURVED:
+        status, _ = newton(A, r, heads + equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+    elif method == MIXED:
+        extra, strength = np.empty((4, n)), 1.0
+        for outer in range(_OUTER):
+            strength = max(0.1 * strength, 1e-5)
+            pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
+            status, _ = newton(A, r, heads + equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
+            if status == INFEASIBLE:
+                break
+            for j in range(n):
+                centre[j] = point[j]
+            status = STUCK
+            if settle(A, r, heads + equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+                status = CONVERGED
+                break
+    if status == STUCK and not grouply:
         status = _pivot(
-            bases[state], seats[state], flat, heads, lams.shape[2], hot, local, columns, slot,
-            A, r, heads + q.equal, gu, gd, low, high, multiplier, point, ray,
+            pool.basis[state], pool.seats[state], method == FLAT, heads, pool.lam.shape[2], hot, local, columns, slot,
+            A, r, heads + equal, gu, gd, low, high, multiplier, point, ray,
         )  # fmt: skip
+    bound = math.inf
     if status == INFEASIBLE:
-        bound = math.inf
         for t in range(paths):
             lam[t] = ray[heads + t] / norm[heads + t]
     else:
@@ -292,24 +339,8 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
         for t in range(paths):
             value = multiplier[heads + t]
             lam[t] = value / norm[heads + t] if abs(value) > 1e-14 * largest else 0.0
-        bound = proved(q, table, row, sign, at_source, lam[:paths], lower, upper)
-        for d in range(source.shape[0]):
-            if slot[d] >= 0:
-                j = slot[d]
-                delta[d] = point[j] / scale[d]
-                if point[j] == low[j]:
-                    delta[d] = lower[d] - source[d]
-                elif point[j] == high[j]:
-                    delta[d] = upper[d] - source[d]
-            elif group[d] < 0:
-                delta[d], _ = settled(
-                    0.0, f[3, d], f[4, d], f[5, d], f[6, d], f[0, d], lower[d], upper[d], step[0, d], step[1, d]
-                )
-            else:
-                delta[d] = -source[d]
-        for g in range(groups):
-            if local[g] < 0:
-                delta[cheapest(f[4], own[g], first[g], last[g], upper)] += 1.0
+        bound = proved(q, table, row, sign, at_source, lam[:paths], lower, upper, room[0], room[1])
+        _scatter(q, table, slot, local, lower, upper, low, high, point, delta)
     for j in range(n):
         slot[columns[j]] = -1
     return status, bound

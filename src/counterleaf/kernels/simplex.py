@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel, pure
-from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, farkas_gap
+from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, blend, farkas_gap
 from counterleaf.kernels.separable import charge
 
 _PIVOTS = 500
@@ -93,18 +93,6 @@ def _invert_basis(A, basis, tight, inner, K, small, inverse):
                     for a in range(k):
                         inverse[i, tight[a]] += x * small[b, a]
     return True
-
-
-@pure
-def blend(A, weights, out):
-    """out = A' weights."""
-    for j in range(out.shape[0]):
-        out[j] = 0.0
-    for t in range(A.shape[0]):
-        w = weights[t]
-        if w != 0.0:
-            for j in range(out.shape[0]):
-                out[j] += w * A[t, j]
 
 
 @pure

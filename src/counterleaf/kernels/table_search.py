@@ -133,21 +133,47 @@ def _child(q, pool, node, parent, side):
 
 
 @kernel
-def _postpone(q, table, pool, state, lower, upper, at_source):
-    """Queue a state at what its parent's multipliers prove of it, to be solved when it comes up."""
+def _postpone(q, table, pool, state, lower, upper, at_source, miss):
+    """Queue a state at what its parent's multipliers prove of it, to be solved when it comes up.
+
+    ``miss``: by how much the parent's point misses the state's new row, if it has one and the point is exact; else 0. Then the
+    row gets the multiplier that pushes the point onto it if nothing else moved.
+    """
+    nodes = q.nodes
     entry = pool.states[state]
     above_it = pool.states[entry.parent]
-    entry.bound = above_it.bound + q.nodes[entry.node].below - q.nodes[above_it.node].below
-    if entry.how != SPLIT or q.nodes[above_it.node].feature != OBLIQUE:  # a row that is not yet priced adds nothing
-        m = entry.rows
-        row, sign = np.empty(m, np.int64), np.empty(m)
-        collect(q, pool.states, state, row, sign)
+    entry.bound = above_it.bound + nodes[entry.node].below - nodes[above_it.node].below
+    fresh_row = entry.how == SPLIT and nodes[above_it.node].feature == OBLIQUE
+    if not fresh_row or miss > 0.0:  # a row that is not yet priced adds nothing
+        m, lam = entry.rows, pool.lam[state, 0]
+        row, reals, room = np.empty(m, np.int64), np.empty(m), np.empty((2, lower.shape[0]))
+        collect(q, pool.states, state, row, reals)
         for t in range(m):
             if math.isnan(at_source[row[t]]):
                 at_source[row[t]] = exact_score(q, row[t])
-        bound = proved(q, table, row, sign, at_source, pool.lam[state, 0, :m], lower, upper)
-        entry.bound = max(entry.bound, _lifted(table, bound) + q.nodes[entry.node].below)
+        if fresh_row:
+            reach = _reach(q, table, row[m - 1], lower, upper)
+            lam[m - 1] = 2.0 * miss / reach if reach > 0.0 else 0.0
+        bound = proved(q, table, row, reals, at_source, lam[:m], lower, upper, room[0], room[1])
+        bound = _lifted(table, bound) + nodes[entry.node].below
+        if bound > entry.bound:
+            entry.bound = bound
+        elif fresh_row:
+            lam[m - 1] = 0.0
     _enqueue(q, table, pool, state, FRESH)
+
+
+@pure
+def _reach(q, table, row, lower, upper):
+    """sum_j a_j^2 / c_j over what can move: how easily a row is reached where costs are curved."""
+    f, indptr, indices, data, group, softs = q.features, q.indptr, q.indices, q.data, table.group, table.soft
+    total = 0.0
+    for k in range(indptr[row], indptr[row + 1]):
+        d = indices[k]
+        if lower[d] < upper[d]:
+            curve = softs[group[d]] if group[d] >= 0 else min(f[3, d], f[5, d])
+            total += data[k] * data[k] / curve if curve > 0.0 else math.inf
+    return total
 
 
 @pure
@@ -448,5 +474,8 @@ def search_table(q, table, pool, count, budget):
                 fresh.exact = 1
                 _enqueue(q, table, pool, new, OPEN)
             else:
-                _postpone(q, table, pool, new, low, high, at_source)
+                miss = 0.0
+                if node.left >= 0 and node.feature == OBLIQUE and entry.exact == 1 and q.method == CURVED:
+                    miss = max(q.margin - side * score, 0.0)
+                _postpone(q, table, pool, new, low, high, at_source, miss)
     return DONE
