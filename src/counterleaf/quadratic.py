@@ -13,7 +13,7 @@ from scipy import sparse
 
 from counterleaf.kernels.best_first import enqueue, offer, postpone
 from counterleaf.kernels.coupled import CUT, DOWN, HIGH, KINK, LOW, UP, gather, pivot, prove, scatter
-from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool, Question
+from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool, Question, new_space
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
 from counterleaf.kernels.simplex import simplex
 from counterleaf.problem import Problem
@@ -207,6 +207,7 @@ def _empty(region: Region, ray: Array) -> bool:
     found = simplex(
         A, region.r, region.equal, zero, zero, region.box[4], region.box[5],
         -1 - np.arange(m), np.zeros(m, np.int64), np.zeros(n, np.int8), np.empty(m), np.empty(n), ray,
+        new_space(m, n), 0,
     )  # fmt: skip
     return bool(found == INFEASIBLE)
 

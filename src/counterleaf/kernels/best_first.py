@@ -24,6 +24,7 @@ from counterleaf.kernels.memory import (
     EXPANDED,
     FLAT,
     FRESH,
+    MIXED,
     OBLIQUE,
     OPEN,
     OPEN_ENDS,
@@ -35,10 +36,11 @@ from counterleaf.kernels.memory import (
     SPLIT,
     STATES,
     UNSETTLED,
+    new_space,
 )
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE
 from counterleaf.kernels.queue import pop, push
-from counterleaf.kernels.region import collect, exact_score, idle, price_of, solve
+from counterleaf.kernels.region import collect, exact_score, idle, price_of, solve, solve_mixed
 from counterleaf.kernels.route import score
 from counterleaf.kernels.separable import charge
 
@@ -322,8 +324,24 @@ def _alone(q, row, side, miss, lower, upper, known, lam, place):
     return least * miss
 
 
+@pure
+def most_columns(q, depth):
+    """How many features a path of so many rows can touch."""
+    indptr, most = q.indptr, 0
+    for i in range(q.bias.shape[0]):
+        most = max(most, indptr[i + 1] - indptr[i])
+    return min(q.features.shape[1], most * depth)
+
+
 @kernel
 def search(q, pool, count, budget):
+    """As ``search_in``, in room of its own."""
+    depth = pool.lam.shape[2]
+    return search_in(q, pool, count, budget, new_space(depth, most_columns(q, depth)))
+
+
+@kernel
+def search_in(q, pool, count, budget, space):
     """Go on until ``count`` leaves are answered (DONE), no state is left (DONE), ``budget`` states were
     taken up (PAUSED), the pool is FULL, the cost falls for ever on a target leaf (UNBOUNDED), or the caller must
     solve the region of state counts[ASKED] (ASK): bound it if it is FRESH, else move its point inwards by its slack."""
@@ -337,7 +355,7 @@ def search(q, pool, count, budget):
     slot = np.empty(width, np.int64)
     x = np.empty(width)
     at_source = np.empty(q.bias.shape[0])
-    zero = np.zeros(lams.shape[2])
+    rows, signs, zero = np.empty(lams.shape[2], np.int64), np.empty(lams.shape[2]), np.zeros(lams.shape[2])
     for d in range(width):
         lower[d], upper[d] = f[1, d], f[2, d]
         slot[d] = -1
@@ -393,7 +411,10 @@ def search(q, pool, count, budget):
             if method == BOX:
                 offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
             else:
-                status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot, calm)
+                if method == MIXED:
+                    status, bound = solve_mixed(q, pool, state, zero, lower, upper, at_source, slot, calm, space)
+                else:
+                    status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot, calm, space)
                 offer(q, pool, state, status, bound)
             _widen(q, states, state, lower, upper)
             continue
@@ -405,7 +426,7 @@ def search(q, pool, count, budget):
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
-            row, sign, slack = np.empty(m, np.int64), np.empty(m), lams[state, 1, :m]
+            row, sign, slack = rows[:m], signs[:m], lams[state, 1, :m]
             collect(q, states, state, row, sign)
             found = False
             entry.kind = UNSETTLED
@@ -424,7 +445,10 @@ def search(q, pool, count, budget):
                     if attempt == 1:
                         trial = new_state(q, pool, here, entry.parent, entry.side, state)
                         counts[STATES] -= 1  # scratch, behind the last state
-                    status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot, calm)
+                    if method == MIXED:
+                        status, _ = solve_mixed(q, pool, trial, slack, lower, upper, at_source, slot, calm, space)
+                    else:
+                        status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot, calm, space)
                     if status == INFEASIBLE:
                         entry.kind = DISCARDED
                         for t in range(m):

@@ -16,5 +16,8 @@ kernel: Any = njit(**_USUAL)
 # again, by instructions that stop the processor and that two threads fight over; in small ones that took longer than the work.
 pure: Any = njit(**_USUAL, _nrt=False)
 
+# For what must be part of its caller: a kernel without counts may not return an array.
+inlined: Any = njit(**_USUAL, inline="always")
+
 # For sums over features inside an iteration: they may be added up in any order, several at a time. No proof rests on them.
 summing: Any = njit(**_USUAL, _nrt=False, fastmath={"reassoc", "nsz"})

@@ -2,9 +2,9 @@
 
 import math
 
-from counterleaf.kernels.best_first import DONE, search
+from counterleaf.kernels.best_first import DONE, most_columns, search_in
 from counterleaf.kernels.compiler import kernel, pure
-from counterleaf.kernels.memory import ANSWERS, FOUND, NONE, OPEN_ENDS, UNASKED, Question
+from counterleaf.kernels.memory import ANSWERS, FOUND, NONE, OPEN_ENDS, UNASKED, Question, new_space
 
 
 @pure
@@ -25,11 +25,13 @@ def note(pool, why, k, outcome, leaf, cost, bound, points):
 @kernel
 def search_many(q, nodes, kinds, features, methods, homes, pool, budget, outcome, leaf, cost, bound, points):
     """Question k has the nodes of its kind, its features, its method and its home; the rest is that of ``q``."""
+    depth = pool.lam.shape[2]
+    space = new_space(depth, most_columns(q, depth))
     for k in range(features.shape[0]):
         asked = Question(
             nodes[kinds[k]], q.indptr, q.indices, q.data, q.bias, features[k], q.equal, q.couples, q.coupled, q.coupling,
             methods[k], q.margin, q.right_closed, q.narrow, q.guard, homes[k],
         )  # fmt: skip
         pool.counts[:] = 0
-        why = search(asked, pool, 1, budget)
+        why = search_in(asked, pool, 1, budget, space)
         note(pool, why, k, outcome, leaf, cost, bound, points)

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterleaf.kernels.compiler import inlined, kernel
+
 BOX, CURVED, FLAT, MIXED, COUPLED = 0, 1, 2, 3, 4  # the ways to bound a region
 # the kinds of state; FRESH: not yet bounded; PASSED: its leaf has answered for less; FORKED: split by a choice, not by the tree
 OPEN, EXPANDED, REALISED, ANSWERED, DISCARDED, UNSETTLED, FRESH, PASSED, FORKED = range(9)
@@ -98,6 +100,27 @@ class Pool(NamedTuple):
     points: np.ndarray  # (room, D) rows of the realised leaves
     answers: np.ndarray  # (room,) the answered states, in order
     counts: np.ndarray  # (8,) see STATES and the names after it
+
+
+class Space(NamedTuple):
+    """Room for what kernels need for a moment, taken from the front; made once, so that they make no arrays of their own."""
+
+    real: np.ndarray
+    whole: np.ndarray
+    small: np.ndarray
+
+
+@inlined
+def grid(real, at, m, n):
+    """(m, n) of the room that begins at ``at``."""
+    return real[at : at + m * n].reshape((m, n))
+
+
+@kernel
+def new_space(m, n):
+    """Room for problems of at most m rows and n features."""
+    numbers = 4 * m * n + 40 * n + 8 * m * m + 32 * m + 8
+    return Space(np.empty(numbers), np.empty(8 * m + 4 * n + 8, np.int64), np.empty(n, np.int8))
 
 
 def new_pool(question: Question, depth: int, table: Table | None = None, many: bool = False) -> Pool:

@@ -15,9 +15,8 @@ a bound. Any lam with lam >= 0 on the inequalities gives a lower bound, so no fa
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure, summing
+from counterleaf.kernels.compiler import pure, summing
+from counterleaf.kernels.memory import grid
 
 CONVERGED, INFEASIBLE, STUCK = 0, 1, 2
 
@@ -195,11 +194,13 @@ def factor(A, free, count, weight, damping, R, scaled):
 
 @pure
 def orthogonalise(A, free, count, weight, damping, R, M):
-    """The same without forming the product: Gram-Schmidt on D^(1/2) A_F', twice. ``M``: zeros, (count, features + count)."""
+    """The same without forming the product: Gram-Schmidt on D^(1/2) A_F', twice. ``M``: room, (count, features + count)."""
     n = A.shape[1]
     for a in range(count):
         for j in range(n):
             M[a, j] = A[free[a], j] * math.sqrt(weight[j])
+        for c in range(count):
+            M[a, n + c] = 0.0
         M[a, n + a] = math.sqrt(damping)
         for c in range(a):
             R[a, c] = 0.0
@@ -307,18 +308,20 @@ def _line_search(price, turn, rise, ascent, sound, reach, cu, gu, cd, gd, ease_u
     return low if low > 0.0 else t
 
 
-@kernel
-def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
+@pure
+def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray, space, at):
     """Solve the problem above from the multipliers ``lam``; every phi_j must be curved where it can move.
 
     Returns (CONVERGED, q) with the solution in ``lam`` and ``delta``; (INFEASIBLE, inf) with a Farkas
     vector in ``ray``; or (STUCK, q) where rounding stops progress: q is still a valid lower bound.
+    The room of ``space`` from ``at`` on is used, (2 m n + 6 n + 3 m m + 4 m) numbers.
     """
     m, n = A.shape
-    wide, tall = np.empty((6, n)), np.empty((4, m))
+    real, free = space.real, space.whole[:m]
+    wide, tall, R = grid(real, at, 6, n), grid(real, at + 6 * n, 4, m), grid(real, at + 6 * n + 4 * m, m, m)
+    at += 6 * n + 4 * m + m * m
     price, turn, weight, terms, ease_up, ease_down = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
     gradient, size, step, best = tall[0], tall[1], tall[2], tall[3]
-    free, R = np.empty(m, np.int64), np.empty((m, m))
     best_value, idle, damping = -math.inf, 0, 1e-14
     ease(cu, ease_up)
     ease(cd, ease_down)
@@ -356,7 +359,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         while True:
             sound = factor(A, free, count, weight, damping, R, turn)
             if not sound:
-                orthogonalise(A, free, count, weight, damping, R, np.zeros((count, n + count)))
+                orthogonalise(A, free, count, weight, damping, R, grid(real, at, count, n + count))
             substitute(R, free, count, gradient, step)
             kept = 0  # a row at lam = 0 that the direction would push below leaves the free set
             for a in range(count):
@@ -425,7 +428,7 @@ def newton(A, r, equal, cu, gu, cd, gd, lower, upper, lam, delta, ray):
         for t in range(m):
             gradient[t] = r[t] - sums(A, t, delta)[0]
         if not factor(A, free, count, weight, 1e-14, R, turn):
-            orthogonalise(A, free, count, weight, 1e-14, R, np.zeros((count, n + count)))
+            orthogonalise(A, free, count, weight, 1e-14, R, grid(real, at, count, n + count))
         substitute(R, free, count, gradient, step)
         for j in range(n):
             if weight[j] > 0.0:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from counterleaf.kernels.compiler import kernel, pure
-from counterleaf.kernels.memory import CURVED, FLAT, MIXED, OBLIQUE, SPLIT
+from counterleaf.kernels.memory import CURVED, FLAT, OBLIQUE, SPLIT, Space, grid
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.separable import charge, respond
@@ -132,12 +132,15 @@ def _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high):
         low[j], high[j] = (lower[d] - f[0, d]) * s, (upper[d] - f[0, d]) * s
 
 
-@kernel
-def _pivot(bases, seats, flat, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray):
+@pure
+def _pivot(bases, seats, flat, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray, space, at):
     """Flat costs: the dual simplex, from the state's basis, then from none. Other costs: only whether there is a point."""
     m, n = A.shape
-    whole, real, seat, spare = np.empty((2, m), np.int64), np.empty((3, n)), np.empty(n, np.int8), np.empty(m)
-    basis, segment, slope_up, slope_down, place = whole[0], whole[1], real[0], real[1], real[2]
+    whole, seat, w = space.whole, space.small[:n], m + n
+    basis, segment = whole[w : w + m], whole[w + m : w + 2 * m]
+    wide, spare = grid(space.real, at, 3, n), space.real[at + 3 * n : at + 3 * n + m]
+    slope_up, slope_down, place = wide[0], wide[1], wide[2]
+    at += 3 * n + m
     cold = not flat
     for t in range(m):
         basis[t] = bases[0, t] if flat else -1 - t
@@ -154,7 +157,7 @@ def _pivot(bases, seats, flat, columns, slot, A, r, equal, gu, gd, low, high, mu
                 seat[j] = 1 if slope_up[j] < 0.0 else (-1 if slope_down[j] > 0.0 else 0)
             for t in range(m):
                 basis[t], segment[t] = -1 - t, 0
-        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray, space, at)
         if status != STUCK or cold:
             break
         cold = True
@@ -198,51 +201,12 @@ def _scatter(f, columns, slot, lower, upper, low, high, point, delta, calm):
     return alone
 
 
-@kernel
-def solve(q, pool, state, slack, lower, upper, at_source, slot, calm):
-    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
-
-    The state's multipliers, basis and seats are the warm start and then the result (a Farkas vector in place
-    of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
-    class cost); the bound is valid whatever the status. ``calm``: a feature on its own costs nothing at its source.
-    """
-    f, method, equal, m = q.features, q.method, q.equal, pool.states[state].rows
+@pure
+def _finish(q, pool, state, status, bound, A, r, norm, multiplier, ray, wide, columns, slot, lower, upper, calm, room):
+    """Write what was found about a region back into its state; ``room``: two numbers per feature. Returns the bound."""
+    f, m, n = q.features, A.shape[0], A.shape[1]
     lam, delta = pool.lam[state, 0], pool.delta[state]
-    row, columns, tall = np.empty(m, np.int64), np.empty(min(f.shape[1], q.indptr[-1]), np.int64), np.empty((5, m))
-    sign, ray, r, norm, multiplier = tall[0], tall[1], tall[2], tall[3], tall[4]
-    collect(q, pool.states, state, row, sign)
-    n = _columns(q, row, lower, upper, slot, columns)
-    A, wide = np.zeros((m, n)), np.empty((7, n))
     cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
-    _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm)
-    _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high)
-    for t in range(m):
-        multiplier[t] = lam[t] * norm[t]
-    status, bound = STUCK, -math.inf
-    if method == CURVED:
-        status, bound = newton(A, r, equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
-    elif method == MIXED:
-        extra, strength = np.empty((5, n)), 1.0
-        up, slope_up, down, slope_down, centre = extra[0], extra[1], extra[2], extra[3], extra[4]
-        for j in range(n):
-            centre[j] = min(max(0.0, low[j]), high[j])
-        for outer in range(_OUTER):
-            strength = max(0.1 * strength, 1e-5)
-            pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
-            status, _ = newton(A, r, equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray)
-            if status == INFEASIBLE:
-                break
-            for j in range(n):
-                centre[j] = point[j]
-            status = STUCK
-            if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
-                status = CONVERGED
-                break
-    if status == STUCK:
-        status = _pivot(
-            pool.basis[state], pool.seats[state], method == FLAT, columns, slot, A, r, equal, gu, gd, low, high,
-            multiplier, point, ray,
-        )  # fmt: skip
     if status == INFEASIBLE:
         bound = math.inf
         for t in range(m):
@@ -256,10 +220,87 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot, calm):
             if abs(multiplier[t]) <= 1e-14 * largest:
                 multiplier[t] = 0.0  # rounding, but on a feature that is free and unbounded any price is too much
             lam[t] = multiplier[t] / norm[t]
-        if method != CURVED:  # there it is known, and no feature can run away
-            room = np.empty((2, n))
+        if q.method != CURVED:  # there it is known, and no feature can run away
             bound = dual_value(A, r, cu, gu, cd, gd, low, high, multiplier, room[0], room[1])
         bound += alone
     for j in range(n):
         slot[columns[j]] = -1
-    return status, bound
+    return bound
+
+
+@pure
+def solve(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
+    """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
+
+    The state's multipliers, basis and seats are the warm start and then the result (a Farkas vector in place
+    of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
+    class cost); the bound is valid whatever the status. ``calm``: a feature on its own costs nothing at its source.
+    Where some costs are curved and others flat, ``solve_mixed`` is the one.
+    """
+    f, method, equal, m = q.features, q.method, q.equal, pool.states[state].rows
+    real, row, columns = space.real, space.whole[:m], space.whole[m:]
+    lam, tall = pool.lam[state, 0], grid(real, 0, 5, m)
+    sign, ray, r, norm, multiplier = tall[0], tall[1], tall[2], tall[3], tall[4]
+    collect(q, pool.states, state, row, sign)
+    n = _columns(q, row, lower, upper, slot, columns)
+    at = 5 * m + m * n + 9 * n
+    A, wide, room = grid(real, 5 * m, m, n), grid(real, 5 * m + m * n, 7, n), grid(real, at - 2 * n, 2, n)
+    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
+    A[:] = 0.0
+    _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm)
+    _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high)
+    for t in range(m):
+        multiplier[t] = lam[t] * norm[t]
+    status, bound = STUCK, -math.inf
+    if method == CURVED:
+        moved = Space(real, space.whole[m + n :], space.small)
+        status, bound = newton(A, r, equal, cu, gu, cd, gd, low, high, multiplier, point, ray, moved, at)
+    if status == STUCK:
+        status = _pivot(
+            pool.basis[state], pool.seats[state], method == FLAT, columns, slot, A, r, equal, gu, gd, low, high,
+            multiplier, point, ray, space, at,
+        )  # fmt: skip
+    return status, _finish(
+        q, pool, state, status, bound, A, r, norm, multiplier, ray, wide, columns, slot, lower, upper, calm, room
+    )
+
+
+@kernel
+def solve_mixed(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
+    """As ``solve``, where some costs are curved and others flat."""
+    f, equal, m = q.features, q.equal, pool.states[state].rows
+    row, columns, lam = np.empty(m, np.int64), np.empty(f.shape[1], np.int64), pool.lam[state, 0]
+    tall = np.empty((5, m))
+    sign, ray, r, norm, multiplier = tall[0], tall[1], tall[2], tall[3], tall[4]
+    collect(q, pool.states, state, row, sign)
+    n = _columns(q, row, lower, upper, slot, columns)
+    A, wide, extra, room = np.zeros((m, n)), np.empty((7, n)), np.empty((5, n)), np.empty((2, n))
+    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
+    up, slope_up, down, slope_down, centre = extra[0], extra[1], extra[2], extra[3], extra[4]
+    _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm)
+    _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high)
+    for t in range(m):
+        multiplier[t] = lam[t] * norm[t]
+    for j in range(n):
+        centre[j] = min(max(0.0, low[j]), high[j])
+    status, strength = STUCK, 1.0
+    for outer in range(_OUTER):
+        strength = max(0.1 * strength, 1e-5)
+        pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
+        status, _ = newton(A, r, equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray, space, 0)
+        if status == INFEASIBLE:
+            break
+        for j in range(n):
+            centre[j] = point[j]
+        status = STUCK
+        if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+            status = CONVERGED
+            break
+    if status == STUCK:
+        status = _pivot(
+            pool.basis[state], pool.seats[state], False, columns, slot, A, r, equal, gu, gd, low, high,
+            multiplier, point, ray, space, 0,
+        )  # fmt: skip
+    return status, _finish(
+        q, pool, state, status, -math.inf, A, r, norm, multiplier, ray, wide, columns, slot, lower, upper, calm, room
+    )

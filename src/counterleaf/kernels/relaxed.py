@@ -86,7 +86,9 @@ def proved(q, table, row, sign, at_source, lam, lower, upper, price, size):
 
 
 @kernel
-def _pivot(bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray):
+def _pivot(
+    bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray, space
+):
     """Flat costs: the dual simplex, from the basis of the state, then from none. Other costs: only if there is a point at all.
 
     The first ``heads`` rows are those of the groups ``hot``. In the memory of a state the slack of path row t is known as that
@@ -120,7 +122,7 @@ def _pivot(bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, eq
                 seat[j] = 1 if slope_up[j] < 0.0 else (-1 if slope_down[j] > 0.0 else 0)
             for t in range(m):
                 basis[t], segment[t] = -1 - t, 0
-        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray)
+        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray, space, 0)
         if status != STUCK or cold:
             break
         cold = True
@@ -272,7 +274,7 @@ def _scatter(q, table, slot, local, lower, upper, low, high, point, delta):
 
 
 @kernel
-def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
+def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed, space):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
     As ``region.solve``: the state's multipliers and basis are the warm start and then the result; ``delta`` gets the point of
@@ -308,13 +310,15 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
             A, r, equal, numbers, cu, gu, cd, gd, low, high, start[: touched + 1], width, centre, multiplier, point, ray
         )
     elif method == CURVED:
-        status, _ = newton(A, r, heads + equal, cu, gu, cd, gd, low, high, multiplier, point, ray)
+        status, _ = newton(A, r, heads + equal, cu, gu, cd, gd, low, high, multiplier, point, ray, space, 0)
     elif method == MIXED:
         extra, strength = np.empty((4, n)), 1.0
         for outer in range(_OUTER):
             strength = max(0.1 * strength, 1e-5)
             pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
-            status, _ = newton(A, r, heads + equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray)
+            status, _ = newton(
+                A, r, heads + equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray, space, 0
+            )
             if status == INFEASIBLE:
                 break
             for j in range(n):
@@ -326,7 +330,7 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed):
     if status == STUCK and not grouply:
         status = _pivot(
             pool.basis[state], pool.seats[state], method == FLAT, heads, pool.lam.shape[2], hot, local, columns, slot,
-            A, r, heads + equal, gu, gd, low, high, multiplier, point, ray,
+            A, r, heads + equal, gu, gd, low, high, multiplier, point, ray, space,
         )  # fmt: skip
     bound = math.inf
     if status == INFEASIBLE:

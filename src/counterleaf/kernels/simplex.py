@@ -10,9 +10,8 @@ at each pivot: multipliers never drift.
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import pure
+from counterleaf.kernels.memory import grid
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, blend, farkas_gap
 from counterleaf.kernels.separable import charge
 
@@ -179,19 +178,21 @@ def _is_tight(basis, t):
     return tight
 
 
-@kernel
-def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta, ray):
+@pure
+def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta, ray, space, at):
     """Solve from a basis whose prices respect every unbounded feature (seats all at 0 and slacks basic: prices 0).
 
     Returns CONVERGED with ``lam`` and ``delta``, INFEASIBLE with a Farkas vector in ``ray``, or STUCK
-    with the last ``lam``, whose dual value is still a valid lower bound.
+    with the last ``lam``, whose dual value is still a valid lower bound. The room of ``space`` from ``at`` on is used,
+    (3 m m + 2 m + 5 n + 1) numbers, and that for whole ones but the first 4 m + n.
     """
     m, n = A.shape
-    square, tall, wide = np.empty((3, m, m)), np.empty((2, m)), np.empty((3, n))
-    inverse, K, small = square[0], square[1], square[2]
+    real, whole, w = space.real, space.whole, 4 * m + n
+    inverse, K, small = grid(real, at, m, m), grid(real, at + m * m, m, m), grid(real, at + 2 * m * m, m, m)
+    at += 3 * m * m
+    tall, wide, steps = grid(real, at, 2, m), grid(real, at + 2 * m, 3, n), real[at + 2 * m + 3 * n : at + 2 * m + 5 * n + 1]
     rest, rho, price, turn, terms = tall[0], tall[1], wide[0], wide[1], wide[2]
-    at, item = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int64)
-    tight, inner = np.empty(m, np.int64), np.empty(m, np.int64)
+    tight, inner, item = whole[w : w + m], whole[w + m : w + 2 * m], whole[w + 2 * m : w + 2 * m + 2 * n + 1]
     for pivot in range(_PIVOTS):
         if not _invert_basis(A, basis, tight, inner, K, small, inverse):
             return STUCK
@@ -261,24 +262,24 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
             # the thresholds ahead of the price, with the segment each one releases
             if a > 0.0:
                 if seat[j] < 0:
-                    at[count], item[count] = _step_to(gd[j], p, a), j
+                    steps[count], item[count] = _step_to(gd[j], p, a), j
                     count += 1
                 if seat[j] <= 0:
-                    at[count], item[count] = _step_to(gu[j], p, a), j
+                    steps[count], item[count] = _step_to(gu[j], p, a), j
                     count += 1
             else:
                 if seat[j] > 0:
-                    at[count], item[count] = _step_to(gu[j], p, a), j
+                    steps[count], item[count] = _step_to(gu[j], p, a), j
                     count += 1
                 if seat[j] >= 0:
-                    at[count], item[count] = _step_to(gd[j], p, a), j
+                    steps[count], item[count] = _step_to(gd[j], p, a), j
                     count += 1
         out = basis[leave]
         if out >= 0:
             turn[out] = sign
             seat[out] = (0 if segment[leave] > 0 else -1) if below else (1 if segment[leave] > 0 else 0)
             if seat[out] == 0:  # the price may run on from one kink slope to the other
-                at[count], item[count] = gu[out] - gd[out], out
+                steps[count], item[count] = gu[out] - gd[out], out
                 count += 1
         stop, slack = math.inf, -1
         for t in range(equal, m):
@@ -287,14 +288,14 @@ def simplex(A, r, equal, gu, gd, lower, upper, basis, segment, seat, lam, delta,
                 if bound < stop:
                     stop, slack = bound, t
         for hole in range(count // 2 - 1, -1, -1):
-            _sift(at, item, turn, hole, count)
+            _sift(steps, item, turn, hole, count)
         enter = -1
         slope = worst
-        while count > 0 and at[0] < stop:
+        while count > 0 and steps[0] < stop:
             j = item[0]
             count -= 1
-            at[0], item[0] = at[count], item[count]
-            _sift(at, item, turn, 0, count)
+            steps[0], item[0] = steps[count], item[count]
+            _sift(steps, item, turn, 0, count)
             kink = min(max(0.0, lower[j]), upper[j])
             if turn[j] > 0.0:
                 span = upper[j] - kink if seat[j] == 0 else kink - lower[j]

@@ -47,6 +47,7 @@ from counterleaf.kernels.memory import (
     SPLIT,
     STATES,
     UNSETTLED,
+    new_space,
 )
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
 from counterleaf.kernels.queue import pop
@@ -316,6 +317,7 @@ def search_table(q, table, pool, count, budget):
     lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
     slot, x = np.full(width, -1), np.empty(width)
     at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(lams.shape[2])
+    space = new_space(lams.shape[2] + table.first.shape[0], width)
     if nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
@@ -363,7 +365,7 @@ def search_table(q, table, pool, count, budget):
             else:
                 closed = q.method == CURVED
                 while True:
-                    status, bound = relax(q, table, pool, state, zero, lower, upper, at_source, slot, closed)
+                    status, bound = relax(q, table, pool, state, zero, lower, upper, at_source, slot, closed, space)
                     if status != STUCK or not closed:
                         break
                     closed = False
@@ -404,7 +406,7 @@ def search_table(q, table, pool, count, budget):
                                     bases[trial, 0, t] = bases[state, 0, t]
                                     bases[trial, 1, t] = bases[state, 1, t]
                             closed = attempt == 0  # False: every choice is fixed, no group is left
-                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, closed)
+                            status, _ = relax(q, table, pool, trial, slack, low, high, at_source, slot, closed, space)
                             if status == INFEASIBLE:
                                 empty = True
                                 break
