@@ -24,7 +24,6 @@ from counterleaf.kernels.memory import (
     EXPANDED,
     FLAT,
     FRESH,
-    MIXED,
     OBLIQUE,
     OPEN,
     OPEN_ENDS,
@@ -40,7 +39,7 @@ from counterleaf.kernels.memory import (
 )
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE
 from counterleaf.kernels.queue import pop, push
-from counterleaf.kernels.region import collect, exact_score, idle, price_of, solve, solve_mixed
+from counterleaf.kernels.region import collect, exact_score, idle, price_of, solve
 from counterleaf.kernels.route import score
 from counterleaf.kernels.separable import charge
 
@@ -411,10 +410,7 @@ def search_in(q, pool, count, budget, space):
             if method == BOX:
                 offer(q, pool, state, CONVERGED, _box_bound(q, lower, upper))
             else:
-                if method == MIXED:
-                    status, bound = solve_mixed(q, pool, state, zero, lower, upper, at_source, slot, calm, space)
-                else:
-                    status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot, calm, space)
+                status, bound = solve(q, pool, state, zero, lower, upper, at_source, slot, calm, space)
                 offer(q, pool, state, status, bound)
             _widen(q, states, state, lower, upper)
             continue
@@ -445,10 +441,7 @@ def search_in(q, pool, count, budget, space):
                     if attempt == 1:
                         trial = new_state(q, pool, here, entry.parent, entry.side, state)
                         counts[STATES] -= 1  # scratch, behind the last state
-                    if method == MIXED:
-                        status, _ = solve_mixed(q, pool, trial, slack, lower, upper, at_source, slot, calm, space)
-                    else:
-                        status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot, calm, space)
+                    status, _ = solve(q, pool, trial, slack, lower, upper, at_source, slot, calm, space)
                     if status == INFEASIBLE:
                         entry.kind = DISCARDED
                         for t in range(m):

@@ -8,9 +8,8 @@ Its curvature over a group is that of the columns in the support, less their mea
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import pure
+from counterleaf.kernels.memory import grid
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, blend, factor, next_break, orthogonalise, substitute, sums
 from counterleaf.kernels.separable import charge, respond
 
@@ -197,18 +196,22 @@ def _farkas_gap(A, r, equal, ray, numbers, lower, upper, start, scale, home):
     return gap / size if size > 0.0 else 0.0
 
 
-@kernel
-def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, home, lam, delta, ray):
+@pure
+def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, home, lam, delta, ray, space, at):
     """Solve from the multipliers ``lam``; ``delta`` gets the scaled change. Every number must be curved where it can move.
 
     CONVERGED, INFEASIBLE with a Farkas vector in ``ray``, or STUCK; any ``lam`` bounds the region, see ``relaxed.proved``.
+    The room of ``space`` from ``at`` on is used, (2 m n + 4 n + 3 m m + 3 m) numbers.
     """
     m, n = A.shape
-    wide, tall = np.empty((4, n)), np.empty((3, m))
+    real, free = space.real, space.whole[:m]
+    wide, tall, C = grid(real, at, 4, n), grid(real, at + 4 * n, 3, m), grid(real, at + 4 * n + 3 * m, m, n)
     price, turn, weight, z = wide[0], wide[1], wide[2], wide[3]
     gradient, size, step = tall[0], tall[1], tall[2]
-    C = np.zeros((m, n))
-    free, R = np.empty(m, np.int64), np.empty((m, m))
+    at += 4 * n + 3 * m + m * n
+    R = grid(real, at, m, m)
+    at += m * m
+    C[:] = 0.0
     damping, best_value, idle = 1e-12, -math.inf, 0
     for k in range(n):
         turn[k] = 0.0
@@ -240,12 +243,12 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
                         if z[k] > 0.0:
                             mean += A[t, k]
                     mean /= support
-                    at = inside
+                    place = inside
                     for k in range(start[g], start[g + 1]):
                         if z[k] > 0.0:
-                            C[t, at] = A[t, k] - mean
-                            weight[at] = 1.0
-                            at += 1
+                            C[t, place] = A[t, k] - mean
+                            weight[place] = 1.0
+                            place += 1
                 inside += support
         for j in range(inside, n):
             weight[j] = 0.0
@@ -279,7 +282,7 @@ def grouped(A, r, equal, numbers, cu, gu, cd, gd, lower, upper, start, scale, ho
                 count += 1
         while True:
             if not factor(C, free, count, weight, damping, R, turn):
-                orthogonalise(C, free, count, weight, damping, R, np.zeros((count, n + count)))
+                orthogonalise(C, free, count, weight, damping, R, grid(real, at, count, n + count))
             substitute(R, free, count, gradient, step)
             kept = 0
             for a in range(count):

@@ -2,8 +2,8 @@
 
 from counterleaf.kernels.compiler import kernel
 from counterleaf.kernels.many import note
-from counterleaf.kernels.memory import Question, Table
-from counterleaf.kernels.table_search import search_table
+from counterleaf.kernels.memory import Question, Table, new_space
+from counterleaf.kernels.table_search import search_table_in
 
 
 @kernel
@@ -12,6 +12,7 @@ def search_tables(
     outcome, leaf, cost, bound, points,
 ):  # fmt: skip
     """As ``search_many``, with the table of each question."""
+    space = new_space(pool.lam.shape[2] + len(table.first), features.shape[2])
     for k in range(features.shape[0]):
         asked = Question(
             nodes[kinds[k]], q.indptr, q.indices, q.data, q.bias, features[k], q.equal, q.couples, q.coupled, q.coupling,
@@ -22,5 +23,5 @@ def search_tables(
             table.clauses, table.where, lower[k], upper[k], unit[k],
         )  # fmt: skip
         pool.counts[:] = 0
-        why = search_table(asked, about, pool, 1, budget)
+        why = search_table_in(asked, about, pool, 1, budget, space)
         note(pool, why, k, outcome, leaf, cost, bound, points)

@@ -119,8 +119,8 @@ def grid(real, at, m, n):
 @kernel
 def new_space(m, n):
     """Room for problems of at most m rows and n features."""
-    numbers = 4 * m * n + 40 * n + 8 * m * m + 32 * m + 8
-    return Space(np.empty(numbers), np.empty(8 * m + 4 * n + 8, np.int64), np.empty(n, np.int8))
+    numbers = 4 * m * n + 40 * n + 16 * m * m + 32 * m + 8
+    return Space(np.empty(numbers), np.empty(12 * m + 5 * n + 16, np.int64), np.empty(2 * n + m, np.int8))
 
 
 def new_pool(question: Question, depth: int, table: Table | None = None, many: bool = False) -> Pool:

@@ -7,9 +7,8 @@ and which flat features rest between their kinks. Those name one small linear sy
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import pure
+from counterleaf.kernels.memory import grid
 from counterleaf.kernels.newton import violation
 from counterleaf.kernels.separable import charge, respond
 from counterleaf.kernels.simplex import dual_value, invert
@@ -70,76 +69,83 @@ def _adds(frame, k):
     return True
 
 
-@kernel
-def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
+@pure
+def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta, space, at):
     """Make ``lam`` and ``delta`` exact, if the pieces they show are the right ones; True if they are now optimal.
 
     Tight rows F: A_F d = r_F. Resting flat features B: (A' lam)_B = slope_B. Curved features inside a piece
     follow their price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
     ``turn`` varies what counts as tight: a slow pull leaves more than rounding on rows that have let go.
+    The room of ``space`` from ``at`` on is used, (m n + 4 n + 9 m m + 3 m) numbers.
     """
     m, n = A.shape
-    new_lam, new_delta, room = np.empty(m), np.empty(n), np.empty((2, n))
+    real, whole, small = space.real, space.whole, space.small
+    wide, new_lam = grid(real, at, 4, n), real[at + 4 * n : at + 4 * n + m]
+    new_delta, slopes, prices, terms = wide[0], wide[1], wide[2], wide[3]
+    at += 4 * n + m
     largest, rhs = 0.0, 0.0
     for t in range(m):
         largest, rhs = max(largest, abs(lam[t])), max(rhs, abs(r[t]))
     tight = max(1e-9 * 100.0 ** (turn % 3) * largest, 1e-13 * rhs)  # rows of size 1: lam is of the size of r
     for t in range(m):
         new_lam[t] = lam[t] if abs(lam[t]) > tight else 0.0
-    if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, delta, room[0], room[1]):
+    if _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, delta, prices, terms):
         for t in range(m):
             lam[t] = new_lam[t]
         return True
-    rows, columns, slopes = np.empty(m, np.int64), np.empty(n, np.int64), np.empty(n)
-    inside, resting = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    rows, columns = whole[:m], whole[m : m + n]
+    inside, resting, used = small[:n], small[n : 2 * n], small[2 * n : 2 * n + m]
+    small[: 2 * n + m] = 0
     for j in range(n):
         d = delta[j]
         slack = 1e-9 * abs(d)
         if (cu[j] if d > 0.0 else cd[j]) > 0.0:
-            inside[j] = d != 0.0 and lower[j] < d < upper[j]
+            inside[j] = 1 if d != 0.0 and lower[j] < d < upper[j] else 0
         else:
-            resting[j] = d != 0.0 and lower[j] + slack < d < upper[j] - slack
+            resting[j] = 1 if d != 0.0 and lower[j] + slack < d < upper[j] - slack else 0
     # tight rows, the largest multiplier first; one that depends on those before it says nothing new
-    frame, used = np.empty((m, n)), np.zeros(m, np.bool_)
+    frame = grid(real, at, m, n)
     f = 0
     for rank in range(m):
         t = -1
         for i in range(m):
             tighter = t < 0 or abs(lam[i]) > abs(lam[t])
-            if not used[i] and (i < equal or lam[i] > tight) and tighter:
+            if used[i] == 0 and (i < equal or lam[i] > tight) and tighter:
                 t = i
         if t < 0:
             break
-        used[t] = True
+        used[t] = 1
         for j in range(n):
-            frame[f, j] = A[t, j] if inside[j] or resting[j] else 0.0
+            frame[f, j] = A[t, j] if inside[j] + resting[j] > 0 else 0.0
         if _adds(frame, f):
             rows[f] = t
             f += 1
     b = 0
-    frame = np.empty((f, f))
+    square = grid(real, at + m * n, f, f)
     for j in range(n):  # flat features at rest whose place the tight rows tell; another stays where it is
-        if resting[j] and b < f:
+        if resting[j] == 1 and b < f:
             for a in range(f):
-                frame[b, a] = A[rows[a], j]
-            if _adds(frame, b):
+                square[b, a] = A[rows[a], j]
+            if _adds(square, b):
                 columns[b], slopes[b] = j, gu[j] if delta[j] > 0.0 else gd[j]
                 b += 1
     k = f + b
-    K, inverse, right = np.zeros((k, k)), np.empty((k, k)), np.empty(k)
+    at += m * n + m * m
+    K, inverse, right = grid(real, at, k, k), grid(real, at + k * k, k, k), real[at + 2 * k * k : at + 2 * k * k + k]
+    K[:] = 0.0
     for a in range(f):
         right[a] = r[rows[a]]
     for j in range(n):
         d = delta[j]
         curve = cu[j] if d > 0.0 else cd[j]
-        if inside[j]:
+        if inside[j] == 1:
             slope = gu[j] if d > 0.0 else gd[j]
             for a in range(f):
                 right[a] += A[rows[a], j] * slope / (2.0 * curve)
                 for c in range(f):
                     K[a, c] += A[rows[a], j] * A[rows[c], j] / (2.0 * curve)
         else:
-            if d != 0.0 and curve == 0.0 and not resting[j]:
+            if d != 0.0 and curve == 0.0 and resting[j] == 0:
                 d = upper[j] if d > 0.5 * (lower[j] + upper[j]) else lower[j]
             for a in range(f):
                 right[a] -= A[rows[a], j] * d
@@ -165,7 +171,7 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
         price = 0.0
         for t in range(m):
             price += new_lam[t] * A[t, j]
-        new_delta[j] = delta[j] if resting[j] else respond(price, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
+        new_delta[j] = delta[j] if resting[j] == 1 else respond(price, cu[j], gu[j], cd[j], gd[j], lower[j], upper[j])
     for i in range(b):
         total = 0.0
         for c in range(k):
@@ -179,7 +185,7 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
                 right[a] -= A[rows[a], j] * new_delta[j]
         for j in range(n):
             curve = cu[j] if delta[j] > 0.0 else cd[j]
-            if inside[j]:
+            if inside[j] == 1:
                 move = 0.0
                 for a in range(f):
                     for c in range(f):
@@ -191,7 +197,7 @@ def settle(A, r, equal, cu, gu, cd, gd, lower, upper, turn, lam, delta):
                 move += inverse[f + i, c] * right[c]
             j = columns[i]
             new_delta[j] = min(max(new_delta[j] + move, lower[j]), upper[j])
-    if not _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta, room[0], room[1]):
+    if not _optimal(A, r, equal, cu, gu, cd, gd, lower, upper, new_lam, new_delta, prices, terms):
         return False
     for t in range(m):
         lam[t] = new_lam[t]

@@ -9,10 +9,8 @@ and each row by its size, so that features in units of 1e-6 and 1e6 look alike.
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure
-from counterleaf.kernels.memory import CURVED, FLAT, OBLIQUE, SPLIT, Space, grid
+from counterleaf.kernels.compiler import pure
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED, OBLIQUE, SPLIT, Space, grid
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.separable import charge, respond
@@ -235,7 +233,6 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
     The state's multipliers, basis and seats are the warm start and then the result (a Farkas vector in place
     of the multipliers if there is none); ``delta`` gets the point. Returns (status, bound without the
     class cost); the bound is valid whatever the status. ``calm``: a feature on its own costs nothing at its source.
-    Where some costs are curved and others flat, ``solve_mixed`` is the one.
     """
     f, method, equal, m = q.features, q.method, q.equal, pool.states[state].rows
     real, row, columns = space.real, space.whole[:m], space.whole[m:]
@@ -252,9 +249,26 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
     for t in range(m):
         multiplier[t] = lam[t] * norm[t]
     status, bound = STUCK, -math.inf
+    rest = Space(real, space.whole[m + n :], space.small)
     if method == CURVED:
-        moved = Space(real, space.whole[m + n :], space.small)
-        status, bound = newton(A, r, equal, cu, gu, cd, gd, low, high, multiplier, point, ray, moved, at)
+        status, bound = newton(A, r, equal, cu, gu, cd, gd, low, high, multiplier, point, ray, rest, at)
+    elif method == MIXED:
+        extra, strength = grid(real, at, 5, n), 1.0
+        up, slope_up, down, slope_down, centre = extra[0], extra[1], extra[2], extra[3], extra[4]
+        for j in range(n):
+            centre[j] = min(max(0.0, low[j]), high[j])
+        for outer in range(_OUTER):
+            strength = max(0.1 * strength, 1e-5)
+            pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
+            status, _ = newton(A, r, equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray, rest, at + 5 * n)
+            if status == INFEASIBLE:
+                break
+            for j in range(n):
+                centre[j] = point[j]
+            status = STUCK
+            if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point, rest, at + 5 * n):
+                status = CONVERGED
+                break
     if status == STUCK:
         status = _pivot(
             pool.basis[state], pool.seats[state], method == FLAT, columns, slot, A, r, equal, gu, gd, low, high,
@@ -262,45 +276,4 @@ def solve(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
         )  # fmt: skip
     return status, _finish(
         q, pool, state, status, bound, A, r, norm, multiplier, ray, wide, columns, slot, lower, upper, calm, room
-    )
-
-
-@kernel
-def solve_mixed(q, pool, state, slack, lower, upper, at_source, slot, calm, space):
-    """As ``solve``, where some costs are curved and others flat."""
-    f, equal, m = q.features, q.equal, pool.states[state].rows
-    row, columns, lam = np.empty(m, np.int64), np.empty(f.shape[1], np.int64), pool.lam[state, 0]
-    tall = np.empty((5, m))
-    sign, ray, r, norm, multiplier = tall[0], tall[1], tall[2], tall[3], tall[4]
-    collect(q, pool.states, state, row, sign)
-    n = _columns(q, row, lower, upper, slot, columns)
-    A, wide, extra, room = np.zeros((m, n)), np.empty((7, n)), np.empty((5, n)), np.empty((2, n))
-    cu, gu, cd, gd, low, high, point = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6]
-    up, slope_up, down, slope_down, centre = extra[0], extra[1], extra[2], extra[3], extra[4]
-    _rows(q, row, sign, slack, lower, at_source, slot, A, r, norm)
-    _costs(f, columns, lower, upper, cu, gu, cd, gd, low, high)
-    for t in range(m):
-        multiplier[t] = lam[t] * norm[t]
-    for j in range(n):
-        centre[j] = min(max(0.0, low[j]), high[j])
-    status, strength = STUCK, 1.0
-    for outer in range(_OUTER):
-        strength = max(0.1 * strength, 1e-5)
-        pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
-        status, _ = newton(A, r, equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray, space, 0)
-        if status == INFEASIBLE:
-            break
-        for j in range(n):
-            centre[j] = point[j]
-        status = STUCK
-        if settle(A, r, equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
-            status = CONVERGED
-            break
-    if status == STUCK:
-        status = _pivot(
-            pool.basis[state], pool.seats[state], False, columns, slot, A, r, equal, gu, gd, low, high,
-            multiplier, point, ray, space, 0,
-        )  # fmt: skip
-    return status, _finish(
-        q, pool, state, status, -math.inf, A, r, norm, multiplier, ray, wide, columns, slot, lower, upper, calm, room
     )

@@ -9,11 +9,9 @@ table, never less than the relaxation does.
 
 import math
 
-import numpy as np
-
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import pure
 from counterleaf.kernels.grouped import grouped
-from counterleaf.kernels.memory import CURVED, FLAT, MIXED
+from counterleaf.kernels.memory import CURVED, FLAT, MIXED, Space, grid
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK, newton
 from counterleaf.kernels.proximal import pull, settle
 from counterleaf.kernels.region import collect, exact_score
@@ -85,26 +83,27 @@ def proved(q, table, row, sign, at_source, lam, lower, upper, price, size):
     return total
 
 
-@kernel
+@pure
 def _pivot(
-    bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray, space
-):
+    bases, seats, flat, heads, rooms, hot, local, columns, slot, A, r, equal, gu, gd, low, high, multiplier, point, ray,
+    space, at,
+):  # fmt: skip
     """Flat costs: the dual simplex, from the basis of the state, then from none. Other costs: only if there is a point at all.
 
     The first ``heads`` rows are those of the groups ``hot``. In the memory of a state the slack of path row t is known as that
     of row t, and the slack of group g as that of row rooms + g.
     """
     m, n = A.shape
-    whole, real = np.empty((2, m), np.int64), np.empty((3, n))
-    basis, segment, seat, spare = whole[0], whole[1], np.empty(n, np.int8), np.empty(m)
-    slope_up, slope_down, place = real[0], real[1], real[2]
+    basis, segment, seat = space.whole[:m], space.whole[m : 2 * m], space.small[:n]
+    wide, spare = grid(space.real, at, 3, n), space.real[at + 3 * n : at + 3 * n + m]
+    slope_up, slope_down, place = wide[0], wide[1], wide[2]
     cold = not flat
     for t in range(m):
         basis[t], segment[t] = -1 - t, 0
         if flat:
-            at = t - heads if t >= heads else rooms + hot[t]
-            known = bases[0, at]
-            segment[t] = bases[1, at]
+            spot = t - heads if t >= heads else rooms + hot[t]
+            known = bases[0, spot]
+            segment[t] = bases[1, spot]
             if known >= 0:
                 basis[t] = slot[known]
                 cold = cold or slot[known] < 0
@@ -122,7 +121,9 @@ def _pivot(
                 seat[j] = 1 if slope_up[j] < 0.0 else (-1 if slope_down[j] > 0.0 else 0)
             for t in range(m):
                 basis[t], segment[t] = -1 - t, 0
-        status = simplex(A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray, space, 0)
+        status = simplex(
+            A, r, equal, slope_up, slope_down, low, high, basis, segment, seat, spare, place, ray, space, at + 3 * n + m
+        )
         if status != STUCK or cold:
             break
         cold = True
@@ -134,15 +135,15 @@ def _pivot(
         point[j] = place[j]
     if status == CONVERGED:  # otherwise basis and seats no longer belong together
         for t in range(m):
-            at = t - heads if t >= heads else rooms + hot[t]
+            spot = t - heads if t >= heads else rooms + hot[t]
             known = basis[t]
             if known >= 0:
                 known = columns[known]
             else:
                 k = -1 - known
                 known = -1 - (k - heads if k >= heads else rooms + hot[k])
-            bases[0, at] = known
-            bases[1, at] = segment[t]
+            bases[0, spot] = known
+            bases[1, spot] = segment[t]
         for j in range(n):
             seats[columns[j]] = seat[j]
     return status
@@ -192,7 +193,7 @@ def _touch(q, table, row, lower, upper, slot, columns, hot, local, start):
 
 @pure
 def _rows(q, table, row, sign, slack, lower, upper, at_source, slot, hot, heads, A, r, norm):
-    """Write A d >= r, each row scaled by its size, which goes to ``norm``: first the sums of ``heads`` groups. A holds zeros."""
+    """Write A d >= r, each row scaled by its size, which goes to ``norm``; first the sums of ``heads`` groups. A is zero."""
     f, indptr, indices, data = q.features, q.indptr, q.indices, q.data
     first, last, own = table.first, table.last, table.own
     users, flat = q.bias.shape[0] - q.nodes.shape[0], q.method == FLAT
@@ -231,7 +232,7 @@ def _rows(q, table, row, sign, slack, lower, upper, at_source, slot, hot, heads,
 
 @pure
 def _costs(q, table, columns, lower, upper, closed, cu, gu, cd, gd, low, high, centre):
-    """Write phi, box and centre of the variables, each scaled by its cost; ``closed``: those of groups in z, not in its change."""
+    """Write phi, box and centre of the variables, each scaled by its cost; ``closed``: groups in z, not in its change."""
     f, group, softs = q.features, table.group, table.soft
     for j in range(cu.shape[0]):
         d = columns[j]
@@ -273,7 +274,7 @@ def _scatter(q, table, slot, local, lower, upper, low, high, point, delta):
             delta[cheapest(f[4], own[g], first[g], last[g], upper)] += 1.0
 
 
-@kernel
+@pure
 def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed, space):
     """Bound the region of ``state`` within the box ``lower``, ``upper``, its rows tightened by ``slack``.
 
@@ -282,18 +283,23 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed, s
     Returns (status, bound without the class cost).
     """
     f, method, equal, paths, groups = q.features, q.method, q.equal, pool.states[state].rows, table.first.shape[0]
-    lam, delta = pool.lam[state, 0], pool.delta[state]
-    row, sign, ints = np.empty(paths, np.int64), np.empty(paths), np.empty((3, groups + 1), np.int64)
-    columns, room = np.empty(f.shape[1], np.int64), np.empty((2, f.shape[1]))
-    hot, local, start = ints[0], ints[1], ints[2]
+    lam, delta, real, whole, all_of = pool.lam[state, 0], pool.delta[state], space.real, space.whole, f.shape[1]
+    row, hot, local = whole[:paths], whole[paths : paths + groups], whole[paths + groups : paths + 2 * groups]
+    start, w = whole[paths + 2 * groups : paths + 3 * groups + 1], paths + 3 * groups + 1
+    columns = whole[w : w + all_of]
+    rest = Space(real, whole[w + all_of :], space.small)
+    sign, width, room = real[:paths], real[paths : paths + groups], grid(real, paths + groups, 2, all_of)
+    at = paths + groups + 2 * all_of
     local[:] = -1
     collect(q, pool.states, state, row, sign)
     numbers, n, touched = _touch(q, table, row, lower, upper, slot, columns, hot, local, start)
     heads = 0 if closed else touched
     m = heads + paths
-    A, tall, wide = np.zeros((m, n)), np.empty((4, m)), np.empty((8, n))
+    A, tall, wide = grid(real, at, m, n), grid(real, at + m * n, 4, m), grid(real, at + m * n + 4 * m, 8, n)
+    at += m * n + 4 * m + 8 * n
     r, norm, ray, multiplier = tall[0], tall[1], tall[2], tall[3]
     cu, gu, cd, gd, low, high, point, centre = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5], wide[6], wide[7]
+    A[:] = 0.0
     _rows(q, table, row, sign, slack, lower, upper, at_source, slot, hot, heads, A, r, norm)
     grouply = closed and touched > 0
     _costs(q, table, columns, lower, upper, grouply, cu, gu, cd, gd, low, high, centre)
@@ -303,34 +309,35 @@ def relax(q, table, pool, state, slack, lower, upper, at_source, slot, closed, s
         multiplier[heads + t] = lam[t] * norm[heads + t]
     status = STUCK
     if grouply:
-        width = np.empty(touched)
         for i in range(touched):
             width[i] = f[7, columns[start[i]]]
         status = grouped(
-            A, r, equal, numbers, cu, gu, cd, gd, low, high, start[: touched + 1], width, centre, multiplier, point, ray
-        )
+            A, r, equal, numbers, cu, gu, cd, gd, low, high, start[: touched + 1], width, centre, multiplier, point, ray,
+            rest, at,
+        )  # fmt: skip
     elif method == CURVED:
-        status, _ = newton(A, r, heads + equal, cu, gu, cd, gd, low, high, multiplier, point, ray, space, 0)
+        status, _ = newton(A, r, heads + equal, cu, gu, cd, gd, low, high, multiplier, point, ray, rest, at)
     elif method == MIXED:
-        extra, strength = np.empty((4, n)), 1.0
+        extra, strength = grid(real, at, 4, n), 1.0
+        up, slope_up, down, slope_down = extra[0], extra[1], extra[2], extra[3]
         for outer in range(_OUTER):
             strength = max(0.1 * strength, 1e-5)
-            pull(A, cu, gu, cd, gd, centre, strength, extra[0], extra[1], extra[2], extra[3])
+            pull(A, cu, gu, cd, gd, centre, strength, up, slope_up, down, slope_down)
             status, _ = newton(
-                A, r, heads + equal, extra[0], extra[1], extra[2], extra[3], low, high, multiplier, point, ray, space, 0
+                A, r, heads + equal, up, slope_up, down, slope_down, low, high, multiplier, point, ray, rest, at + 4 * n
             )
             if status == INFEASIBLE:
                 break
             for j in range(n):
                 centre[j] = point[j]
             status = STUCK
-            if settle(A, r, heads + equal, cu, gu, cd, gd, low, high, outer, multiplier, point):
+            if settle(A, r, heads + equal, cu, gu, cd, gd, low, high, outer, multiplier, point, rest, at + 4 * n):
                 status = CONVERGED
                 break
     if status == STUCK and not grouply:
         status = _pivot(
             pool.basis[state], pool.seats[state], method == FLAT, heads, pool.lam.shape[2], hot, local, columns, slot,
-            A, r, heads + equal, gu, gd, low, high, multiplier, point, ray, space,
+            A, r, heads + equal, gu, gd, low, high, multiplier, point, ray, rest, at,
         )  # fmt: skip
     bound = math.inf
     if status == INFEASIBLE:

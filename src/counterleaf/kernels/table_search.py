@@ -47,6 +47,7 @@ from counterleaf.kernels.memory import (
     SPLIT,
     STATES,
     UNSETTLED,
+    grid,
     new_space,
 )
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
@@ -133,8 +134,8 @@ def _child(q, pool, node, parent, side):
     return state
 
 
-@kernel
-def _postpone(q, table, pool, state, lower, upper, at_source, miss):
+@pure
+def _postpone(q, table, pool, state, lower, upper, at_source, miss, space):
     """Queue a state at what its parent's multipliers prove of it, to be solved when it comes up.
 
     ``miss``: by how much the parent's point misses the state's new row, if it has one and the point is exact; else 0. Then the
@@ -147,15 +148,15 @@ def _postpone(q, table, pool, state, lower, upper, at_source, miss):
     fresh_row = entry.how == SPLIT and nodes[above_it.node].feature == OBLIQUE
     if not fresh_row or miss > 0.0:  # a row that is not yet priced adds nothing
         m, lam = entry.rows, pool.lam[state, 0]
-        row, reals, room = np.empty(m, np.int64), np.empty(m), np.empty((2, lower.shape[0]))
-        collect(q, pool.states, state, row, reals)
+        row, sign, room = space.whole[:m], space.real[:m], grid(space.real, m, 2, lower.shape[0])
+        collect(q, pool.states, state, row, sign)
         for t in range(m):
             if math.isnan(at_source[row[t]]):
                 at_source[row[t]] = exact_score(q, row[t])
         if fresh_row:
             reach = _reach(q, table, row[m - 1], lower, upper)
             lam[m - 1] = 2.0 * miss / reach if reach > 0.0 else 0.0
-        bound = proved(q, table, row, reals, at_source, lam[:m], lower, upper, room[0], room[1])
+        bound = proved(q, table, row, sign, at_source, lam[:m], lower, upper, room[0], room[1])
         bound = _lifted(table, bound) + nodes[entry.node].below
         if bound > entry.bound:
             entry.bound = bound
@@ -305,6 +306,12 @@ def _fixed(q, table, x, lower, upper, low, high):
 
 @kernel
 def search_table(q, table, pool, count, budget):
+    """As ``search_table_in``, in room of its own."""
+    return search_table_in(q, table, pool, count, budget, new_space(pool.lam.shape[2] + len(table.first), q.features.shape[1]))
+
+
+@kernel
+def search_table_in(q, table, pool, count, budget, space):
     """Go on until ``count`` leaves are answered or no state is left (DONE), ``budget`` states were taken up (PAUSED), the
     pool is FULL, or the cost falls for ever on a target leaf (UNBOUNDED)."""
     f, nodes, indptr, indices, data = q.features, q.nodes, q.indptr, q.indices, q.data
@@ -317,7 +324,7 @@ def search_table(q, table, pool, count, budget):
     lower, upper, low, high = boxes[0], boxes[1], boxes[2], boxes[3]
     slot, x = np.full(width, -1), np.empty(width)
     at_source, zero = np.full(q.bias.shape[0], math.nan), np.zeros(lams.shape[2])
-    space = new_space(lams.shape[2] + table.first.shape[0], width)
+    rows, signs = np.empty(lams.shape[2], np.int64), np.empty(lams.shape[2])
     if nodes[0].below == math.inf:
         return DONE
     if counts[STATES] == 0:
@@ -379,7 +386,7 @@ def search_table(q, table, pool, count, budget):
                         counts[RUNAWAY] = d
                         return UNBOUNDED
             m = entry.rows
-            row, sign, slack = np.empty(m, np.int64), np.empty(m), lams[state, 1, :m]
+            row, sign, slack = rows[:m], signs[:m], lams[state, 1, :m]
             collect(q, states, state, row, sign)
             found = False
             if here == q.home:
@@ -479,5 +486,5 @@ def search_table(q, table, pool, count, budget):
                 miss = 0.0
                 if node.left >= 0 and node.feature == OBLIQUE and entry.exact == 1 and q.method == CURVED:
                     miss = max(q.margin - side * score, 0.0)
-                _postpone(q, table, pool, new, low, high, at_source, miss)
+                _postpone(q, table, pool, new, low, high, at_source, miss, space)
     return DONE
