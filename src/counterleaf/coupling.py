@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eig_banded
-from scipy.linalg.lapack import dpbtrf
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array
@@ -56,6 +53,8 @@ def read_matrix(given: Any) -> Any:
     size = np.sqrt(np.maximum(Q.diagonal(), 0.0))
     size = np.where(size > 0, size, max(float(size.max()), 1.0))
     if not _positive(_banded(_scale(Q, size), _narrow_order(Q)), -_NEGATIVE):
+        from scipy.linalg import eig_banded  # as below: questions without such a matrix need not wait for it
+
         least = eig_banded(_banded(Q, _narrow_order(Q)), lower=True, eigvals_only=True, select="i", select_range=(0, 0))[0]
         raise CounterleafError(
             f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; expected 0 or more: a cost must be convex"
@@ -92,6 +91,8 @@ def _scale(Q: Any, size: Array) -> Any:
 
 
 def _narrow_order(Q: Any) -> Array:
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     return np.asarray(reverse_cuthill_mckee(sparse.csr_matrix(Q), symmetric_mode=True), dtype=np.int64)
 
 
@@ -110,4 +111,6 @@ def _positive(band: Array, shift: float) -> bool:
     """The matrix less ``shift`` times the identity has a Cholesky factor."""
     shifted = band.copy(order="F")
     shifted[0] -= shift
+    from scipy.linalg.lapack import dpbtrf
+
     return bool(dpbtrf(shifted, lower=1)[1] == 0)

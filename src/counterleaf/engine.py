@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterleaf.boxes import Boxes
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint, Limits, lower_constraints
 from counterleaf.cost import Prices
@@ -19,6 +19,9 @@ from counterleaf.proof import Answer, obeys
 from counterleaf.schema import Array, Schema
 from counterleaf.search import Findings, Status, find
 from counterleaf.tree import Tree
+
+if TYPE_CHECKING:
+    from counterleaf.boxes import Boxes
 
 Target = dict[int, float]  # class index -> class cost
 _FLOAT32 = float(np.finfo(np.float32).max)
@@ -67,6 +70,8 @@ class Engine:
 
     def boxes(self, prices: Prices, margin: float) -> Boxes:
         """An axis-aligned tree for many rows; the last one is remembered."""
+        from counterleaf.boxes import Boxes  # a single question need not wait for it
+
         if self._boxes is None or self._boxes[0] is not prices or self._boxes[1] != margin:
             made = Boxes.of(self.tree, self.splits(margin), margin, self.schema, self.layout, prices)
             self._boxes = prices, margin, made

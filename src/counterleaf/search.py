@@ -9,10 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from counterleaf import quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.best_first import ASK, FULL, PAUSED, UNBOUNDED, search
-from counterleaf.kernels.many import search_many
 from counterleaf.kernels.memory import (
     ANSWERS,
     COUPLED,
@@ -84,6 +82,8 @@ def find_many(questions: Questions, max_states: int | None) -> Outcomes:
     notice = announce("numbers" if questions.tables is None else "tables", True)
     try:
         if questions.tables is None:
+            from counterleaf.kernels.many import search_many
+
             search_many(*asked, pool, budget, *told)
         else:
             from counterleaf.kernels.many_tables import search_tables
@@ -127,6 +127,8 @@ def find(
 
                 why = search_table(q, problem.table, pool, wanted, piece)
             if why == ASK:
+                from counterleaf import quadratic
+
                 quadratic.answer(problem, pool)
             elif why == FULL:
                 pool = grown(pool)

@@ -6,18 +6,19 @@ No fastmath, but for ``summing``: exactness is the product.
 
 from typing import Any
 
-from numba import njit
+import numba
 
+_njit: Any = numba.njit  # whose types do not know every option
 _USUAL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-kernel: Any = njit(**_USUAL)
+kernel: Any = _njit(**_USUAL)
 
 # For kernels that make no array and call none that does. A ``kernel`` counts a reference to each array it is given, up and down
 # again, by instructions that stop the processor and that two threads fight over; in small ones that took longer than the work.
-pure: Any = njit(**_USUAL, _nrt=False)
+pure: Any = _njit(**_USUAL, _nrt=False)
 
 # For what must be part of its caller: a kernel without counts may not return an array.
-inlined: Any = njit(**_USUAL, inline="always")
+inlined: Any = _njit(**_USUAL, inline="always")
 
 # For sums over features inside an iteration: they may be added up in any order, several at a time. No proof rests on them.
-summing: Any = njit(**_USUAL, _nrt=False, fastmath={"reassoc", "nsz"})
+summing: Any = _njit(**_USUAL, _nrt=False, fastmath={"reassoc", "nsz"})
