@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,8 @@ def columns(data: Any) -> list[tuple[str, Any]]:
     """(name, column) of a frame or 2-D array; a column is a pandas or polars Series or a 1-D array."""
     if hasattr(data, "columns"):
         names = [str(name) for name in data.columns]
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(names).items():
+            if times > 1:
                 raise CounterleafError(f"data has two columns named {name!r}; names must differ")
         if not names or not len(data):
             raise CounterleafError(f"data has shape {tuple(data.shape)}; expected a table with rows and columns")
