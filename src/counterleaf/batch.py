@@ -5,21 +5,20 @@ from __future__ import annotations
 import functools
 import math
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.boxes import Boxes
-from counterleaf.constraint import Constraint, Limit, lower_constraints
+from counterleaf.constraint import Constraint, Limit, Limits, lower_constraints
 from counterleaf.cost import Prices
 from counterleaf.engine import Engine, Target
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Finite, Numeric
-from counterleaf.kernels.boxes import differences
 from counterleaf.kernels.memory import FOUND, UNASKED
 from counterleaf.progress import shown
 from counterleaf.schema import Array
@@ -28,25 +27,32 @@ from counterleaf.sheet import Sheet
 from counterleaf.view import View
 
 INVALID = "invalid"  # the status of a row that cannot be asked about
-STATUSES = [*map(str, Status), INVALID]
+STATUSES = (*map(str, Status), INVALID)
 COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified")
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
-_NO_CHANGE = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 _NUMBERS = 1 << 19  # numbers in the arrays of one stretch of rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """The answers for a stretch of rows."""
+class Answers:
+    """The answers for n rows: one array per column of the frame, written a stretch at a time."""
 
-    at: slice
-    status: Array  # places in STATUSES
-    costs: Array
-    bounds: Array
-    leaves: Array  # -1 without an answer
-    verified: Array
-    changes: tuple[Array, Array, Array]  # (line of the batch, feature, code) of every cell that changes
-    problems: dict[int, str] = field(default_factory=dict)  # line of the batch -> what is wrong with the row
+    def __init__(self, n: int) -> None:
+        self.status = np.full(n, _INVALID, np.int8)  # places in STATUSES
+        self.costs = np.full(n, np.nan)
+        self.bounds = np.full(n, np.nan)
+        self.leaves = np.full(n, -1)
+        self.counts = np.zeros(n, np.int64)  # of changed features
+        self.verified = np.zeros(n, bool)
+        self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
+        self.problems: dict[int, str] = {}  # row -> what is wrong with it
+        self._lock = threading.Lock()
+
+    def column(self, d: int) -> Array:
+        """The new codes of a feature, made when it first changes: most features of most trees never do."""
+        with self._lock:
+            if d not in self.codes:
+                self.codes[d] = np.full(len(self.status), np.nan)
+            return self.codes[d]
 
 
 class Batch:
@@ -68,24 +74,33 @@ class Batch:
         self.given, self.margin, self.time_limit, self.most = given, margin, time_limit, most
         self.schema, self.tree = engine.schema, engine.tree
         self.nodes = np.stack([engine.nodes(target, margin) for target in targets])
-        neutral = np.zeros((1, self.schema.width))
-        neutral[0, self.schema.starts[:-1][[not isinstance(feature, Numeric) for feature in self.schema]]] = 1.0
-        self.limits = lower_constraints(given, self.schema, neutral)  # a mistake in the question is told before the work
-        self.depends = any(isinstance(feature, Finite) and feature.missing for feature in self.schema) or any(
-            isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in given
-        )
-        self.least = np.ascontiguousarray(self.nodes["below"])
+        self.limits = lower_constraints(given, self.schema, self._neutral())  # a mistake is told before the work
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.boxes = self._boxes()
+        self.least = self.nodes["below"].copy() if self.boxes is None else self.boxes.least(self.nodes)
+        self.answers = Answers(sheet.n)
+
+    def _neutral(self) -> Array:
+        """A row that widens no bounds and lacks no value."""
+        lower, upper = self.schema.bounds()
+        out = np.clip(np.zeros((1, self.schema.width)), lower, upper)
+        out[0, self.schema.starts[:-1][[not isinstance(feature, Numeric) for feature in self.schema]]] = 1.0
+        return out
 
     def _boxes(self) -> Boxes | None:
-        """For axis-aligned trees under limits on single features."""
-        limits, splits, prices = self.limits, self.engine.splits(self.margin), self.prices
-        if splits.oblique or limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None:
+        """For axis-aligned trees under limits on single features; the search alone counts its states."""
+        limits, prices = self.limits, self.prices
+        if limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None or self.most is not None:
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
-        return self.engine.boxes(prices, self.margin)
+        return None if self.engine.splits(self.margin).oblique else self.engine.boxes(prices, self.margin)
+
+    @functools.cached_property
+    def _from_source(self) -> bool:
+        """Whether some limit is counted from the row's own values."""
+        gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
+        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.given)
 
     @property
     def chunk(self) -> int:
@@ -93,43 +108,77 @@ class Batch:
         per_row = len(self.schema) if self.boxes is not None else 9 * self.schema.width
         return max(32, min(32768, _NUMBERS // per_row))
 
-    def piece(self, at: slice) -> Piece:
-        """The answers for a stretch of rows."""
-        codes = self.sheet.codes(at)
-        found = self._by_boxes(codes) if self.boxes is not None else self._by_search(codes)
-        status = np.where(found.outcome == FOUND, _OPTIMAL, _INFEASIBLE).astype(np.int8)
-        problems: dict[int, str] = {}
+    def answer(self, at: slice) -> None:
+        """Find and write down the answers for a stretch of rows."""
+        codes, answers = self.sheet.codes(at), self.answers
+        found = self._by_search(codes) if self.boxes is None else self._by_boxes(codes, self.boxes)
+        status = answers.status[at]
+        status[:] = np.where(found.outcome == FOUND, _OPTIMAL, _INFEASIBLE)
         for k in np.flatnonzero(found.outcome == UNASKED).tolist():
             try:
-                status[k] = self._alone(at.start + k, k, codes, found)
+                status[k] = self._alone(at.start + k, k, found)
             except CounterleafError as error:
-                status[k], problems[at.start + k] = _INVALID, str(error)
+                status[k], answers.problems[at.start + k] = _INVALID, str(error)
+                found.bounds[k] = np.nan
         answered = found.leaves >= 0
-        verified = self._ask(at, codes, found.points, found.leaves, answered)
-        changes = np.empty(codes.size, np.int64), np.empty(codes.size, np.int32), np.empty(codes.size)
-        count = differences(codes, found.points, answered, *changes)
-        line, feature, code = (array[:count].copy() for array in changes)
-        return Piece(at, status, found.costs, found.bounds, found.leaves, verified, (line + at.start, feature, code), problems)
+        answers.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
+        answers.bounds[at], answers.leaves[at] = found.bounds, found.leaves
+        answers.verified[at] = self._verify(at, codes, found, answered)
+        self._note_changes(at, codes, found.points, answered)
 
-    def _by_boxes(self, codes: Array) -> Outcomes:
-        limits, widen = self.limits, self.schema.inferred
-        if self.depends:
-            try:
-                limits, widen = lower_constraints(self.given, self.schema, self._sources(codes)), False
-            except CounterleafError:  # about some row: ask each on its own
-                return _unasked(codes)
-        assert self.boxes is not None
-        return self.boxes.find(codes, self.least, self._kinds, limits.lower, limits.upper, widen, self.limit)
+    def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
+        differ = before != after
+        if not answered.all():
+            differ &= answered[:, None]
+        counts = self.answers.counts[at]
+        for d in np.flatnonzero(differ.any(axis=0)).tolist():
+            counts += differ[:, d]
+            keep = self.sheet.holds_codes(d)  # then a cell that stays is its own code
+            self.answers.column(d)[at] = after[:, d] if keep else np.where(differ[:, d], after[:, d], np.nan)
+
+    def _by_boxes(self, codes: Array, boxes: Boxes) -> Outcomes:
+        if self._from_source:
+            return self._by_own_boxes(codes, boxes)
+        shared = self.limits.lower, self.limits.upper
+        if boxes.plain:
+            found = boxes.nearest(codes, self.least, *shared, self.limit)
+            apart = found.outcome == UNASKED  # outside the box, or with a gap
+        else:
+            found = boxes.cheapest(codes, self.least, self._kinds(codes), *shared, self.limit)
+            apart = self._widens(codes)
+        lines = np.flatnonzero(apart)
+        if len(lines):
+            _put(found, lines, self._by_own_boxes(codes[lines], boxes))
+        return found
+
+    def _by_own_boxes(self, codes: Array, boxes: Boxes) -> Outcomes:
+        """Each row within its own limits."""
+        limits = self._limits(self._spread(np.where(self._fit(codes)[:, None], codes, 0.0)))
+        if limits is None:
+            return _unasked(codes)
+        return boxes.cheapest(codes, self.least, self._kinds(codes), limits.lower, limits.upper, self.limit)
+
+    def _widens(self, codes: Array) -> Array:
+        """The rows that lie outside the ranges seen in the data, which are widened for them."""
+        if not self.schema.inferred:
+            return np.zeros(len(codes), bool)
+        lower, upper = (end[self.schema.starts[:-1]] for end in self.schema.bounds())
+        number = [isinstance(feature, Numeric) for feature in self.schema]
+        return np.asarray((((codes < lower) | (codes > upper)) & number).any(axis=1))
+
+    def _limits(self, sources: Array) -> Limits | None:
+        """The limits of each source; None if they make no sense for one of them, so that each must be asked on its own."""
+        try:
+            return lower_constraints(self.given, self.schema, sources)
+        except CounterleafError:
+            return None
 
     def _kinds(self, codes: Array) -> Array:
         """Which of the targets each row has."""
         if len(self.targets) == 1:
             return np.zeros(len(codes), np.int64)
-        return np.asarray(self.tree.value[self.tree.apply(self._sources(codes))])
-
-    def _sources(self, codes: Array) -> Array:
-        """The rows as variables, zeros in place of those that cannot be asked about."""
-        return self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
+        sources = self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
+        return np.asarray(self.tree.value[self.tree.apply(sources)])
 
     def _by_search(self, codes: Array) -> Outcomes:
         out = _unasked(codes)
@@ -137,46 +186,54 @@ class Batch:
         if self.limits.pool is not None or self.prices.coupling is not None or self.time_limit is not None or not len(lines):
             return out  # the search needs its caller, or the clock
         sources = self._spread(codes[lines])
+        limits = self._limits(sources)
+        if limits is None:
+            return out
         leaves = self.tree.apply(sources)
         kinds = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
-        try:
-            limits = lower_constraints(self.given, self.schema, sources)
-        except CounterleafError:
-            return out
         found = find_many(self.engine.pose(sources, leaves, self.nodes, kinds, self.prices, limits, self.margin), self.most)
-        if len(lines) == len(codes):
-            return Outcomes(found.outcome, found.leaves, found.costs, found.bounds, self.schema.gather(found.points))
-        out.outcome[lines], out.leaves[lines], out.costs[lines] = found.outcome, found.leaves, found.costs
-        out.bounds[lines], out.points[lines] = found.bounds, self.schema.gather(found.points)
+        points = self.schema.gather(found.points)
+        _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
         return out
 
-    def _alone(self, line: int, k: int, codes: Array, found: Outcomes) -> int:
-        """Ask about one row as ``explain`` does; writes into ``codes`` and ``found``, returns the place of the status."""
+    def _alone(self, line: int, k: int, found: Outcomes) -> int:
+        """Ask about one row as ``explain`` does; writes into ``found`` at k, returns the place of the status."""
         source = self.schema.encode(self.sheet.one(line))
         self.engine.check_narrow(source)
         leaf = self.tree.leaf_of(source)
         target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
         until = math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         answer = self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, 1, until, self.most).findings
-        codes[k] = self.schema.gather(source)
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
             found.leaves[k], found.costs[k], found.bounds[k] = answer.leaves[0], answer.costs[0], answer.bounds[0]
             found.points[k] = self.schema.gather(answer.points[0])
         return list(Status).index(answer.status)
 
-    def _ask(self, at: slice, codes: Array, after: Array, leaves: Array, answered: Array) -> Array:
+    def _verify(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
         """Whether the model says of each answer what the tree says."""
-        out = np.zeros(len(codes), bool)
-        if not answered.any():
-            return out
-        if answered.all():
-            said = self.view.ask_many(self.sheet, at, codes, after)
-        else:
-            rows = self.sheet.taken(at.start + np.flatnonzero(answered))
-            said = self.view.ask_many(rows, slice(0, rows.n), codes[answered], after[answered])
-        out[answered] = np.asarray(said) == self.tree.classes[self.tree.value[leaves[answered]]]
+        out, after = np.zeros(len(codes), bool), found.points
+        lines = np.flatnonzero(answered)
+        labels = self.tree.classes[self.tree.value[found.leaves[lines]]]
+        try:
+            if len(lines) == len(codes) > 0:
+                out[:] = np.asarray(self.view.ask_many(self.sheet, at, codes, after)) == labels
+            elif len(lines):
+                out[lines] = np.asarray(self.view.ask_many(self.sheet, at.start + lines, codes[lines], after[lines])) == labels
+        except Exception:  # the model's own, about some row
+            for k, label in zip(lines.tolist(), labels.tolist(), strict=True):
+                out[k] = self._verify_alone(at.start + k, after[k], label)
         return out
+
+    def _verify_alone(self, line: int, code: Array, label: Any) -> bool:
+        """Ask the model about one row as ``explain`` does; if it fails, that is the row's problem."""
+        point = self._spread(code[None])[0]
+        try:
+            said = self.view.ask(point[None], [self.schema.decode(point, self.sheet.one(line))])
+            return bool(np.asarray(said).tolist() == [label])
+        except Exception as error:
+            self.answers.problems[line] = f"the model's predict raised {type(error).__name__}: {error}"
+            return False
 
     def _fit(self, codes: Array) -> Array:
         """The rows without a gap and without a number that the model does not take."""
@@ -192,28 +249,31 @@ def _unasked(codes: Array) -> Outcomes:
     return Outcomes(np.full(n, UNASKED, np.int8), *nothing)
 
 
+def _put(whole: Outcomes, lines: Array, part: Outcomes) -> None:
+    """Write the outcomes of some lines."""
+    whole.outcome[lines], whole.leaves[lines], whole.costs[lines] = part.outcome, part.leaves, part.costs
+    whole.bounds[lines], whole.points[lines] = part.bounds, part.points
+
+
 def run(batch: Batch, n_jobs: int, chunk: int | None, progress: bool) -> Any:
-    """All pieces, worked on by some threads (the kernels hold no lock), as one frame."""
+    """All stretches of rows, worked on by some threads (the kernels hold no lock), as one frame."""
     n = batch.sheet.n
-    size = chunk or min(batch.chunk, max(32, -(-n // (4 * n_jobs)))) if n_jobs > 1 else chunk or batch.chunk
+    size = chunk or (batch.chunk if n_jobs == 1 else min(batch.chunk, max(32, -(-n // (4 * n_jobs)))))
     stretches = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     with shown(n, progress) as advance:
-        pieces = list(_mapped(batch.piece, stretches, n_jobs, advance))
-    return _frame(batch, pieces)
+        _each(batch.answer, stretches, n_jobs, advance)
+    return _frame(batch)
 
 
-def _mapped(
-    work: Callable[[slice], Piece], stretches: list[slice], n_jobs: int, advance: Callable[[int], None]
-) -> Iterator[Piece]:
+def _each(work: Callable[[slice], None], stretches: list[slice], n_jobs: int, advance: Callable[[int], None]) -> None:
     if n_jobs == 1 or len(stretches) < 2:
         for at in stretches:
-            yield work(at)
+            work(at)
             advance(at.stop - at.start)
         return
     crew = ThreadPoolExecutor(min(n_jobs, len(stretches)))
     try:
-        for at, piece in zip(stretches, crew.map(work, stretches), strict=True):
-            yield piece
+        for at, _ in zip(stretches, crew.map(work, stretches), strict=True):
             advance(at.stop - at.start)
     finally:
         crew.shutdown(cancel_futures=True)
@@ -229,50 +289,59 @@ def workers(n_jobs: Any) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-@functools.lru_cache(maxsize=64)
-def _kind_of(values: tuple[Any, ...]) -> Any:
-    """The type of a column that holds few different values."""
+def _frame(batch: Batch) -> Any:
+    """One line per row: what was found, and the new values of every feature that changes somewhere."""
+    answers, sheet = batch.answers, batch.sheet
+    answered = answers.leaves >= 0
+    cells = {}
+    for d in sorted(answers.codes):
+        cells[batch.schema.names[d]] = sheet.changed(d, answers.codes.pop(d), answered)
+    if sheet.polars:
+        return _polars_frame(answers, batch.tree.classes.tolist(), batch.tree.value, answered, cells)
     import pandas as pd
 
-    return pd.CategoricalDtype(pd.Index(list(values)))
-
-
-def _frame(batch: Batch, pieces: list[Piece]) -> Any:
-    """One line per row: what was found, and the new values of every column that changes somewhere."""
-    import pandas as pd
-
-    sheet, tree = batch.sheet, batch.tree
-    status, costs, bounds, leaves, verified = (
-        np.concatenate([np.empty(0, kind), *(getattr(piece, name) for piece in pieces)])
-        for name, kind in (("status", np.int8), ("costs", float), ("bounds", float), ("leaves", np.int64), ("verified", bool))
-    )
-    answered = leaves >= 0
-    line, feature, code = (np.concatenate([part, *(piece.changes[k] for piece in pieces)]) for k, part in enumerate(_NO_CHANGE))
-    changed = np.bincount(line, minlength=sheet.n)
     without = ~answered
-    out = {
-        "status": pd.Categorical.from_codes(status, dtype=_kind_of(tuple(STATUSES))),
-        "cost": np.where(answered, costs, np.nan),
-        "lower_bound": bounds,
-        "leaf": pd.arrays.IntegerArray(leaves, without),
-        "label": pd.Categorical.from_codes(np.where(answered, tree.value[leaves], -1), dtype=_kind_of(tuple(tree.classes))),
-        "n_changed": pd.arrays.IntegerArray(changed, without),
-        "verified": pd.arrays.BooleanArray(verified, without),
+    labels = batch.tree.value.astype(np.min_scalar_type(-len(batch.tree.classes)))[answers.leaves]
+    labels[without] = -1
+    told = {
+        "status": pd.Categorical.from_codes(answers.status, dtype=_few(STATUSES, "")),
+        "cost": answers.costs,
+        "lower_bound": answers.bounds,
+        "leaf": pd.arrays.IntegerArray(answers.leaves, without),
+        "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(batch.tree.classes.tolist()), batch.tree.classes.dtype.str)),
+        "n_changed": pd.arrays.IntegerArray(answers.counts, without.copy()),
+        "verified": pd.arrays.BooleanArray(answers.verified, without.copy()),
     }
-    problems = {k: text for piece in pieces for k, text in piece.problems.items()}
-    if problems:
-        out["problem"] = np.array([problems.get(k) for k in range(sheet.n)], object)
-    names = batch.schema.names
-    if sheet.plain and sheet.rows.dtype == np.float64:
-        moved, values = sheet.block(line, feature, code, answered)
-        told = pd.DataFrame(out, copy=False)
-        return pd.concat([told, pd.DataFrame(values.T, columns=[names[d] for d in moved], copy=False)], axis=1)
-    order = np.argsort(feature, kind="stable")
-    line, code = line[order], code[order]
-    stops = np.cumsum(np.bincount(feature, minlength=len(names)))
-    for d in np.flatnonzero(np.diff(stops, prepend=0)).tolist():
-        mine = slice(stops[d - 1] if d else 0, stops[d])
-        out[names[d]] = sheet.changed(d, line[mine], code[mine], answered)
-    if sheet.named and sheet.index is None:
-        return sheet.frame(out)
-    return pd.DataFrame(out, index=sheet.index, copy=False)
+    if answers.problems:
+        problem = np.full(sheet.n, None, object)
+        problem[list(answers.problems)] = list(answers.problems.values())
+        told["problem"] = problem
+    return pd.DataFrame({**told, **cells}, index=sheet.index, copy=False)
+
+
+@functools.lru_cache(maxsize=64)
+def _few(values: tuple[Any, ...], kind: str) -> Any:
+    """The type of a column that holds few different values; ``kind`` tells 0 and 1 from False and True."""
+    import pandas as pd
+
+    return pd.CategoricalDtype(list(values))
+
+
+def _polars_frame(answers: Answers, classes: list[Any], value: Array, answered: Array, cells: dict[str, Any]) -> Any:
+    import polars as pl
+
+    there = pl.Series(answered)
+    labels = pl.Series(classes)
+    told = {
+        "status": pl.Series(STATUSES).gather(answers.status),
+        "cost": pl.Series(answers.costs).fill_nan(None),
+        "lower_bound": pl.Series(answers.bounds).fill_nan(None),
+        "leaf": pl.Series(answers.leaves),
+        "label": labels.gather(value[answers.leaves]),
+        "n_changed": pl.Series(answers.counts),
+        "verified": pl.Series(answers.verified),
+    }
+    if answers.problems:
+        told["problem"] = pl.Series([answers.problems.get(k) for k in range(len(answered))], dtype=pl.String)
+    out = pl.DataFrame({**told, **cells})
+    return out.with_columns(pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "verified"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from counterleaf.cost import Prices
 from counterleaf.features import Numeric
 from counterleaf.kernels.boxes import BoxNodes, Fields, cheapest_boxes, nearest_boxes
-from counterleaf.kernels.memory import OBLIQUE, UNASKED
+from counterleaf.kernels.memory import OBLIQUE
 from counterleaf.layout import Layout
 from counterleaf.notice import announce
 from counterleaf.problem import Splits
@@ -21,7 +22,7 @@ from counterleaf.tree import Tree
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """An axis-aligned tree and a cost without rows, coupling or gains, ready for ``find``."""
+    """An axis-aligned tree and a cost without rows, coupling or gains, ready for many rows."""
 
     fields: Fields
     nodes: BoxNodes
@@ -59,41 +60,44 @@ class Boxes:
         plain = margin == 0 and schema.plain
         return cls(fields, nodes, tree.value, _unreachable(nodes) if plain else np.empty(0, np.int64), plain)
 
-    def find(
-        self,
-        codes: Array,
-        least: Array,
-        kinds: Callable[[Array], Array],
-        lower: Array,
-        upper: Array,
-        widen: bool,
-        limit: float,
-    ) -> Outcomes:
-        """The cheapest target leaf of every row, and the row's codes there; see ``kernels.boxes``.
+    def least(self, nodes: Array) -> Array:
+        """The least class cost below each node, one line per target."""
+        out = np.ascontiguousarray(nodes["below"])
+        out[:, self.unreachable] = np.inf
+        return out
 
-        ``kinds`` tells the line of ``least`` for each of some codes.
-        """
-        n = len(codes)
-        out = Outcomes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), np.empty(0), np.empty(codes.shape))
+    def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
+        """The cheapest target leaf of every row inside one box, for trees that are ``plain``; see ``nearest_boxes``."""
+        out = _outcomes(codes)
         told = out.outcome, out.leaves, out.costs, out.points
-        notice = announce("boxes")
-        try:
-            if self.plain and len(lower) == 1:
-                least[:, self.unreachable] = np.inf
-                nearest_boxes(self.nodes, self.labels, self.fields.prices, least, codes, lower, upper, limit, *told)
-                lines = np.flatnonzero(out.outcome == UNASKED)
-                if len(lines):  # outside of the user's box, or with a gap
-                    outside = tuple(array[lines] for array in told)
-                    asked = kinds(codes[lines]), codes[lines]
-                    cheapest_boxes(self.fields, self.nodes, least, *asked, lower, upper, widen, limit, *outside)
-                    for array, part in zip(told, outside, strict=True):
-                        array[lines] = part
-            else:
-                cheapest_boxes(self.fields, self.nodes, least, kinds(codes), codes, lower, upper, widen, limit, *told)
-        finally:
-            if notice is not None:
-                notice.cancel()
-        return Outcomes(out.outcome, out.leaves, out.costs, out.costs, out.points)
+        with _announced():
+            nearest_boxes(self.nodes, self.labels, self.fields.prices, least, codes, lower, upper, limit, *told)
+        return out
+
+    def cheapest(self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
+        """The cheapest target leaf of every row, in one box for all or each in its own; see ``cheapest_boxes``."""
+        out = _outcomes(codes)
+        told = out.outcome, out.leaves, out.costs, out.points
+        with _announced():
+            cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, False, limit, *told)
+        return out
+
+
+def _outcomes(codes: Array) -> Outcomes:
+    """Room for what a kernel tells; it proves its costs, which are the bounds."""
+    n = len(codes)
+    costs = np.empty(n)
+    return Outcomes(np.empty(n, np.int8), np.empty(n, np.int64), costs, costs, np.empty(codes.shape))
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    notice = announce("boxes")
+    try:
+        yield
+    finally:
+        if notice is not None:
+            notice.cancel()
 
 
 def _unreachable(nodes: BoxNodes) -> Array:

@@ -1,4 +1,4 @@
-"""The rows of a batch: a frame or a 2-D array, read column by column, a stretch of rows at a time."""
+"""The rows of a batch: a frame or a 2-D array, read a stretch of rows at a time and rewritten column by column."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf import rewrite
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Feature, Numeric, is_missing
-from counterleaf.kernels.boxes import take_columns
+from counterleaf.features import Feature, Finite, Numeric, is_missing
 from counterleaf.schema import Array, Schema
-from counterleaf.tables import fitting, numbers_of
-
-_UNKNOWN = np.nan  # the code of a cell that is none of its feature's values
+from counterleaf.tables import numbers_of
 
 
 class Sheet:
@@ -21,52 +19,62 @@ class Sheet:
     def __init__(self, rows: Any, schema: Schema) -> None:
         self.schema = schema
         self.named = hasattr(rows, "columns")
-        if not self.named:
-            rows = _array(rows)
-        self.rows = rows
-        self.n = len(rows)
-        order = list(schema.columns or schema.names)
-        if self.named:
-            given = [str(name) for name in rows.columns]
-            twice = {name for name in given if given.count(name) > 1} if len(set(given)) < len(given) else set()
-            if twice:
-                raise CounterleafError(f"the frame has two columns named {sorted(twice)[0]!r}; names must differ")
-            missing = [name for name in schema.names if name not in given]
-            extra = [name for name in given if name not in schema.names and name not in order]
-            if missing or extra:
-                told = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
-                raise CounterleafError(f"the frame {' and '.join(told)}; expected exactly the columns {order[:12]}")
-            by_name = dict(zip(given, rows.columns, strict=True))
-            self.columns = [rows[by_name[name]] for name in schema.names]
-        else:
-            if rows.shape[1] != len(order):
-                raise CounterleafError(f"the rows have {rows.shape[1]} columns; expected {len(order)}, one per feature")
-            self.columns = [rows[:, order.index(name)] for name in schema.names]
-        self.plain = not self.named and schema.plain and not schema.columns and not schema.fills and rows.dtype.kind in "fiub"
+        self.polars = hasattr(rows, "with_columns")
+        self.rows = rows if self.named else _array(rows)
+        self.n = len(self.rows)
+        self.columns = self._by_name() if self.named else self._by_place()
+        self._whole = self._is_whole()
+
+    def _by_name(self) -> list[Any]:
+        """The columns of a frame in the order of the features."""
+        given, names, order = [str(name) for name in self.rows.columns], self.schema.names, self._order
+        if len(set(given)) < len(given):
+            twice = next(name for name in given if given.count(name) > 1)
+            raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
+        missing = [name for name in names if name not in given]
+        extra = [name for name in given if name not in names and name not in order]
+        if missing or extra:
+            told = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
+            raise CounterleafError(f"the frame {' and '.join(told)}; expected exactly the columns {order[:12]}")
+        by_name = dict(zip(given, self.rows.columns, strict=True))
+        return [self.rows[by_name[name]] for name in names]
+
+    def _by_place(self) -> list[Any]:
+        width, order = self.rows.shape[1], self._order
+        if width != len(order):
+            raise CounterleafError(f"the rows have {width} columns; expected {len(order)}, one per feature")
+        return [self.rows[:, order.index(name)] for name in self.schema.names]
+
+    def _is_whole(self) -> bool:
+        """Whether the rows are their codes as they are, all columns at once."""
+        names = [str(name) for name in self.rows.columns] if self.named else self._order
+        fits = names == self.schema.names and not self.schema.fills and not self.polars
+        return fits and all(map(_is_native, self.schema, self.columns))
+
+    @property
+    def _order(self) -> list[str]:
+        """The names of the columns of an array."""
+        return list(self.schema.columns or self.schema.names)
 
     @property
     def index(self) -> Any:
         """The pandas index of the rows, None where they have none."""
-        return self.rows.index if self.named and hasattr(self.rows, "iloc") else None
+        return self.rows.index if self.named and not self.polars else None
 
     def one(self, k: int) -> Any:
         """Row k, as ``explain`` takes it."""
-        if not self.named:
-            return self.rows[k]
-        return self.rows.iloc[[k]] if hasattr(self.rows, "iloc") else self.rows[k]
+        return self.rows.iloc[[k]] if self.index is not None else self.rows[k]
 
-    def part(self, at: slice) -> Any:
-        """A stretch of the rows, as they are."""
+    def part(self, at: Any) -> Any:
+        """Some of the rows, as they are; ``at`` is a slice or an array of lines."""
         return self.rows.iloc[at] if self.index is not None else self.rows[at]
 
-    def taken(self, lines: Array) -> Sheet:
-        """Some of the rows."""
-        return Sheet(self.rows.iloc[lines] if self.index is not None else self.rows[lines], self.schema)
-
     def codes(self, at: slice) -> Array:
-        """(rows, features); a cell that ``explain`` would refuse is NaN."""
-        if self.plain:
-            return np.ascontiguousarray(self.rows[at], dtype=np.float64)
+        """(rows, features); a cell that ``explain`` would refuse is NaN, infinite or too large."""
+        if self._whole:
+            part = self.part(at)
+            # pandas may hand out arrays that are locked: kernels are compiled for the usual kind
+            return np.require(part.to_numpy(np.float64) if self.named else part, np.float64, ["C", "W"])
         out = np.empty((at.stop - at.start, len(self.columns)))
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
             part = column.iloc[at] if hasattr(column, "iloc") else column[at]
@@ -74,61 +82,50 @@ class Sheet:
         return out
 
     def _numbers(self, feature: Numeric, column: Any) -> Array:
-        try:
-            out = numbers_of(column, feature.name)
-        except CounterleafError:  # some cell is no number
-            out = np.array([_number(value) for value in _listed(column)])
+        numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
+        out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in _listed(column)], float)
         if feature.name in self.schema.fills:
             out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
         if feature.integer:
-            out = np.where(np.floor(out) == out, out, _UNKNOWN)
+            out = np.where(np.floor(out) == out, out, np.nan)
         return out
 
-    def frame(self, columns: dict[str, Any]) -> Any:
-        """Columns as a frame of the kind of the rows, where that is not pandas."""
-        import polars as pl
+    def holds_codes(self, d: int) -> bool:
+        """Whether the cells of column d are their codes: float64, no gap of which stands for a number."""
+        feature, dtype = self.schema.features[d], self.columns[d].dtype
+        plain = isinstance(feature, Numeric) and feature.name not in self.schema.fills
+        return plain and isinstance(dtype, np.dtype) and dtype == np.float64
 
-        return pl.DataFrame({name: pl.Series(name, _listed(column), strict=False) for name, column in columns.items()})
+    def changed(self, d: int, codes: Array, answered: Array) -> Any:
+        """Column d in its own type where that holds what is new, empty where there is no answer.
 
-    def block(self, line: Array, feature: Array, code: Array, answered: Array) -> tuple[list[int], Array]:
-        """The features that change somewhere, and their values by feature and line; for arrays of float64."""
-        moves = np.bincount(feature, minlength=len(self.columns)) > 0
-        moved = np.flatnonzero(moves)
-        out = np.empty((len(moved), self.n))
-        take_columns(self.rows, moved, out)
-        out[(np.cumsum(moves) - 1)[feature], line] = code
-        out[:, ~answered] = np.nan
-        return moved.tolist(), out
-
-    def changed(self, d: int, lines: Array, codes: Array, answered: Array) -> Any:
-        """Column d with new values in some lines, in its own type where that holds them; empty where nothing was answered."""
+        ``codes`` are the new ones, NaN where a cell stays as it is; they are used up.
+        """
         feature, column = self.schema.features[d], self.columns[d]
-        if isinstance(column, np.ndarray) or hasattr(column, "iloc"):
-            return _rewritten(feature, column, lines, codes, answered)
-        import polars as pl
+        if self.holds_codes(d):
+            np.copyto(codes, column, where=np.isnan(codes))
+            codes[~answered] = np.nan
+            return codes
+        return rewrite.polars_column(feature, column, codes, answered) if self.polars else rewrite.column(feature, column, codes, answered)
 
-        values = _rewritten(feature, np.array(column.to_list(), object), lines, codes, answered)
-        return pl.Series(column.name, values.tolist(), strict=False)
-
-    def rewritten(self, at: slice, before: Array, after: Array) -> Any:
-        """A stretch of the rows with the codes ``after`` in place of ``before``."""
-        part = self.part(at)
-        part = part.clone() if hasattr(part, "clone") else part.copy()
+    def rewritten(self, at: Any, before: Array, after: Array) -> Any:
+        """Some of the rows with the codes ``after`` in place of ``before``."""
+        part, differ, everywhere = self.part(at), before != after, np.ones(len(after), bool)
         cells = Sheet(part, self.schema)
-        everywhere = np.ones(len(after), bool)
-        for d in np.flatnonzero((before != after).any(axis=0)).tolist():
-            lines = np.flatnonzero(before[:, d] != after[:, d])
-            new = cells.changed(d, lines, after[lines, d], everywhere)
-            if not self.named:
-                order = list(self.schema.columns or self.schema.names)
-                if part.dtype.kind not in "O":
-                    part = part.astype(np.result_type(part.dtype, new.dtype))
-                part[:, order.index(self.schema.names[d])] = new
-            elif hasattr(part, "with_columns"):
-                part = part.with_columns(new)
-            else:
-                part[cells.columns[d].name] = new
-        return part
+        new = {
+            d: cells.changed(d, np.where(differ[:, d], after[:, d], np.nan), everywhere)
+            for d in np.flatnonzero(differ.any(axis=0)).tolist()
+        }
+        if not new:
+            return part
+        if self.polars:
+            return part.with_columns(*new.values())
+        if self.named:
+            part = part.copy(deep=False)  # columns are replaced, not written into
+            for d, column in new.items():
+                part[cells.columns[d].name] = column
+            return part
+        return rewrite.array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
 
 
 def _array(rows: Any) -> Array:
@@ -141,59 +138,47 @@ def _array(rows: Any) -> Array:
     return array
 
 
+def _is_native(feature: Feature, column: Any) -> bool:
+    """A number in a column of NumPy's numbers, none of which is refused but for its size."""
+    dtype = column.dtype
+    if not isinstance(feature, Numeric) or not isinstance(dtype, np.dtype):
+        return False
+    return dtype.kind in "biu" or (dtype.kind == "f" and not feature.integer)
+
+
 def _listed(column: Any) -> list[Any]:
     return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
 def _number(value: Any) -> float:
+    """A cell as a number, NaN where ``explain`` would refuse it."""
+    if is_missing(value) or isinstance(value, (str, bytes)):
+        return np.nan
     try:
-        return float("no" if isinstance(value, (str, bytes)) else np.nan if is_missing(value) else value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
-        return _UNKNOWN
+        return np.nan
 
 
-def _places(feature: Feature, column: Any) -> Array:
+def _places(feature: Finite, column: Any) -> Array:
     """The place of each value, each different value looked up once."""
     import pandas as pd
 
-    values = column.to_numpy(dtype=object) if hasattr(column, "iloc") else np.array(_listed(column), object)
-    try:
-        keys, seen = pd.factorize(values, use_na_sentinel=True)
-    except TypeError:  # something that has no hash
-        return np.array([_place(feature, value) for value in values])
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        keys, seen = column.cat.codes.to_numpy(), column.dtype.categories
+    else:
+        values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(_listed(column), dtype=object)
+        try:
+            keys, seen = pd.factorize(values)
+        except TypeError:  # something that has no hash
+            return np.array([_place(feature, value) for value in _listed(column)])
     known = np.array([*(_place(feature, value) for value in seen), _place(feature, None)])
-    return np.asarray(known[keys])
+    return np.asarray(known[keys])  # -1, the last, is a gap
 
 
-def _place(feature: Feature, value: Any) -> float:
-    assert not isinstance(feature, Numeric)
+def _place(feature: Finite, value: Any) -> float:
+    """The place of a value, NaN where ``explain`` would refuse it."""
     try:
         return float(feature.place(value))
     except CounterleafError:
-        return _UNKNOWN
-
-
-def _rewritten(feature: Feature, column: Any, lines: Array, codes: Array, answered: Array) -> Any:
-    """A column of values with some of them replaced, and those of rows without an answer taken out."""
-    import pandas as pd
-
-    series = pd.Series(column, copy=False)
-    if isinstance(feature, Numeric):
-        plain = isinstance(getattr(series.dtype, "numpy_dtype", series.dtype), np.dtype) and series.dtype.kind in "fiub"
-        if plain and series.dtype.kind == "b":
-            series = series.astype(np.int64 if (codes == np.floor(codes)).all() else np.float64)
-        elif plain:
-            series = series.astype(fitting(codes, series.dtype))
-        else:
-            series = series.astype(object)
-        new: Any = codes if plain else [float(code) for code in codes]
-    else:
-        new = pd.Series([feature.values[int(code)] for code in codes], dtype=object)
-        if isinstance(series.dtype, pd.CategoricalDtype) and not set(new) <= set(series.dtype.categories):
-            series = series.astype(object)
-        new = new.to_numpy()
-    series = series.copy()
-    series.iloc[lines] = new
-    if not answered.all():
-        series = series.where(answered)
-    return series if not isinstance(column, np.ndarray) else series.to_numpy()
+        return np.nan

@@ -126,7 +126,7 @@ def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
 
         out = like.clone()
         for name, value in new.items():
-            out = out.with_columns(pl.Series(name, [_as(value, like[name].to_list()[0])]).cast(_polars_type(value, like[name])))
+            out = out.with_columns(pl.Series(name, [in_type_of(value, like[name].to_list()[0])]).cast(_polars_type(value, like[name])))
         return out
     if hasattr(like, "columns"):
         out = like.copy()
@@ -135,13 +135,13 @@ def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
                 out[name] = _cell(new[str(name)], like[name])
         return out
     if hasattr(like, "index") and hasattr(like, "to_dict"):
-        values = [_as(new[str(name)], old) if str(name) in new else old for name, old in like.items()]
+        values = [in_type_of(new[str(name)], old) if str(name) in new else old for name, old in like.items()]
         if like.dtype.kind == "O" or not new:
             return type(like)(values, index=like.index, name=like.name, dtype=like.dtype)
         return type(like)(values, index=like.index, name=like.name).astype(fitting(values, like.dtype))
     if isinstance(like, Mapping):
-        return {name: _as(new[str(name)], old) if str(name) in new else old for name, old in like.items()}
-    row = [_as(new[name], old) if name in new else old for name, old in zip(names, like, strict=True)]
+        return {name: in_type_of(new[str(name)], old) if str(name) in new else old for name, old in like.items()}
+    row = [in_type_of(new[name], old) if name in new else old for name, old in zip(names, like, strict=True)]
     if type(like) in (list, tuple):
         return type(like)(row)
     if isinstance(like, np.ndarray) and like.dtype.kind in "OU":
@@ -187,7 +187,7 @@ def _cell(value: Any, column: Any) -> Any:
         dtype = fitting(value, dtype) if isinstance(getattr(dtype, "numpy_dtype", dtype), np.dtype) else dtype
     elif isinstance(dtype, pd.CategoricalDtype) and value not in dtype.categories:
         dtype = object
-    return pd.Series([_as(value, old)], index=column.index, dtype=dtype)
+    return pd.Series([in_type_of(value, old)], index=column.index, dtype=dtype)
 
 
 def _polars_type(value: Any, column: Any) -> Any:
@@ -210,7 +210,7 @@ def fitting(value: Any, dtype: Any) -> Any:
     return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64
 
 
-def _as(value: Any, old: Any) -> Any:
+def in_type_of(value: Any, old: Any) -> Any:
     """``value`` in the type of ``old`` where that loses nothing; a number is else a float."""
     kind = type(old)
     if isinstance(value, bool):

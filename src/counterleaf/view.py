@@ -41,8 +41,8 @@ class View:
 
         return self.model.predict(pd.DataFrame(X, columns=self.names))
 
-    def ask_many(self, sheet: Sheet, at: slice, before: Array, after: Array) -> Any:
-        """What the model says of a stretch of rows whose codes ``before`` have become ``after``."""
+    def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+        """What the model says of some rows of a sheet whose codes ``before`` have become ``after``."""
         return self.ask(after if self.schema.numeric else self.schema.spread(after), [])
 
     def spread_codes(self, data: Any) -> Array:
@@ -68,10 +68,12 @@ class PipelineView(View):
         names, order = self.schema.columns or self.schema.names, self.found.names
         return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
 
-    def ask_many(self, sheet: Sheet, at: slice, before: Array, after: Array) -> Any:
-        """What the pipeline says of the rows as the user would write them."""
+    def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+        """What the pipeline says of the rows, as the user would write them."""
         rows = sheet.rewritten(at, before, after)
-        return self.model.predict(rows) if sheet.named == self.found.named else self.ask(after, list(rows))
+        if sheet.named or not self.found.named:
+            return self.model.predict(rows)
+        return self.ask(after, list(rows))
 
 
 def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
