@@ -308,7 +308,9 @@ def _frame(batch: Batch) -> Any:
         "cost": answers.costs,
         "lower_bound": answers.bounds,
         "leaf": pd.arrays.IntegerArray(answers.leaves, without),
-        "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(batch.tree.classes.tolist()), batch.tree.classes.dtype.str)),
+        "label": pd.Categorical.from_codes(
+            labels, dtype=_few(tuple(batch.tree.classes.tolist()), batch.tree.classes.dtype.str)
+        ),
         "n_changed": pd.arrays.IntegerArray(answers.counts, without.copy()),
         "verified": pd.arrays.BooleanArray(answers.verified, without.copy()),
     }
@@ -344,4 +346,6 @@ def _polars_frame(answers: Answers, classes: list[Any], value: Array, answered: 
     if answers.problems:
         told["problem"] = pl.Series([answers.problems.get(k) for k in range(len(answered))], dtype=pl.String)
     out = pl.DataFrame({**told, **cells})
-    return out.with_columns(pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "verified"))
+    return out.with_columns(
+        pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "verified")
+    )

@@ -46,6 +46,18 @@ def polars_column(feature: Feature, old: Any, codes: Array, answered: Array) -> 
         return pl.Series(old.name, cells, strict=False)
 
 
+def outgrown(old: Any, new: Array) -> Array:
+    """Which of some numbers the type of a column does not hold."""
+    dtype = old.dtype
+    if hasattr(dtype, "is_integer") and hasattr(dtype, "is_float"):  # polars
+        dtype = np.dtype(np.int64 if dtype.is_integer() else np.float32 if str(dtype) == "Float32" else np.float64)
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    if not isinstance(plain, np.dtype) or plain.kind not in "biuf":
+        return np.zeros(len(new), bool)
+    with np.errstate(all="ignore"):
+        return np.asarray(new.astype(plain).astype(np.float64) != new)
+
+
 def array(rows: Array, columns: dict[int, Any]) -> Array:
     """A copy of an array with some columns replaced, in a type that holds them all."""
     if rows.dtype.kind == "O":

@@ -20,7 +20,7 @@ class Sheet:
         self.schema = schema
         self.named = hasattr(rows, "columns")
         self.polars = hasattr(rows, "with_columns")
-        self.rows = rows if self.named else _array(rows)
+        self.rows: Any = rows if self.named else _array(rows)
         self.n = len(self.rows)
         self.columns = self._by_name() if self.named else self._by_place()
         self._whole = self._is_whole()
@@ -106,7 +106,27 @@ class Sheet:
             np.copyto(codes, column, where=np.isnan(codes))
             codes[~answered] = np.nan
             return codes
-        return rewrite.polars_column(feature, column, codes, answered) if self.polars else rewrite.column(feature, column, codes, answered)
+        return (
+            rewrite.polars_column(feature, column, codes, answered)
+            if self.polars
+            else rewrite.column(feature, column, codes, answered)
+        )
+
+    def groups(self, before: Array, after: Array) -> list[Array]:
+        """Which of some rows to rewrite together, so that no row is widened by what another one holds.
+
+        Models may compute in the type of a frame: a number that its float32 column does not hold would decide how its
+        neighbours are rounded.
+        """
+        wide = np.zeros(before.shape, bool)
+        for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
+            if isinstance(feature, Numeric) and not self.holds_codes(d):
+                differ = before[:, d] != after[:, d]
+                wide[differ, d] = rewrite.outgrown(column, after[differ, d])
+        if not wide.any():
+            return [np.arange(len(before))]
+        keys = np.unique(wide, axis=0, return_inverse=True)[1].ravel()
+        return [np.flatnonzero(keys == key) for key in range(keys.max() + 1)]
 
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
         """Some of the rows with the codes ``after`` in place of ``before``."""
@@ -164,6 +184,8 @@ def _places(feature: Finite, column: Any) -> Array:
     """The place of each value, each different value looked up once."""
     import pandas as pd
 
+    keys: Any
+    seen: Any
     if isinstance(column.dtype, pd.CategoricalDtype):
         keys, seen = column.cat.codes.to_numpy(), column.dtype.categories
     else:

@@ -126,7 +126,9 @@ def rewritten(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
 
         out = like.clone()
         for name, value in new.items():
-            out = out.with_columns(pl.Series(name, [in_type_of(value, like[name].to_list()[0])]).cast(_polars_type(value, like[name])))
+            out = out.with_columns(
+                pl.Series(name, [in_type_of(value, like[name].to_list()[0])]).cast(_polars_type(value, like[name]))
+            )
         return out
     if hasattr(like, "columns"):
         out = like.copy()

@@ -70,6 +70,16 @@ class PipelineView(View):
 
     def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         """What the pipeline says of the rows, as the user would write them."""
+        groups = sheet.groups(before, after)
+        if len(groups) == 1:
+            return self._ask_alike(sheet, at, before, after)
+        lines = np.arange(sheet.n)[at]
+        out = np.empty(len(after), object)
+        for group in groups:
+            out[group] = self._ask_alike(sheet, lines[group], before[group], after[group])
+        return out
+
+    def _ask_alike(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         rows = sheet.rewritten(at, before, after)
         if sheet.named or not self.found.named:
             return self.model.predict(rows)
