@@ -39,7 +39,7 @@ class View:
             return self.model.predict(X)
         import pandas as pd
 
-        return self.model.predict(pd.DataFrame(X, columns=self.names))
+        return self.model.predict(pd.DataFrame(X, columns=self.names, copy=False))
 
     def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         """What the model says of some rows of a sheet whose codes ``before`` have become ``after``."""
