@@ -391,7 +391,7 @@ def spied(model, most=np.inf, error=ValueError):
 
 def test_the_model_is_asked_in_batches():
     frame, y = loans()
-    for rows in (frame.iloc[:30], pl.from_pandas(frame.iloc[:30])):
+    for rows in (frame.iloc[:30], pl.from_pandas(frame.iloc[:30]), frame.iloc[:30].to_numpy()):
         model, calls = spied(loan_model(frame, y))
         explainer = cl.Explainer(model, data=frame)
         calls.clear()

@@ -22,7 +22,7 @@ from counterleaf.features import Finite, Numeric
 from counterleaf.kernels.memory import FOUND, UNASKED
 from counterleaf.progress import shown
 from counterleaf.schema import Array
-from counterleaf.search import Outcomes, Status, find_many
+from counterleaf.search import Findings, Outcomes, Status, find_many
 from counterleaf.sheet import Sheet
 from counterleaf.view import View
 
@@ -112,14 +112,9 @@ class Batch:
         """Find and write down the answers for a stretch of rows."""
         codes, answers = self.sheet.codes(at), self.answers
         found = self._by_search(codes) if self.boxes is None else self._by_boxes(codes, self.boxes)
-        status = answers.status[at]
-        status[:] = np.where(found.outcome == FOUND, _OPTIMAL, _INFEASIBLE)
+        answers.status[at] = np.where(found.outcome == FOUND, _OPTIMAL, _INFEASIBLE)
         for k in np.flatnonzero(found.outcome == UNASKED).tolist():
-            try:
-                status[k] = self._alone(at.start + k, k, found)
-            except CounterleafError as error:
-                status[k], answers.problems[at.start + k] = _INVALID, str(error)
-                found.bounds[k] = np.nan
+            answers.status[at.start + k] = self._alone(at.start + k, k, found)
         answered = found.leaves >= 0
         answers.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         answers.bounds[at], answers.leaves[at] = found.bounds, found.leaves
@@ -127,6 +122,7 @@ class Batch:
         self._note_changes(at, codes, found.points, answered)
 
     def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
+        """Count the changed features of each row and keep their new codes."""
         differ = before != after
         if not answered.all():
             differ &= answered[:, None]
@@ -137,6 +133,7 @@ class Batch:
             self.answers.column(d)[at] = after[:, d] if keep else np.where(differ[:, d], after[:, d], np.nan)
 
     def _by_boxes(self, codes: Array, boxes: Boxes) -> Outcomes:
+        """All rows in one box; those that need a box of their own once more, in that."""
         if self._from_source:
             return self._by_own_boxes(codes, boxes)
         shared = self.limits.lower, self.limits.upper
@@ -153,7 +150,7 @@ class Batch:
 
     def _by_own_boxes(self, codes: Array, boxes: Boxes) -> Outcomes:
         """Each row within its own limits."""
-        limits = self._limits(self._spread(np.where(self._fit(codes)[:, None], codes, 0.0)))
+        limits = self._limits(self._sources(codes))
         if limits is None:
             return _unasked(codes)
         return boxes.cheapest(codes, self.least, self._kinds(codes), limits.lower, limits.upper, self.limit)
@@ -177,10 +174,10 @@ class Batch:
         """Which of the targets each row has."""
         if len(self.targets) == 1:
             return np.zeros(len(codes), np.int64)
-        sources = self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
-        return np.asarray(self.tree.value[self.tree.apply(sources)])
+        return np.asarray(self.tree.value[self.tree.apply(self._sources(codes))])
 
     def _by_search(self, codes: Array) -> Outcomes:
+        """One search after another, where no row stands in the way; else every row is left to be asked alone."""
         out = _unasked(codes)
         lines = np.flatnonzero(self._fit(codes))
         if self.limits.pool is not None or self.prices.coupling is not None or self.time_limit is not None or not len(lines):
@@ -198,17 +195,25 @@ class Batch:
 
     def _alone(self, line: int, k: int, found: Outcomes) -> int:
         """Ask about one row as ``explain`` does; writes into ``found`` at k, returns the place of the status."""
-        source = self.schema.encode(self.sheet.one(line))
-        self.engine.check_narrow(source)
-        leaf = self.tree.leaf_of(source)
-        target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
-        until = math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
-        answer = self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, 1, until, self.most).findings
+        found.bounds[k] = np.nan
+        try:
+            answer = self._findings(self.sheet.one(line))
+        except CounterleafError as error:
+            self.answers.problems[line] = str(error)
+            return _INVALID
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
             found.leaves[k], found.costs[k], found.bounds[k] = answer.leaves[0], answer.costs[0], answer.bounds[0]
             found.points[k] = self.schema.gather(answer.points[0])
         return list(Status).index(answer.status)
+
+    def _findings(self, row: Any) -> Findings:
+        source = self.schema.encode(row)
+        self.engine.check_narrow(source)
+        leaf = self.tree.leaf_of(source)
+        target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
+        until = math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
+        return self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, 1, until, self.most).findings
 
     def _verify(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
         """Whether the model says of each answer what the tree says."""
@@ -234,6 +239,10 @@ class Batch:
         except Exception as error:
             self.answers.problems[line] = f"the model's predict raised {type(error).__name__}: {error}"
             return False
+
+    def _sources(self, codes: Array) -> Array:
+        """The rows as variables, zeros in place of those that cannot be asked about."""
+        return self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
 
     def _fit(self, codes: Array) -> Array:
         """The rows without a gap and without a number that the model does not take."""
@@ -298,26 +307,24 @@ def workers(n_jobs: Any) -> int:
 
 def _frame(batch: Batch) -> Any:
     """One line per row: what was found, and the new values of every feature that changes somewhere."""
-    answers, sheet = batch.answers, batch.sheet
+    answers, sheet, classes = batch.answers, batch.sheet, batch.tree.classes
     answered = answers.leaves >= 0
     cells = {}
     for d in sorted(answers.codes):
         cells[batch.schema.names[d]] = sheet.changed(d, answers.codes.pop(d), answered)
     if sheet.polars:
-        return _polars_frame(answers, batch.tree.classes.tolist(), batch.tree.value, answered, cells)
+        return _polars_frame(answers, classes.tolist(), batch.tree.value, answered, cells)
     import pandas as pd
 
     without = ~answered
-    labels = batch.tree.value.astype(np.min_scalar_type(-len(batch.tree.classes)))[answers.leaves]
+    labels = batch.tree.value.astype(np.min_scalar_type(-len(classes)))[answers.leaves]
     labels[without] = -1
     told = {
         "status": pd.Categorical.from_codes(answers.status, dtype=_few(STATUSES, "")),
         "cost": answers.costs,
         "lower_bound": answers.bounds,
         "leaf": pd.arrays.IntegerArray(answers.leaves, without),
-        "label": pd.Categorical.from_codes(
-            labels, dtype=_few(tuple(batch.tree.classes.tolist()), batch.tree.classes.dtype.str)
-        ),
+        "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(classes.tolist()), classes.dtype.str)),
         "n_changed": pd.arrays.IntegerArray(answers.counts, without.copy()),
         "verified": pd.arrays.BooleanArray(answers.verified, without.copy()),
     }

@@ -68,26 +68,27 @@ class Boxes:
 
     def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
         """The cheapest target leaf of every row inside one box, for trees that are ``plain``; see ``nearest_boxes``."""
-        out = _outcomes(codes)
-        told = out.outcome, out.leaves, out.costs, out.points
+        told = _room(codes)
         with _announced():
             nearest_boxes(self.nodes, self.labels, self.fields.prices, least, codes, lower, upper, limit, *told)
-        return out
+        return _outcomes(*told)
 
     def cheapest(self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
         """The cheapest target leaf of every row, in one box for all or each in its own; see ``cheapest_boxes``."""
-        out = _outcomes(codes)
-        told = out.outcome, out.leaves, out.costs, out.points
+        told = _room(codes)
         with _announced():
             cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, False, limit, *told)
-        return out
+        return _outcomes(*told)
 
 
-def _outcomes(codes: Array) -> Outcomes:
-    """Room for what a kernel tells; it proves its costs, which are the bounds."""
+def _room(codes: Array) -> tuple[Array, Array, Array, Array]:
+    """Arrays for what a kernel tells: outcome, leaf, cost and the row's codes there."""
     n = len(codes)
-    costs = np.empty(n)
-    return Outcomes(np.empty(n, np.int8), np.empty(n, np.int64), costs, costs, np.empty(codes.shape))
+    return np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), np.empty(codes.shape)
+
+
+def _outcomes(outcome: Array, leaves: Array, costs: Array, points: Array) -> Outcomes:
+    return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved: they are the bounds
 
 
 @contextmanager

@@ -82,6 +82,7 @@ class Sheet:
         return out
 
     def _numbers(self, feature: Numeric, column: Any) -> Array:
+        """Part of a column as numbers, gaps filled where the model does; text is none, even if it reads like one."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
         out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in _listed(column)], float)
         if feature.name in self.schema.fills:
@@ -106,11 +107,8 @@ class Sheet:
             np.copyto(codes, column, where=np.isnan(codes))
             codes[~answered] = np.nan
             return codes
-        return (
-            rewrite.polars_column(feature, column, codes, answered)
-            if self.polars
-            else rewrite.column(feature, column, codes, answered)
-        )
+        write = rewrite.polars_column if self.polars else rewrite.column
+        return write(feature, column, codes, answered)
 
     def groups(self, before: Array, after: Array) -> list[Array]:
         """Which of some rows to rewrite together, so that no row is widened by what another one holds.
