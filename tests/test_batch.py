@@ -222,6 +222,35 @@ def test_arrays_given_to_named_models_and_frames_to_unnamed_ones():
         compare(cl.Explainer(coded, data=words), array)
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_frames_given_to_a_pipeline_without_names():
+    bare = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0)).fit(X, Y)
+    model, calls = spied(bare)
+    explainer = cl.Explainer(model, data=X)
+    calls.clear()
+    explainer.explain_many(pd.DataFrame(X[:8], columns=["x0", "x1", "x2", "x3"]))
+    assert calls == [8]
+    compare(explainer, pd.DataFrame(X[:8], columns=["x0", "x1", "x2", "x3"]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, bool])
+def test_whole_numbers_stay_whole_beside_rows_without_an_answer(dtype):
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-0.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    kind = cl.Boolean("x") if dtype is bool else cl.Numeric("x", 0, 5, integer=True)
+    explainer = cl.Explainer(tree, schema=cl.Schema([kind, cl.Numeric("y")]))
+    rows = pd.DataFrame({"x": np.array([0, 1, 0], dtype), "y": [0.0, 0.0, -9.0]})
+    out = compare(explainer, rows, target="yes", constraints=cl.freeze("y"))
+    assert out["status"].tolist() == ["optimal", "optimal", "infeasible"]
+    assert (
+        out["x"].dtype
+        == pd.array(
+            [0], dtype="boolean" if dtype is bool else f"{'U' * (dtype is np.uint16)}Int{8 * np.dtype(dtype).itemsize}"
+        ).dtype
+    )
+    whole = compare(explainer, rows[:2], target="yes", constraints=cl.freeze("y"))
+    assert whole["x"].dtype == dtype
+
+
 def test_missing_values():
     frame, y = loans()
     frame = frame.astype({"job": object, "age": float})

@@ -159,16 +159,16 @@ class Explainer:
         Returns
         -------
         frame
-            Of the kind of ``rows`` (pandas for an array), one line per row, with its index: ``status`` ("optimal", "infeasible",
-            "limit", or "invalid" for a row that cannot be asked about), ``cost``, ``lower_bound``, ``leaf``, ``label``,
-            ``n_changed``, ``verified``, and the new values of every feature that changes in some row, in the type of its column
-            where that holds them. What a row has no answer for is missing. ``problem`` is there if some row has one: why it is
-            invalid, or how the model failed on its answer.
+            Of the kind of ``rows`` (pandas for an array), one line per row, with its index: ``status`` ("optimal",
+            "infeasible", "limit", or "invalid" for a row that cannot be asked about), ``cost``, ``lower_bound``, ``leaf``,
+            ``label``, ``n_changed``, ``verified``, and the new values of every feature that changes in some row, in the type
+            of its column where that holds them. What a row has no answer for is missing. ``problem`` is there if some row
+            has one: why it is invalid, or how the model failed on its answer.
 
         Raises
         ------
         CounterleafError
-            If the question makes no sense, or the columns of the rows are not those of the table; before any row is asked about.
+            If the question makes no sense, or the columns of the rows are not those of the table, before any work.
 
         Examples
         --------
