@@ -77,7 +77,7 @@ class Boxes:
         """The cheapest target leaf of every row, in one box for all or each in its own; see ``cheapest_boxes``."""
         told = _room(codes)
         with _announced():
-            cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, False, limit, *told)
+            cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, limit, *told)
         return _outcomes(*told)
 
 

@@ -116,7 +116,7 @@ class Explainer:
         --------
         >>> from counterleaf import Tree
         >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> [answer[0].cost for answer in Explainer(tree).explain_path([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
+        >>> [round(answer[0].cost, 9) for answer in Explainer(tree).explain_path([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
         [0.5, 2.0, 8.0]
         """
         if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):

@@ -28,22 +28,23 @@ class Sheet:
     def _by_name(self) -> list[Any]:
         """The columns of a frame in the order of the features."""
         given, names, order = [str(name) for name in self.rows.columns], self.schema.names, self._order
-        if len(set(given)) < len(given):
+        by_name = dict(zip(given, self.rows.columns, strict=True))
+        if len(by_name) < len(given):
             twice = next(name for name in given if given.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
-        missing = [name for name in names if name not in given]
-        extra = [name for name in given if name not in names and name not in order]
+        missing, known = [name for name in names if name not in by_name], {*names, *order}
+        extra = [name for name in given if name not in known]
         if missing or extra:
             told = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
             raise CounterleafError(f"the frame {' and '.join(told)}; expected exactly the columns {order[:12]}")
-        by_name = dict(zip(given, self.rows.columns, strict=True))
         return [self.rows[by_name[name]] for name in names]
 
     def _by_place(self) -> list[Any]:
         width, order = self.rows.shape[1], self._order
         if width != len(order):
             raise CounterleafError(f"the rows have {width} columns; expected {len(order)}, one per feature")
-        return [self.rows[:, order.index(name)] for name in self.schema.names]
+        place = {name: k for k, name in enumerate(order)}
+        return [self.rows[:, place[name]] for name in self.schema.names]
 
     def _is_whole(self) -> bool:
         """Whether the rows are their codes as they are, all columns at once."""

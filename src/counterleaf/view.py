@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +15,10 @@ from counterleaf.features import Categorical, Numeric, some
 from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
 from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
-from counterleaf.sheet import Sheet
 from counterleaf.tree import Tree
+
+if TYPE_CHECKING:
+    from counterleaf.sheet import Sheet
 
 _GUARD = 1e-12  # a pipeline scales first and sums then, a folded tree does both at once
 

@@ -90,29 +90,6 @@ def _sum_in_order(paid, moved, count, undo, depth):
     return total
 
 
-@pure
-def differences(before, after, answered, line, feature, value):
-    """Write (line, feature, new value) of every cell that an answer changes; returns how many there are."""
-    count = 0
-    for k in range(before.shape[0]):
-        if answered[k]:
-            for d in range(before.shape[1]):
-                if after[k, d] != before[k, d]:
-                    line[count], feature[count], value[count] = k, d, after[k, d]
-                    count += 1
-    return count
-
-
-@pure
-def take_columns(rows, columns, out):
-    """out[c] = column columns[c] of the rows, a stretch at a time: in the array of rows a column's numbers lie far apart."""
-    for start in range(0, rows.shape[0], 512):
-        for c in range(columns.shape[0]):
-            d = columns[c]
-            for k in range(start, min(start + 512, rows.shape[0])):
-                out[c, k] = rows[k, d]
-
-
 @kernel
 def nearest_boxes(nodes, labels, prices, least, rows, lower, upper, limit, outcome, leaf, cost, after):
     """As ``cheapest_boxes``, faster, for numbers without grids, one box and no margin; a row outside of that box is UNASKED.
@@ -188,7 +165,7 @@ def nearest_boxes(nodes, labels, prices, least, rows, lower, upper, limit, outco
 
 
 @kernel
-def cheapest_boxes(fields, nodes, least, kinds, rows, lower, upper, widen, limit, outcome, leaf, cost, after):
+def cheapest_boxes(fields, nodes, least, kinds, rows, lower, upper, limit, outcome, leaf, cost, after):
     """For each row the cheapest target leaf (of equals the first) and the row's value of every feature there.
 
     ``least`` (K, nodes) is the least class cost below a node, one line per kind of target; ``lower`` and ``upper`` hold one
@@ -222,8 +199,6 @@ def cheapest_boxes(fields, nodes, least, kinds, rows, lower, upper, widen, limit
                 value[d], low[d], high[d] = float(place), 0.0, float(min(place, 0))
             else:
                 a, b = lower[line, v], upper[line, v]
-                if widen:
-                    a, b = min(a, own), max(b, own)
                 if step[0, d] > 0.0:
                     a, b = above(step[0, d], step[1, d], own, a), below(step[0, d], step[1, d], own, b)
                 low[d], high[d] = a, b

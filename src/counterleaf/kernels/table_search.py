@@ -437,7 +437,7 @@ def search_table_in(q, table, pool, count, budget, space):
                     entry.point = counts[POINTS]
                     counts[POINTS] += 1
                     entry.cost = cost
-                    entry.bound = min(bound, cost)
+                    entry.bound = cost if q.method == BOX and cost - bound <= _TIGHT * abs(cost) else min(bound, cost)
                     enqueue(pool, state, REALISED, cost, 2 * here)
                     continue
             elif how == 0:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import kernel
 from counterleaf.learn.kernels.rows import dot, transpose
 
 _CURVATURE = 1e-6  # least p (1 - p): keeps a coordinate's step finite where every row is far on its side
@@ -22,7 +22,7 @@ _HALVINGS = 12
 _DAMPING = 1.0
 
 
-@pure
+@kernel
 def strength(alpha, total):
     """The l1 strength of a node that decides about rows of this total weight.
 
@@ -32,7 +32,7 @@ def strength(alpha, total):
     return alpha * math.sqrt(total / 1000.0)
 
 
-@pure
+@kernel
 def loss(z, t, s):
     """The weighted log-loss, without overflow."""
     total = 0.0
@@ -42,7 +42,7 @@ def loss(z, t, s):
     return total
 
 
-@pure
+@kernel
 def slopes(z, t, s, g, h):
     """First and second derivatives of the loss by z, into g and h; their sums."""
     first, second = 0.0, 0.0
@@ -56,13 +56,13 @@ def slopes(z, t, s, g, h):
     return first, second
 
 
-@pure
+@kernel
 def shrunk(u, by):
     """The soft threshold: u moved towards 0 by ``by``."""
     return u - by if u > by else u + by if u < -by else 0.0
 
 
-@pure
+@kernel
 def size(w):
     """The l1 norm."""
     total = 0.0

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import kernel
 
 
-@pure
+@kernel
 def dot(indptr, indices, values, row, w):
     """x_row @ w in four partial sums, which the processor adds side by side."""
     stop = indptr[row + 1]

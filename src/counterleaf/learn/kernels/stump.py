@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import kernel
 from counterleaf.learn.kernels.logistic import strength
 
 
@@ -53,7 +53,7 @@ def best_cut(X, rows, wanted, weight, lam):
     return feature, threshold, sign, missed
 
 
-@pure
+@kernel
 def improve_cuts(X, nodes, starts, rows, chosen, wanted, weight, W, b, alpha, changed):
     """Better axis-aligned splits for ``nodes[chosen]``: the best cut of each, unless the present split misses no more."""
     for k in chosen:

@@ -7,7 +7,7 @@ those of a call. Kernels write disjoint places, so that pieces of the work may r
 
 import numpy as np
 
-from counterleaf.kernels.compiler import kernel, pure
+from counterleaf.kernels.compiler import kernel
 from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.kernels.rows import dot
 
@@ -17,7 +17,7 @@ from counterleaf.learn.kernels.rows import dot
 STEPS, PASSES = 1, 3
 
 
-@pure
+@kernel
 def route(indptr, indices, values, left, right, W, b, path, start, stop):
     """path[d, n]: the node of row n at depth d; a row that has reached its leaf stays there."""
     for n in range(start, stop):
@@ -29,7 +29,7 @@ def route(indptr, indices, values, left, right, W, b, path, start, stop):
             path[depth, n] = node
 
 
-@pure
+@kernel
 def judge(indptr, indices, values, left, right, W, b, sure, y, here, below, now, sides, wanted, start, stop):
     """What the split of each row's node decides: ``wanted`` 1 (right), -1 (left), 0 (either is right, or neither is).
 
@@ -70,7 +70,7 @@ def gather(here, slot, wanted, count):
     return starts, rows
 
 
-@pure
+@kernel
 def refresh(indptr, indices, values, left, right, W, b, here, changed, sides, now, start, stop):
     """The label of each row through its node of this depth, whose split may have changed."""
     for n in range(start, stop):
@@ -79,7 +79,7 @@ def refresh(indptr, indices, values, left, right, W, b, here, changed, sides, no
             now[n] = sides[1, n] if dot(indptr, indices, values, n, W[node]) + b[node] >= 0.0 else sides[0, n]
 
 
-@pure
+@kernel
 def misses(indptr, indices, values, rows, wanted, weight, w, b):
     """The weight of the rows sent to the wrong side."""
     total = 0.0
@@ -124,7 +124,7 @@ def improve(indptr, indices, values, rows, wanted, weight, w, b, alpha, cautious
     return c, True
 
 
-@pure
+@kernel
 def improve_all(indptr, indices, values, nodes, starts, rows, chosen, wanted, weight, W, b, alpha, cautious, narrow, changed):
     """Better splits for ``nodes[chosen]``, whose rows are those of the same places in ``starts``."""
     for k in chosen:
