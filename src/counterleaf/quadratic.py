@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from counterleaf.kernels.best_first import enqueue, offer, postpone
 from counterleaf.kernels.coupled import CUT, DOWN, HIGH, KINK, LOW, UP, gather, pivot, prove, scatter
 from counterleaf.kernels.memory import ASKED, DISCARDED, FRESH, OPEN, OPEN_ENDS, QUEUED, Pool, Question, new_space
 from counterleaf.kernels.newton import CONVERGED, INFEASIBLE, STUCK
 from counterleaf.kernels.simplex import simplex
+from counterleaf.kernels.states import enqueue, offer, postpone
 from counterleaf.problem import Problem
 from counterleaf.schema import Array
 
