@@ -274,7 +274,8 @@ def _put(whole: Outcomes, lines: Array, part: Outcomes) -> None:
 def run(batch: Batch, n_jobs: int, chunk: int | None, progress: bool) -> Any:
     """All stretches of rows, worked on by some threads (the kernels hold no lock), as one frame."""
     n = batch.sheet.n
-    size = chunk or (batch.chunk if n_jobs == 1 else min(batch.chunk, max(32, -(-n // (4 * n_jobs)))))
+    least = 32 if batch.boxes is None else 4096  # a stretch must be worth a thread, and a call of the model
+    size = chunk or (batch.chunk if n_jobs == 1 else min(batch.chunk, max(least, -(-n // (4 * n_jobs)))))
     stretches = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     with shown(n, progress) as advance:
         _each(batch.answer, stretches, n_jobs, advance)
