@@ -90,7 +90,7 @@ def leaves_below(tree, node):
     )
 
 
-@pytest.mark.parametrize("make", [random_case, coupled_case])
+@pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 @pytest.mark.parametrize("block", range(3))
 def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
     """Not only the answers' own: a bound too high anywhere could hide a cheaper leaf."""
@@ -106,6 +106,18 @@ def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
             least = min(sure, default=np.inf)
             bound = np.inf if state["kind"] == DISCARDED else state["bound"]
             assert bound <= least + 1e-6 * abs(least) + 1e-6, (seed, state["node"])
+
+
+def test_a_row_alone_is_not_charged_for_what_a_split_has_moved():
+    """Past x >= 5, with x at most 5, the row x + y >= 4 holds already: it costs nothing more, however dear y is."""
+    weights = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], *[[0.0, 0.0]] * 4]
+    tree = cl.Tree(
+        [1, 3, 5, *[-1] * 4], [2, 4, 6, *[-1] * 4], weights, [-5.0, -0.5, -4.0, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 0, 1]
+    )
+    explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("x", 0, 5), cl.Numeric("y")]))
+    answer = explainer.explain([0.0, 0.0], target=1, cost=cl.L1([1.0, 100.0]))
+    assert (answer[0].cost, answer[0].leaf) == (5.0, 6)
+    assert answer.certificate.check()
 
 
 def test_a_question_that_stays_open():

@@ -42,7 +42,7 @@ def alone(q, row, side, miss, lower, upper, known, lam, place):
     least = math.inf
     for k in range(indptr[row], indptr[row + 1]):
         d, a = indices[k], side * data[k]
-        if lower[d] < upper[d]:
+        if lower[d] < upper[d] or lower[d] != f[0, d]:  # what a split has moved must not gain by the row's price either
             least = min(least, f[4, d] / a if a > 0.0 else f[6, d] / a)
     if not least * miss > known or least == math.inf:
         return known
