@@ -6,10 +6,10 @@ import sys
 import threading
 
 _FAMILIES = {
-    "numbers": ("its kernels", "up to half a minute"),
+    "numbers": ("its kernels", "about a minute"),
     "boxes": ("those for many rows", "a few seconds"),
     "coupled": ("those for quadratic costs", "up to half a minute"),
-    "tables": ("those for tables", "about a minute"),
+    "tables": ("those for tables", "a minute or more"),
     "learning": ("those that learn trees", "up to half a minute"),
 }
 _used: set[tuple[str, bool]] = set()  # the families that this process has used
