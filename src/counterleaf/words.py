@@ -28,11 +28,12 @@ _OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class Page:
     """What there is to say; ``text`` and ``html`` only lay it out."""
 
     sentence: str
     head: list[str]
+    places: list[int]  # of the features that have a line
     lines: list[list[str]]  # name, source, alternatives; "=" for what stays
     moves: list[list[float]]  # by how much each alternative moves the feature of a line; NaN for a change without a direction
     more: str  # how many features change but have no line
@@ -42,7 +43,7 @@ class _Page:
 
 def text(answer: Explanation) -> str:
     """The answer as it prints."""
-    page = _page(answer)
+    page = compose(answer)
     if not page.head:
         return " ".join(filter(None, [page.sentence, page.proof]))
     table = [page.head, *page.lines, *page.foot]
@@ -58,7 +59,7 @@ def text(answer: Explanation) -> str:
 
 def html(answer: Explanation) -> str:
     """The answer for a notebook: one element, no script, readable on a light and on a dark page."""
-    page = _page(answer)
+    page = compose(answer)
     out = [f"<p>{escape(page.sentence)}</p>"]
     if page.head:
         rows = [_row("th", page.head)]
@@ -88,19 +89,21 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
-def _page(answer: Explanation) -> _Page:
+def compose(answer: Explanation) -> Page:
+    """What there is to say of an answer."""
     if not len(answer):
-        return _Page(_nothing_found(answer), [], [], [], "", [], "")
+        return Page(_nothing_found(answer), [], [], [], [], "", [], "")
     names = [" ".join(name.splitlines()) for name in answer.schema.names]
     changed = _changed(answer)
     told, listed, before, written = _values(answer, changed)
     if not listed and len(answer) == 1:  # nothing to compare
-        return _Page(_sentence(answer, [], 0), [], [], [], "", [], _proof(answer))
+        return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer))
     parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
     more = len({d for places in changed for d in places}) - len(listed)
-    return _Page(
+    return Page(
         _sentence(answer, parts, len(changed[0]) - len(told)),
         ["", "source", *(f"#{k + 1}" for k in range(len(answer)))],
+        listed,
         [[names[d], before[d], *(w.get(d, "=") for w in written)] for d in listed],
         _moves(answer, listed),
         f"... and {_features(more, 'more')}" if more else "",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
+def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
     """The part of the plane to show: the features' bounds; where there are none, source, answers and splits near them."""
     tree, source = answer.certificate.problem.tree, answer.certificate.problem.source
     rows = tree.weights[:, pair].toarray()
@@ -63,7 +63,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     problem = answer.certificate.problem
     tree, source = problem.tree, problem.source
     points = answer.certificate.findings.points[:count].reshape(-1, tree.n_features)
-    low, high = _window(answer, pair, points)
+    low, high = window(answer, pair, points)
     cells = regions(tree, source, pair, low, high)
     labels = [short(str(label), 18) for label in tree.classes.tolist()]
     size = np.array([300.0, 250.0])

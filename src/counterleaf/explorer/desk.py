@@ -1,0 +1,249 @@
+"""Where questions of the page are answered: values that JSON can hold in, such values out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from counterleaf import words
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.explorer import drawing, writing
+from counterleaf.explorer.question import ExportQuestion, PlaneQuestion, Question
+from counterleaf.explorer.scene import Scene, bundled, code, mnist, own
+from counterleaf.explorer.wishes import Wish, cost_of, reshaped, wishes
+from counterleaf.features import Numeric
+from counterleaf.result import Explanation
+from counterleaf.search import Status
+
+_REMEMBERED = 32  # explainers with steps or wider bounds, and costs, that are kept ready
+_STATES = 200_000  # of one search: a bound on memory, far beyond what seconds allow
+
+
+def open_desk(arguments: dict[str, Any]) -> Desk:
+    """A desk for the scenes that the command line asks for."""
+    model, data, folder = (None if arguments.get(key) is None else Path(arguments[key]) for key in ("model", "data", "mnist"))
+    shape = arguments.get("shape")
+    if model is None:
+        if data is not None:
+            raise CounterleafError("--data was given without a model; expected the model's JSON before it")
+        scenes = bundled() + ([] if folder is None else [mnist(folder)])
+    else:
+        scenes = [own(model, data, int(arguments.get("row") or 0), None if shape is None else (int(shape[0]), int(shape[1])))]
+    return Desk(scenes, float(arguments.get("time_limit") or 2.0))
+
+
+class Desk:
+    """Answers for some scenes, one question at a time."""
+
+    def __init__(self, scenes: list[Scene], time_limit: float) -> None:
+        self.scenes = {scene.key: scene for scene in scenes}
+        self.time_limit = time_limit
+        self._costs: OrderedDict[Any, Any] = OrderedDict()
+        self._explainers: OrderedDict[Any, Explainer] = OrderedDict()
+        self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "scenes": lambda given: [_described(scene) for scene in self.scenes.values()],
+            "row": self._row,
+            "find": self._find,
+            "answer": lambda given: self._answer(Question.model_validate(given)),
+            "tree": lambda given: self._tree(Question.model_validate(given)),
+            "plane": lambda given: self._plane(PlaneQuestion.model_validate(given)),
+            "check": lambda given: self._check(Question.model_validate(given)),
+            "export": lambda given: self._export(ExportQuestion.model_validate(given)),
+            "warm": self._warm,
+        }
+
+    def handle(self, verb: str, given: dict[str, Any]) -> Any:
+        """The answer to one request; a mistake in it is a CounterleafError."""
+        return self._verbs[verb](given)
+
+    def scene(self, key: str) -> Scene:
+        if key not in self.scenes:
+            raise CounterleafError(f"no scene {key!r}; there are {', '.join(self.scenes)}")
+        return self.scenes[key]
+
+    def _row(self, given: dict[str, Any]) -> dict[str, Any]:
+        scene = self.scene(given["scene"])
+        values = scene.values(given["row"], {})
+        codes = [code(feature, values[feature.name]) for feature in scene.explainer.schema]
+        return {"row": given["row"], "label": scene.label(values), "values": codes}
+
+    def _find(self, given: dict[str, Any]) -> dict[str, Any]:
+        scene, way = self.scene(given["scene"]), 1 if given["way"] >= 0 else -1
+        return {"row": scene.find(min(given["start"], scene.size - 1), way, given["says"])}
+
+    def explain(self, question: Question, **other: Any) -> tuple[Explanation, list[Wish]]:
+        """The answer to a question of the page, and what was wished; ``other`` replaces arguments of ``explain``."""
+        scene = self.scene(question.scene)
+        wished = wishes(scene, question)
+        arguments: dict[str, Any] = {
+            "target": _target(scene, question),
+            "cost": self._kept(self._costs, _cost_key(question), lambda: cost_of(scene, question)),
+            "constraints": [wish.constraint for wish in wished if wish.constraint is not None],
+            "count": question.count,
+            "margin": question.margin,
+            "time_limit": self.time_limit,
+            "max_states": _STATES,
+        }
+        explainer = self._kept(self._explainers, _shape_key(question), lambda: reshaped(scene.explainer, question))
+        return explainer.explain(scene.values(question.row, question.edits), **{**arguments, **other}), wished
+
+    def _answer(self, question: Question) -> dict[str, Any]:
+        scene, start = self.scene(question.scene), time.perf_counter()
+        answer, wished = self.explain(question)
+        said = words.compose(answer)
+        names = answer.schema.names
+        out = {
+            "status": str(answer.status),
+            "label": str(answer.label),
+            "sentence": said.sentence if len(answer) else _nothing(answer, self.time_limit),
+            "proof": said.proof,
+            "cells": {
+                names[d]: {"source": line[1], "to": line[2:], "move": [_sign(move) for move in moves]}
+                for d, line, moves in zip(said.places, said.lines, said.moves, strict=True)
+            },
+            "more": said.more,
+            "answers": [
+                {"cost": told, "label": str(c.label), "verified": c.verified, "leaf": c.leaf, "changed": len(c.changes)}
+                for c, told in zip(answer, said.foot[0][2:] if said.foot else [f"{c.cost:.4g}" for c in answer], strict=True)
+            ],
+            "least": None if not math.isfinite(answer.lower_bound) else f"{answer.lower_bound:.4g}",
+            "wishes": [wish.words for wish in wished],
+            "conflict": self._conflict(question, answer, wished),
+            "limit": self.time_limit if answer.status is Status.LIMIT else None,
+        }
+        if scene.shape is not None:
+            out["picture"] = drawing.picture(scene, answer)
+        out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
+        return out
+
+    def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
+        """The wishes of which one has to give; a margin or steps, which are no constraints, if lifting them alone helps."""
+        if answer.status is not Status.INFEASIBLE:
+            return []
+        found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
+        if not found:
+            found = [wish for wish in wished if wish.part in ("margin", "step") and self._helps(question, wish)]
+        return [{"words": wish.words, "part": wish.part, "feature": wish.feature} for wish in found]
+
+    def _helps(self, question: Question, wish: Wish) -> bool:
+        if wish.feature is None:
+            eased = question.model_copy(update={"margin": 0.0})
+        else:
+            control = question.controls[wish.feature].model_copy(update={"step": None})
+            eased = question.model_copy(update={"controls": {**question.controls, wish.feature: control}})
+        return len(self.explain(eased, count=1)[0]) > 0
+
+    def _tree(self, question: Question) -> dict[str, Any]:
+        scene = self.scene(question.scene)
+        answer, _ = self.explain(question)
+        every, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist())
+        return drawing.tree(scene, answer, every)
+
+    def _plane(self, given: PlaneQuestion) -> dict[str, Any]:
+        answer, _ = self.explain(given.question)
+        return drawing.plane(answer, given.across, given.up)
+
+    def _check(self, question: Question) -> dict[str, Any]:
+        answer, _ = self.explain(question)
+        start = time.perf_counter()
+        holds = answer.status is not Status.LIMIT and answer.certificate.check()
+        return {
+            "status": str(answer.status),
+            "holds": holds,
+            "parts": len(answer.certificate.parts()),
+            "milliseconds": round(1e3 * (time.perf_counter() - start), 2),
+        }
+
+    def _export(self, given: ExportQuestion) -> dict[str, Any]:
+        steps = []
+        for question in given.questions:
+            answer, wished = self.explain(question)
+            steps.append(writing.Step(self.scene(question.scene), question, answer, [wish.words for wish in wished]))
+        return writing.export(given.format, steps)
+
+    def _warm(self, given: dict[str, Any]) -> None:
+        """Ask the first question of every scene, so that all kernels are ready."""
+        for scene in self.scenes.values():
+            for cost in ("L1", "L2", "mixed", *(["Q"] if scene.shape else [])):
+                spread = "range" if scene.explainer.spreads is not None else "none"
+                self._answer(Question.model_validate({"scene": scene.key, "row": scene.first, "cost": cost, "spread": spread}))
+
+    def _kept(self, kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+        """A value made once for a key, among the last few that were used."""
+        if key not in kept:
+            kept[key] = make()
+            while len(kept) > _REMEMBERED:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
+
+
+def _described(scene: Scene) -> dict[str, Any]:
+    """What the page has to know of a scene."""
+    explainer = scene.explainer
+    measured = explainer.spreads is not None
+    return {
+        "key": scene.key,
+        "title": scene.title,
+        "about": scene.about,
+        "rows": scene.size,
+        "given": scene.rows is not None,
+        "row": scene.first,
+        "target": [] if scene.target is None else [scene.target],
+        "classes": [str(label) for label in explainer.tree.classes.tolist()],
+        "spreads": ["range", "std", "mad", "none"] if measured else ["none"],
+        "costs": ["L1", "L2", "mixed", *(["Q"] if scene.shape is not None and explainer.schema.plain else [])],
+        "shape": scene.shape,
+        "leaves": len(explainer.tree.leaves),
+        "features": [_feature(feature) for feature in explainer.schema],
+    }
+
+
+def _feature(feature: Any) -> dict[str, Any]:
+    if isinstance(feature, Numeric):
+        ends = [end if math.isfinite(end) else None for end in (feature.lower, feature.upper)]
+        step = None if feature.grid is None else float(feature.grid)
+        return {"name": feature.name, "kind": "number", "lower": ends[0], "upper": ends[1], "step": step}
+    kind = type(feature).__name__.lower()
+    values = [words.word(value) for value in feature.values]
+    return {"name": feature.name, "kind": kind, "values": values, "missing": feature.missing}
+
+
+def _target(scene: Scene, question: Question) -> Any:
+    """The classes by their words; None for any but the row's own."""
+    by_word = {str(label): label for label in scene.explainer.tree.classes.tolist()}
+    unknown = [name for name in question.target if name not in by_word]
+    if unknown:
+        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected some of {', '.join(list(by_word)[:12])}")
+    return [by_word[name] for name in dict.fromkeys(question.target)] or None
+
+
+def _nothing(answer: Explanation, limit: float) -> str:
+    wanted = " or ".join(map(str, answer.target)) or "anything else"
+    if answer.status is Status.LIMIT:
+        least = f" Whatever there is costs at least {answer.lower_bound:.4g}." if math.isfinite(answer.lower_bound) else ""
+        return f"Stopped at the limit of {limit:g} s before a change was found that makes the model say {wanted}.{least}"
+    return f"No allowed change makes the model say {wanted}. This is proved."
+
+
+def _sign(move: float) -> int | None:
+    """Up, down, not at all; None for a change without a direction."""
+    return None if math.isnan(move) else int(move > 0) - int(move < 0)
+
+
+def _cost_key(question: Question) -> Any:
+    weights = tuple((name, control.weight) for name, control in question.controls.items() if control.weight != 1.0)
+    return question.scene, question.cost, question.spread, weights
+
+
+def _shape_key(question: Question) -> Any:
+    return question.scene, tuple(
+        (name, control.low, control.high, control.step)
+        for name, control in question.controls.items()
+        if (control.low, control.high, control.step) != (None, None, None)
+    )

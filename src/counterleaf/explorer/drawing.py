@@ -1,0 +1,101 @@
+"""Trees, planes and pictures as plain numbers: the page only draws them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.scene import Scene
+from counterleaf.features import Numeric
+from counterleaf.outline import leaf_counts
+from counterleaf.plot.conditions import condition
+from counterleaf.plot.layout import arrange
+from counterleaf.plot.polygons import regions
+from counterleaf.plot.regions import window
+from counterleaf.plot.tree import path_to, prune
+from counterleaf.result import Explanation
+from counterleaf.schema import Array
+from counterleaf.search import Status
+
+_MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
+_LETTER, _PAD, _LEAST, _GAP = 6.6, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
+_PICTURE = 64.0  # pixels: a split over pixels
+_DIGITS = 6
+
+
+def picture(scene: Scene, answer: Explanation) -> dict[str, Any]:
+    """Source and answers as grey levels, between the darkest and the lightest that a pixel can be."""
+    source, points = answer.certificate.problem.source, answer.certificate.findings.points
+    lower, upper = answer.schema.bounds()
+    low, high = (float(x) for x in (min(lower.min(), source.min()), max(upper.max(), source.max())))
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        low, high = float(min(source.min(), points.min(initial=0))), float(max(source.max(), points.max(initial=1)))
+    return {"low": low, "high": high, "source": _short(source), "answers": [_short(x) for x in points]}
+
+
+def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any]:
+    """The nodes to draw with their places, words and costs; the paths of the source and of each answer."""
+    model, source = answer.certificate.problem.tree, answer.certificate.problem.source
+    ends = [model.leaf_of(source), *(c.leaf for c in answer)]
+    paths = [path_to(model, leaf) for leaf in ends]
+    drawn, below = prune(model, paths, _MOST_LEAVES), leaf_counts(model)
+    costs = {c.leaf: c.cost for c in every}
+    nodes, widths = {}, {}
+    for node, children in drawn.items():
+        if children:
+            node_words, side = condition(model, node, answer.schema)
+            drawn[node] = children[::side]
+            nodes[node] = {"kind": "split", "words": node_words.split("\n")}
+            if scene.shape is not None:
+                weights = model.weights[[node]].toarray()[0]
+                nodes[node] = {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}
+        elif model.left[node] < 0:
+            known = f"{costs[node]:.4g}" if node in costs else None
+            nodes[node] = {"kind": "leaf", "words": [str(model.classes[model.value[node]])], "cost": known}
+            nodes[node]["value"] = int(model.value[node])
+        else:
+            nodes[node] = {"kind": "folded", "words": [f"{below[node]} leaves"]}
+        longest = max((len(line) for line in nodes[node]["words"]), default=0)
+        widths[node] = _PICTURE + 8 if nodes[node]["kind"] == "picture" else max(_LEAST, _LETTER * longest + _PAD)
+    for node, (x, depth) in arrange(drawn, widths, _GAP).items():
+        nodes[node] |= {"id": node, "x": round(x, 1), "depth": depth, "width": round(widths[node], 1), "children": drawn[node]}
+    return {
+        "nodes": list(nodes.values()),
+        "paths": paths,
+        "leaves": len(model.leaves),
+        "whole": every.status is not Status.LIMIT,
+    }
+
+
+def plane(answer: Explanation, across: str, up: str) -> dict[str, Any]:
+    """The regions of the leaves over two numbers, all else as in the source, and where source and answers stand."""
+    schema, problem = answer.schema, answer.certificate.problem
+    places = [schema.index(name) for name in (across, up)]
+    for d in places:
+        if not isinstance(schema.features[d], Numeric):
+            raise CounterleafError(f"feature {schema.names[d]!r} is no number; a plane needs two numbers")
+    if places[0] == places[1]:
+        raise CounterleafError(f"the plane was asked for {across!r} twice; expected two numbers that differ")
+    pair = [int(schema.starts[d]) for d in places]
+    points = answer.certificate.findings.points.reshape(-1, schema.width)
+    low, high = window(answer, pair, points)
+    elsewhere = np.delete(points != problem.source, pair, axis=1).any(axis=1)
+    return {
+        "low": _short(low),
+        "high": _short(high),
+        "regions": [
+            {"leaf": leaf, "value": int(problem.tree.value[leaf]), "corners": [_short(corner) for corner in polygon]}
+            for leaf, polygon in regions(problem.tree, problem.source, pair, low, high)
+        ],
+        "source": _short(problem.source[pair]),
+        "answers": [_short(point) for point in points[:, pair]],
+        "elsewhere": elsewhere.tolist(),
+    }
+
+
+def _short(numbers: Array) -> list[float]:
+    """To six digits: enough for a screen."""
+    return [float(f"{value:.{_DIGITS}g}") for value in np.asarray(numbers).tolist()]

@@ -1,0 +1,49 @@
+// Small tools for the document: no framework, no templates.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element with attributes or properties, listeners ("onclick") and children; "svg:rect" makes an SVG one. */
+export function h(tag, given = {}, ...children) {
+  const svg = tag.startsWith("svg:");
+  const node = svg ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
+  for (const [key, value] of Object.entries(given)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (!svg && typeof value === "boolean" && key in node) node[key] = value;
+    else node.setAttribute(key, value);
+  }
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** Put new children in place of all there are. */
+export function fill(node, ...children) {
+  node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+/** A button of a menu or a line; `press` is its aria-pressed state, where it has one. */
+export function button(label, onclick, given = {}) {
+  return h("button", { type: "button", onclick, ...given }, label);
+}
+
+/** Set an input's value, but never under the hand that edits it. */
+export function show(input, value) {
+  const text = value === null || value === undefined ? "" : String(value);
+  if (document.activeElement !== input && input.value !== text) input.value = text;
+}
+
+/** Hand a text to the person as a file. */
+export function download(name, type, text) {
+  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** A number in few digits, as people write it. */
+export function brief(value) {
+  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : String(Number(value.toPrecision(6)));
+}

@@ -1,0 +1,245 @@
+// The explorer: one state, one question at a time, everything else follows from the answer.
+
+import { get, post } from "./api.js";
+import { patterns } from "./classes.js";
+import { Compare, Kept, summary } from "./compare.js";
+import { byId, button, download, fill, h } from "./dom.js";
+import { Image } from "./image.js";
+import { Lines } from "./lines.js";
+import { Plane } from "./plane.js";
+import { Settings } from "./settings.js";
+import { decode, opening, same } from "./state.js";
+import { Steps } from "./steps.js";
+import { drawTree } from "./tree.js";
+import { tellAnswer, tellAsked } from "./verdict.js";
+
+const page = { scenes: [], rows: new Map(), tab: "explore" };
+const kept = new Kept();
+const sceneOf = (key) => page.scenes.find((scene) => scene.key === key);
+const steps = new Steps(sceneOf, (state) => arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), state === null));
+const settings = new Settings(byId("settings"), change);
+const compare = new Compare(byId("compare"), kept, showStep, write);
+const plane = new Plane(byId("plane"), () => drawView());
+
+/** The state was changed on the page; `live` while a hand is still on a slider or a brush. */
+function change(state, live = false) {
+  if (!live) steps.push(state);
+  arrive(state);
+}
+
+/** Show a state: by a change, or by a step back or forward; `typed` if it came with the address alone. */
+async function arrive(state, typed = false) {
+  page.state = state;
+  if (typed) steps.start(state);
+  await ready(state);
+  if (page.state === state) {
+    tellRow();
+    ask();
+  }
+}
+
+/** The scene and the row that a state is about. */
+async function ready(state) {
+  const scene = sceneOf(state.scene);
+  if (page.scene !== scene) {
+    page.scene = scene;
+    page.answer = null;
+    fill(byId("scenes"), page.scenes.map((one) => button(one.title, () => change(opening(one)), { "aria-pressed": String(one === scene), title: one.about })));
+    page.view = new (scene.shape ? Image : Lines)(scene, change);
+    fill(byId("explore"), page.view.node);
+    settings.build(scene);
+    plane.build(scene, null);
+    document.title = `${scene.title} · counterleaf`;
+  }
+  const key = `${state.scene}/${state.row}`;
+  if (!page.rows.has(key)) {
+    try {
+      page.rows.set(key, await get(`/api/scenes/${encodeURIComponent(state.scene)}/rows/${state.row}`));
+    } catch (error) {
+      note(error.message);
+      page.rows.set(key, { row: state.row, label: "?", values: scene.features.map((feature) => feature.lower ?? 0) });
+    }
+  }
+  page.row = page.rows.get(key);
+}
+
+/** Everything that shows the question. */
+function tellRow() {
+  tellAsked(page.scene, page.state, page.row, page.answer, change, seek);
+  settings.update(page.state);
+  page.view.update(page.state, page.row, page.answer);
+  byId("undo").disabled = steps.at <= 0;
+  byId("redo").disabled = steps.at >= steps.list.length - 1;
+  const is = kept.has(steps.list[steps.at]?.hash);
+  byId("keep").setAttribute("aria-pressed", String(is));
+  byId("keep").textContent = is ? "★ Kept" : "☆ Keep";
+}
+
+/** Ask about the state; while one answer is on its way only the latest state waits behind it. */
+async function ask() {
+  if (page.asking) return;
+  page.asking = true;
+  let asked = null;
+  while (asked !== page.state) {
+    asked = page.state;
+    document.body.classList.add("asking");
+    try {
+      await ready(asked);
+      const answer = await post("/api/answer", asked);
+      if (asked.scene !== page.state.scene) continue;
+      page.answer = answer;
+      steps.record(asked, summary(answer));
+      tellRow();
+      tellAnswer(page.state, answer, change);
+      note("");
+    } catch (error) {
+      note(error.message);
+    }
+  }
+  page.asking = false;
+  document.body.classList.remove("asking");
+  document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
+  drawView();
+}
+
+/** The view of the tab that is open, where it needs more than the answer. */
+async function drawView() {
+  if (page.tab === "compare") compare.update(page.scene, steps);
+  const state = page.state;
+  try {
+    if (page.tab === "tree") {
+      const drawn = await post("/api/tree", state);
+      if (same(state, page.state)) drawTree(byId("tree"), page.scene, drawn);
+    } else if (page.tab === "plane" && plane.pair) {
+      const [across, up] = plane.pair;
+      if (across === up) return plane.tell("Choose two different numbers.");
+      const found = await post("/api/plane", { question: state, across, up });
+      if (same(state, page.state)) plane.draw(found);
+    }
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+/** Go to the next row in a direction, if asked for the next of which the model says something. */
+async function seek(way, says) {
+  const { scene, row } = page.state;
+  const query = new URLSearchParams({ start: Math.max(0, row + way), way, ...(says ? { says } : {}) });
+  try {
+    const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
+    if (found.row === null || row + way < 0 || found.row === row) note("There is no further row of that kind.");
+    else change({ ...page.state, row: found.row, edits: {} });
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+function showStep(step) {
+  const at = steps.list.findIndex((one) => one?.hash === step.hash);
+  if (at >= 0) steps.go(at);
+  else change(step.state);
+  open("explore");
+}
+
+/** Hand out the question shown, or several steps, as a file. */
+async function write(format, some) {
+  try {
+    const file = await post("/api/export", { format, questions: some ? some.map((step) => step.state) : [page.state] });
+    download(file.name, file.type, file.text);
+    note(`Saved ${file.name}.`);
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+function note(text) {
+  byId("note").textContent = text;
+}
+
+function open(name) {
+  page.tab = name;
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const own = tab.getAttribute("aria-controls") === name;
+    tab.setAttribute("aria-selected", String(own));
+    tab.tabIndex = own ? 0 : -1;
+    byId(tab.getAttribute("aria-controls")).hidden = !own;
+  }
+  if (name === "plane" && page.answer) plane.build(page.scene, page.answer);
+  drawView();
+}
+
+function listen() {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  tabs.forEach((tab, k) => {
+    tab.addEventListener("click", () => open(tab.getAttribute("aria-controls")));
+    tab.addEventListener("keydown", (event) => {
+      const to = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (to === undefined) return;
+      tabs.at(to % tabs.length).focus();
+      tabs.at(to % tabs.length).click();
+    });
+  });
+  byId("undo").addEventListener("click", () => steps.go(steps.at - 1));
+  byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
+  byId("keep").addEventListener("click", () => {
+    kept.toggle(steps.list[steps.at]);
+    tellRow();
+    drawView();
+  });
+  for (const choice of document.querySelectorAll("#export [data-format]")) {
+    choice.addEventListener("click", () => {
+      byId("export").open = false;
+      write(choice.dataset.format);
+    });
+  }
+  byId("link").addEventListener("click", async () => {
+    byId("export").open = false;
+    await navigator.clipboard.writeText(location.href).then(() => note("The link is copied; it holds the whole question."), () => note("Copy the address of this page: it holds the whole question."));
+  });
+  byId("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = getComputedStyle(root).colorScheme === "dark" || (root.style.colorScheme === "" && matchMedia("(prefers-color-scheme: dark)").matches);
+    root.style.colorScheme = dark ? "light" : "dark";
+    localStorage.setItem("counterleaf-theme", root.style.colorScheme);
+  });
+  document.documentElement.style.colorScheme = localStorage.getItem("counterleaf-theme") ?? "";
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || /^(text|number)$/.test(event.target.type ?? "")) return;
+    const key = event.key.toLowerCase();
+    if (key === "z" || key === "y") {
+      event.preventDefault();
+      steps.go(key === "y" || event.shiftKey ? steps.at + 1 : steps.at - 1);
+    }
+  });
+  addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+}
+
+/** While kernels are compiled, answers come from a slower search: say so, and when it is over. */
+async function watch() {
+  const status = await get("/api/status").catch(() => ({ ready: true, note: "" }));
+  byId("speed")?.setAttribute("title", status.note);
+  document.body.classList.toggle("interim", !status.ready);
+  byId("interim").textContent = status.ready ? "" : status.note;
+  if (!status.ready) setTimeout(watch, 2000);
+}
+
+async function start() {
+  document.body.append(patterns(), h("p", { id: "interim", class: "interim-note", role: "status" }));
+  if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token is spent
+  listen();
+  watch();
+  try {
+    page.scenes = await get("/api/scenes");
+  } catch (error) {
+    byId("sentence").textContent = error.message;
+    return;
+  }
+  const state = decode(location.hash, page.scenes) ?? opening(page.scenes[0]);
+  if (location.hash && !decode(location.hash, page.scenes)) note("The link does not fit the models that are open here; this is the first of them.");
+  steps.start(state);
+  await arrive(state);
+}
+
+start();

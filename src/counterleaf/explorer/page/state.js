@@ -1,0 +1,60 @@
+// What is asked, as one plain value; it lives in the address, so that it can be bookmarked and shared.
+
+/** The question with which a scene opens. */
+export function opening(scene) {
+  return {
+    scene: scene.key,
+    row: scene.row,
+    edits: {},
+    controls: {},
+    target: scene.target,
+    cost: scene.shape ? "L2" : "L1",
+    spread: scene.spreads[0],
+    margin: 0,
+    count: 3,
+    most: null,
+    ink: "any",
+    locked: [],
+  };
+}
+
+const FREE = { lock: false, way: "any", low: null, high: null, allowed: null, step: null, weight: 1 };
+
+/** What is said about a feature. */
+export const control = (state, name) => ({ ...FREE, ...state.controls[name] });
+
+/** The state with something said anew about a feature; what says nothing is left out. */
+export function withControl(state, name, patch) {
+  const said = Object.entries({ ...control(state, name), ...patch }).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify(FREE[key]),
+  );
+  const { [name]: _, ...rest } = state.controls;
+  return { ...state, controls: said.length ? { ...rest, [name]: Object.fromEntries(said) } : rest };
+}
+
+export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/** The state as the part of the address after #; only what differs from the opening. */
+export function encode(state, scene) {
+  const first = opening(scene);
+  const said = Object.entries(state).filter(([key, value]) => key === "scene" || !same(value, first[key]));
+  const bytes = new TextEncoder().encode(JSON.stringify(Object.fromEntries(said)));
+  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  return `#s=${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
+
+/** The state that an address holds, or null where it holds none; `scenes` are those that there are. */
+export function decode(hash, scenes) {
+  if (!hash.startsWith("#s=")) return null;
+  try {
+    const text = atob(hash.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const said = JSON.parse(new TextDecoder().decode(bytes));
+    const scene = scenes.find((one) => one.key === said.scene);
+    if (!scene) return null;
+    const first = opening(scene);
+    return Object.fromEntries(Object.entries(first).map(([key, value]) => [key, key in said ? said[key] : value]));
+  } catch {
+    return null;
+  }
+}

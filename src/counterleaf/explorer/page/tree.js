@@ -1,0 +1,67 @@
+// The tree, the way of the source (dashed) and of each answer through it, and what each leaf would cost.
+
+import { fill, h } from "./dom.js";
+import { fillOf, legend } from "./classes.js";
+import { canvas, tone } from "./picture.js";
+
+const LEVEL = 86;
+const BOX = 40;
+
+export function drawTree(node, scene, drawn) {
+  const places = new Map(drawn.nodes.map((one) => [one.id, one]));
+  const left = Math.min(...drawn.nodes.map((one) => one.x - one.width / 2)) - 12;
+  const right = Math.max(...drawn.nodes.map((one) => one.x + one.width / 2)) + 12;
+  const box = scene.shape ? 68 : BOX;
+  const level = LEVEL + box - BOX;
+  const height = (1 + Math.max(...drawn.nodes.map((one) => one.depth))) * level + 20;
+  const at = (id) => [places.get(id).x - left, 12 + box / 2 + places.get(id).depth * level];
+  const links = drawn.nodes.flatMap((one) => one.children.map((child) => h("svg:path", { class: "link", d: line(at(one.id), at(child)) })));
+  const ways = drawn.paths.map((path, k) => h("svg:path", { class: k ? (k === 1 ? "way best" : "way") : "way source", d: `M${path.map((id) => at(id).join(" ")).join("L")}` }));
+  const nodes = drawn.nodes.map((one) => h("svg:g", { transform: `translate(${at(one.id).join(" ")})` }, look(one, scene, drawn.paths)));
+  const width = right - left;
+  const picture = h(
+    "svg:svg",
+    { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words(scene, drawn) },
+    links,
+    ways.reverse(),
+    nodes,
+  );
+  const values = [...new Set(drawn.nodes.filter((one) => one.kind === "leaf").map((one) => one.value))].sort((a, b) => a - b);
+  fill(
+    node,
+    h("p", { class: "quiet" }, "A row goes left where the condition holds. Dashed: the row as it is; thick: the cheapest answer; thin: the other alternatives. Under each leaf: what it costs to get there from this row."),
+    legend(scene.classes, values),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tree" }, picture),
+    !drawn.whole && h("p", { class: "quiet" }, "The search for the costs of all leaves was stopped at the limit; some are missing."),
+    drawn.nodes.some((one) => one.kind === "folded") && h("p", { class: "quiet" }, `The tree has ${drawn.leaves} leaves; parts that no path here meets are folded away.`),
+  );
+}
+
+const line = ([x1, y1], [x2, y2]) => `M${x1} ${y1}L${x2} ${y2}`;
+
+function words(scene, drawn) {
+  const last = (path) => drawn.nodes.find((one) => one.id === path.at(-1));
+  const answers = drawn.paths.slice(1).map((path, k) => `answer ${k + 1} ends in ${last(path).words[0]} at cost ${last(path).cost}`);
+  return [`A tree of ${drawn.leaves} leaves. The row ends in ${last(drawn.paths[0]).words[0]}`, ...answers].join("; ");
+}
+
+function look(one, scene, paths) {
+  const half = one.width / 2;
+  if (one.kind === "picture") {
+    const side = 60;
+    const pixels = canvas(one.weights.map((w) => tone(w)), scene.shape, side, "");
+    return [h("svg:rect", { class: "split", x: -half, y: -34, width: one.width, height: 68 }), h("svg:image", { class: "pixels", href: pixels.toDataURL(), x: -side / 2, y: -side / 2, width: side, height: side })];
+  }
+  if (one.kind === "folded") return [h("svg:path", { class: "folded", d: "M0 -14L16 10L-16 10Z" }), label(one.words, 24)];
+  const mark = one.kind === "leaf" ? { rx: 14, fill: fillOf(one.value) } : { class: "split" };
+  const numbers = paths.flatMap((path, k) => (path.at(-1) === one.id ? [k ? `#${k}` : "row"] : []));
+  return [
+    h("svg:rect", { x: -half, y: -BOX / 2, width: one.width, height: BOX, ...mark, stroke: "currentColor" }),
+    one.kind === "leaf" ? label([numbers.length ? `${one.words[0]} (${numbers.join(", ")})` : one.words[0]], 4, "leaf") : label(one.words, one.words.length > 1 ? -3 : 4),
+    one.kind === "leaf" && label([one.cost === null ? "out of reach" : one.cost === "0" ? "here" : one.cost], BOX / 2 + 15, "cost"),
+  ];
+}
+
+function label(lines, y, kind = "") {
+  return h("svg:text", { class: kind, y, "text-anchor": "middle" }, lines.map((text, k) => h("svg:tspan", { x: 0, dy: k ? 15 : 0 }, text)));
+}

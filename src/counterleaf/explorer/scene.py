@@ -1,0 +1,173 @@
+"""A model to explore, with rows to start from: those that come along, MNIST from a folder, or the user's own files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from counterleaf import datasets
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.features import Feature, Numeric, is_missing
+from counterleaf.frames import read_frame
+from counterleaf.schema import Schema
+from counterleaf.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """A model that can be asked, and a table of rows to ask about; without rows, one in the middle of the bounds."""
+
+    key: str
+    title: str
+    about: str
+    explainer: Explainer
+    rows: pd.DataFrame | None
+    first: int = 0  # the row to open with
+    target: str | None = None  # the class to ask for at first; None: any but the row's own
+    shape: tuple[int, int] | None = None  # of the picture that a row is
+
+    @property
+    def size(self) -> int:
+        return 1 if self.rows is None else len(self.rows)
+
+    def values(self, row: int, edits: Mapping[str, float | None]) -> dict[str, Any]:
+        """A row with its edits, by feature name."""
+        schema = self.explainer.schema
+        if not 0 <= row < self.size:
+            raise CounterleafError(f"row {row} of {self.title}: there are {self.size} rows; expected 0 to {self.size - 1}")
+        unknown = [name for name in edits if name not in schema.names]
+        if unknown:
+            raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}")
+        line = None if self.rows is None else self.rows.iloc[row]
+        out = {}
+        for feature in schema:
+            if feature.name in edits:
+                out[feature.name] = _value(feature, edits[feature.name])
+            else:
+                value = _middle(feature) if line is None else line[feature.name]
+                out[feature.name] = value.item() if hasattr(value, "item") else value
+        return out
+
+    def label(self, values: dict[str, Any]) -> str:
+        """What the model says of a row."""
+        tree = self.explainer.tree
+        return str(tree.classes[tree.value[tree.leaf_of(self.explainer.schema.encode(values))]])
+
+    def find(self, start: int, way: int, says: str | None) -> int | None:
+        """The next row, in one direction, of which the model says this; rows that it cannot read are passed over."""
+        at = start
+        while 0 <= at < self.size:
+            try:
+                if self.label(self.values(at, {})) == says or says is None:
+                    return at
+            except CounterleafError:
+                pass
+            at += way
+        return None
+
+
+def _value(feature: Feature, given: float | None) -> Any:
+    """A value from the number that stands for it."""
+    if isinstance(feature, Numeric) or given is None:
+        return int(given) if given is not None and feature.integer and given.is_integer() else given
+    if not given.is_integer() or not 0 <= given < feature.size:
+        raise CounterleafError(f"feature {feature.name!r} is set to its value number {given:g}; it has {feature.size}, from 0")
+    return feature.values[int(given)] if given < len(feature.values) else None
+
+
+def _middle(feature: Feature) -> Any:
+    """A value to begin with: half-way between the bounds, or the first one."""
+    if not isinstance(feature, Numeric):
+        return feature.values[0]
+    ends = [end for end in (feature.lower, feature.upper) if abs(end) < float("inf")]
+    middle = sum(ends) / len(ends) if ends else 0.0
+    grid = feature.grid
+    return middle if grid is None else min(max(round(middle / grid) * float(grid), feature.lower), feature.upper)
+
+
+def code(feature: Feature, value: Any) -> float | None:
+    """The number that stands for a value; the inverse of what edits do."""
+    if isinstance(feature, Numeric):
+        return None if is_missing(value) else float(value)
+    return float(feature.place(value))
+
+
+def bundled() -> list[Scene]:
+    """German Credit, Adult and scikit-learn's digits, each with the rows that its tree was not learned from."""
+    from sklearn.datasets import load_digits
+
+    german, adult = datasets.load_german_credit(), datasets.load_adult()
+    digits, _ = load_digits(return_X_y=True, as_frame=True)
+    digits.columns = pd.Index([f"p{row}_{column}" for row in range(8) for column in range(8)])
+    loans = _archive("german")
+    return [
+        _opened("german", "German Credit", "Would the bank grant this loan?", loans, german.split()[1], "granted"),
+        _opened(
+            "adult", "Adult", "Does this person earn more than 50,000 dollars?", _archive("adult"), adult.split()[1], ">50K"
+        ),
+        Scene("digits", "Digits", "Which digit is this?", _archive("digits"), digits, shape=(8, 8)),
+    ]
+
+
+def _opened(key: str, title: str, about: str, explainer: Explainer, rows: pd.DataFrame, target: str) -> Scene:
+    """A scene that opens on the first row of which the model does not say the target."""
+    rows = rows.reset_index(drop=True)
+    scene = Scene(key, title, about, explainer, rows, target=target)
+    other = next(str(label) for label in explainer.tree.classes if str(label) != target)
+    return Scene(key, title, about, explainer, rows, scene.find(0, 1, other) or 0, target)
+
+
+def _archive(name: str) -> Explainer:
+    file = resources.files("counterleaf.explorer") / "files" / f"{name}.json.gz"
+    return Explainer.from_json(gzip.decompress(file.read_bytes()).decode())
+
+
+def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
+    """The user's own model, as counterleaf JSON: an Explainer's, or a plain tree's with its data."""
+    text = model.read_text(encoding="utf-8", errors="replace")
+    rows = None if data is None else read_frame(data)
+    if rows is not None:
+        rows.columns = rows.columns.map(str)
+        if not len(rows):
+            raise CounterleafError(f"{data} has no rows; expected at least one to start from")
+    explainer = _plain_tree(text, rows) if _is_tree(text) else Explainer.from_json(text)
+    names = explainer.schema.names
+    if rows is not None:
+        missing = [name for name in names if name not in rows.columns]
+        if missing:
+            raise CounterleafError(f"{data} lacks the columns {missing[:8]}; the model needs {names[:8]}")
+        rows = rows[names]
+    scene = Scene("own", model.stem, f"What would change the answer of {model.name}?", explainer, rows, row, shape=shape)
+    if not 0 <= row < scene.size:
+        raise CounterleafError(f"row {row} was asked for; there are {scene.size}, from 0")
+    if shape is not None and shape[0] * shape[1] != len(names):
+        raise CounterleafError(f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features")
+    scene.label(scene.values(row, {}))  # a row that cannot be asked about is told now, not on the page
+    return scene
+
+
+def _is_tree(text: str) -> bool:
+    try:
+        return bool(json.loads(text).get("format") == "counterleaf-tree")
+    except (ValueError, AttributeError, RecursionError):
+        return False  # whatever it is, the reader of archives tells
+
+
+def _plain_tree(text: str, rows: pd.DataFrame | None) -> Explainer:
+    tree = Tree.from_json(text)
+    if rows is None:
+        return Explainer(tree)
+    return Explainer(tree, data=rows, schema=Schema.infer(rows))
+
+
+def mnist(folder: Path) -> Scene:
+    """Handwritten digits of 28 x 28 pixels, with a tree learned from the first 10,000 of them."""
+    raise NotImplementedError

@@ -1,0 +1,32 @@
+"""Tables from files: CSV, JSON lines or Parquet, told by the suffix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from counterleaf.errors import CounterleafError
+
+# pandas' own list but for "None" and "none", which are words people use for a category
+_GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """The table of a file: ``.csv`` (also ``.csv.gz``), ``.jsonl`` or ``.parquet``."""
+    name = path.name.lower()
+    try:
+        if name.endswith((".csv", ".csv.gz")):
+            return pd.read_csv(path, keep_default_na=False, na_values=_GAPS, float_precision="round_trip")
+        if name.endswith(".jsonl"):
+            return pd.read_json(path, lines=True, precise_float=True)
+        if name.endswith(".parquet"):
+            return pd.read_parquet(path)
+    except OSError:
+        raise
+    except ImportError:
+        raise CounterleafError(f"{path}: reading Parquet needs pyarrow; install it with: pip install pyarrow") from None
+    except ValueError as error:  # of pandas' parsers, with their many subclasses
+        told = " ".join(str(error).split())
+        raise CounterleafError(f"{path} does not read as a table ({told}); expected what its suffix says") from None
+    raise CounterleafError(f"{path} has no suffix that is known; expected .csv, .csv.gz, .jsonl or .parquet")
