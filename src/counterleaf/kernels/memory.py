@@ -48,7 +48,8 @@ STATE = np.dtype(
     ]
 )
 
-if numba.config.DISABLE_JIT:  # then kernels run as plain Python, where only a record's fields can be read by name
+# kernels run as plain Python then, where only a record's fields can be read by name
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba makes it when it is imported
     NODE, STATE = np.dtype((np.record, NODE)), np.dtype((np.record, STATE))
 
 
