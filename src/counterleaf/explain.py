@@ -87,8 +87,8 @@ class Explainer:
         --------
         >>> from counterleaf import Numeric, Tree
         >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> Explainer(tree).replace(Numeric("x0", 0, 9, step=0.375)).explain([0.0, 0.0], target="yes")[0].row
-        [0.375, 0.625]
+        >>> Explainer(tree).replace(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
+        [0.0, 1.0]
         """
         return self._of(self._view.replaced(features), self._spreads)
 
