@@ -15,13 +15,14 @@ from counterleaf.constraint import Constraint, listed
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.engine import Engine
 from counterleaf.errors import CounterleafError
+from counterleaf.features import Feature
 from counterleaf.kernels.memory import Pool
 from counterleaf.path import MarginPath
 from counterleaf.problem import read_target
 from counterleaf.result import Explanation, tell
 from counterleaf.schema import Schema, Spreads, number
 from counterleaf.search import Status
-from counterleaf.view import view
+from counterleaf.view import View, view
 
 _MANY = 1 << 62  # as good as no limit
 
@@ -50,18 +51,81 @@ class Explainer:
     def __init__(self, model: Any, data: Any = None, schema: Schema | None = None, bounds: bool = True) -> None:
         if schema is not None and not isinstance(schema, Schema):
             raise CounterleafError(f"schema is a {type(schema).__name__}; expected Schema([...])")
-        self.model = model
-        self._view = view(model, data, schema, bounds)
-        self.schema, self.tree = self._view.schema, self._view.tree
-        self._engine = Engine(self.tree, self.schema, self._view.guard)
-        self._spreads = None if data is None else Spreads.of(self._view.spread_codes(data))
-        self._usual = L2() if self._spreads is None else L1("range")
+        matched = view(model, data, schema, bounds)
+        self._settle(matched, None if data is None else Spreads.of(matched.spread_codes(data)))
+
+    def _settle(self, matched: View, spreads: Spreads | None) -> None:
+        self.model, self._view, self._spreads = matched.model, matched, spreads
+        self.schema, self.tree = matched.schema, matched.tree
+        self._engine = Engine(self.tree, self.schema, matched.guard)
+        self._usual = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self._spreads))
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
         shown = ", ".join(labels[:6] + ["..."] * (len(labels) > 6))
         return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, classes {shown}>"
+
+    @classmethod
+    def _of(cls, matched: View, spreads: Spreads | None) -> Explainer:
+        made = cls.__new__(cls)
+        made._settle(matched, spreads)
+        return made
+
+    def replace(self, *features: Feature) -> Explainer:
+        """The same model with some features, known by their names, given anew; ``schema.replace`` without reading it again.
+
+        Numbers may get other bounds, steps and ``integer``. Features with finitely many values keep these and may get other
+        costs. The spreads behind named weights stay.
+
+        Raises
+        ------
+        CounterleafError
+            If a feature is unknown, named twice, or of another kind or other values than before.
+
+        Examples
+        --------
+        >>> from counterleaf import Numeric, Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> Explainer(tree).replace(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
+        [0.0, 1.0]
+        """
+        return self._of(self._view.replaced(features), self._spreads)
+
+    def to_json(self) -> str:
+        """All that an answer depends on as JSON: tree, features and spreads; numbers come back bit for bit.
+
+        The model itself is not written. For a pipeline the tree is that over the table's own columns.
+
+        Raises
+        ------
+        CounterleafError
+            If a class or a category is neither text nor a number.
+        """
+        from counterleaf import archive
+
+        return archive.write(self._view, self._spreads)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Explainer:
+        """The explainer that ``to_json`` wrote; its ``model`` is the tree, and it is the tree that confirms the answers.
+
+        Raises
+        ------
+        CounterleafError
+            If the text is anything else, or was garbled.
+
+        Examples
+        --------
+        >>> from counterleaf import Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> again = Explainer.from_json(Explainer(tree).to_json())
+        >>> again, again.explain([0.0, 0.0], target="yes")[0].row
+        (<Explainer of a Tree: 2 features, classes no, yes>, [0.5, 0.5])
+        """
+        from counterleaf import archive
+
+        return cls._of(*archive.read(text))
 
     def explain(
         self,

@@ -20,9 +20,9 @@ from counterleaf.certificate import Certificate
 from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
 from counterleaf.coupling import couple
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
 from counterleaf.kernels.memory import Question, Table
 from counterleaf.layout import Layout, Tables, own_values
+from counterleaf.notation import number_out, numbers_in, numbers_out, plain, schema_in, schema_out
 from counterleaf.problem import Problem, aim, prepare
 from counterleaf.proof import Fork, Part
 from counterleaf.result import Explanation, tell
@@ -88,17 +88,17 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "format": _FORMAT,
         "version": _VERSION,
         "status": str(answer.status),
-        "lower_bound": _number(answer.lower_bound),
-        "label": _plain(answer.label),
-        "target": [_plain(label) for label in answer.target],
-        "source": {name: _plain(value) for name, value in source.items()},
+        "lower_bound": number_out(answer.lower_bound),
+        "label": plain(answer.label),
+        "target": [plain(label) for label in answer.target],
+        "source": {name: plain(value) for name, value in source.items()},
         "counterfactuals": [
             {
-                "row": {name: _plain(c.changes[name][1] if name in c.changes else old) for name, old in source.items()},
-                "changes": {name: [_plain(old), _plain(new)] for name, (old, new) in c.changes.items()},
-                "cost": _number(c.cost),
-                "lower_bound": _number(c.lower_bound),
-                "label": _plain(c.label),
+                "row": {name: plain(c.changes[name][1] if name in c.changes else old) for name, old in source.items()},
+                "changes": {name: [plain(old), plain(new)] for name, (old, new) in c.changes.items()},
+                "cost": number_out(c.cost),
+                "lower_bound": number_out(c.lower_bound),
+                "label": plain(c.label),
                 "leaf": c.leaf,
                 "verified": c.verified,
             }
@@ -106,12 +106,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
         ],
         "conflict": [_constraint_out(one) for one in answer.conflict],
         "row": _row_out(answer.row),
-        "schema": {
-            "inferred": answer.schema.inferred,
-            "features": [_feature_out(feature) for feature in answer.schema],
-            "fills": dict(answer.schema.fills),
-            "columns": list(answer.schema.columns),
-        },
+        "schema": schema_out(answer.schema),
         "certificate": _certificate_out(answer.certificate),
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
@@ -129,7 +124,7 @@ def _certificate_out(certificate: Certificate) -> dict[str, Any]:
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": [_numbers(line) for line in q.features],
+        "features": [numbers_out(line) for line in q.features],
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),
@@ -143,15 +138,15 @@ def _certificate_out(certificate: Certificate) -> dict[str, Any]:
         "among": None if certificate.pool is None else certificate.pool.tolist(),
         "leaves": found.leaves.tolist(),
         "points": found.points.tolist(),
-        "costs": _numbers(found.costs),
-        "bounds": _numbers(found.bounds),
+        "costs": numbers_out(found.costs),
+        "bounds": numbers_out(found.bounds),
         "table": None if problem.table is None else _table_out(problem.table),
         "parts": [[node, _parts_out(part)] for node, part in sorted(certificate.parts().items())],
     }
 
 
 def _table_out(table: Table) -> dict[str, Any]:
-    boxes = [table.where.tolist(), _numbers(table.lower), _numbers(table.upper)]
+    boxes = [table.where.tolist(), numbers_out(table.lower), numbers_out(table.upper)]
     return {"most": table.most, "clauses": table.clauses.tolist(), "boxes": boxes}
 
 
@@ -161,9 +156,9 @@ def _parts_out(part: Part | Fork) -> list[Any]:
     while stack:
         at = stack.pop()
         if isinstance(at, Part):
-            out.append([_numbers(at.lam), _numbers(at.slack), at.empty, _numbers(at.tangent)])
+            out.append([numbers_out(at.lam), numbers_out(at.slack), at.empty, numbers_out(at.tangent)])
         else:
-            out.append([at.how, at.what, *map(_number, at.cuts)])
+            out.append([at.how, at.what, *map(number_out, at.cuts)])
             stack += [at.high, at.low]
     return out
 
@@ -173,7 +168,7 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
     for entry in reversed(given):
         if isinstance(entry[0], list):
             lam, slack, empty, tangent = entry
-            made.append(Part(node, _array(lam), _array(slack), bool(empty), _array(tangent)))
+            made.append(Part(node, numbers_in(lam), numbers_in(slack), bool(empty), numbers_in(tangent)))
         else:
             how, what, low, high = entry
             made.append(Fork(int(how), int(what), (float(low), float(high)), made.pop(), made.pop()))
@@ -182,11 +177,7 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
 
 
 def _explanation(content: dict[str, Any]) -> Explanation:
-    given = content["schema"]
-    fills = {str(name): float(value) for name, value in given["fills"].items()}
-    schema = Schema(
-        [_feature_in(one) for one in given["features"]], bool(given["inferred"]), fills, tuple(map(str, given["columns"]))
-    )
+    schema = schema_in(content["schema"])
     certificate = _certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
     tree, row = certificate.problem.tree, _row_in(content["row"])
     labels = tree.classes.tolist()
@@ -203,26 +194,6 @@ def _explanation(content: dict[str, Any]) -> Explanation:
         raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
     conflict = tuple(_constraint_in(one) for one in content["conflict"])
     return Explanation(certificate.status, told, certificate.lower_bound, row, own, target, schema, certificate, conflict)
-
-
-def _feature_out(feature: Feature) -> list[Any]:
-    if isinstance(feature, Numeric):
-        step = None if feature.step is None else float(feature.step)
-        return ["number", feature.name, _number(feature.lower), _number(feature.upper), bool(feature.integer), step]
-    return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
-
-
-def _feature_in(given: list[Any]) -> Feature:
-    kind, name, *rest = given
-    if kind == "number":
-        lower, upper, integer, step = rest
-        return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
-    values, costs, missing = rest
-    if kind == "boolean":
-        return Boolean(name, costs, bool(missing))
-    if kind == "ordinal":
-        return Ordinal(name, values, costs, bool(missing))
-    return Categorical(name, values, costs, bool(missing))
 
 
 def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
@@ -287,7 +258,7 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
     )
     table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
     pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
-    found = Findings(status, leaves, _array(given["costs"]), _array(given["bounds"]), points, least, None)
+    found = Findings(status, leaves, numbers_in(given["costs"]), numbers_in(given["bounds"]), points, least, None)
     return Certificate(Problem(tree, splits, question, coupling, table), found, pool, parts)
 
 
@@ -302,7 +273,7 @@ def _inside(schema: Schema, features: Array) -> bool:
 
 def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
     clauses = np.array(given["clauses"], np.int64).reshape(-1, 3)
-    where, lower, upper = np.array(given["boxes"][0], np.int64), _array(given["boxes"][1]), _array(given["boxes"][2])
+    where, lower, upper = np.array(given["boxes"][0], np.int64), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
     starts = clauses.ravel()
     sound = (
         len(where) == len(lower) == len(upper)
@@ -319,24 +290,24 @@ def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
 def _constraint_out(one: Constraint) -> dict[str, Any]:
     if isinstance(one, Limit):
         ends = [_end_out(one.lower), _end_out(one.upper), one.from_lower, one.from_upper]
-        return {"kind": "limit", "words": one.words, "names": [_plain(name) for name in one.names], "ends": ends}
+        return {"kind": "limit", "words": one.words, "names": [plain(name) for name in one.names], "ends": ends}
     if isinstance(one, Choice):
         return {
             "kind": "choice",
             "words": one.words,
-            "name": _plain(one.name),
+            "name": plain(one.name),
             "values": list(one.values),
             "allowed": one.allowed,
         }
     if isinstance(one, Row):
-        coef = [[_plain(name), a] for name, a in one.coef.items()]
+        coef = [[plain(name), a] for name, a in one.coef.items()]
         return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
     if isinstance(one, AtMost):
         return {"kind": "at_most", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
-        return {"kind": "implies", "words": one.words, "name": _plain(one.condition.name), "then": _constraint_out(one.then)}
+        return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": _constraint_out(one.then)}
     names = list(map(str, one.rows.columns)) if hasattr(one.rows, "columns") else None
-    rows = [[_plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
+    rows = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
     return {"kind": "among", "words": one.words, "names": names, "rows": rows}
 
 
@@ -364,7 +335,7 @@ def _constraint_in(given: dict[str, Any]) -> Constraint:
 
 def _end_out(value: Any) -> Any:
     """A bound: a number in a list, a level as it is."""
-    return [_number(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    return [number_out(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _end_in(given: Any) -> Any:
@@ -388,7 +359,7 @@ def _row_out(row: Any) -> dict[str, Any]:
 
 
 def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
-    names, values, label = [_plain(name) for name in names], [_plain(value) for value in values], _plain(label)
+    names, values, label = [plain(name) for name in names], [plain(value) for value in values], plain(label)
     for name in [*names, label]:
         if not isinstance(name, (str, int, float, bool, type(None))):
             raise TypeError(f"{name!r} is a {type(name).__name__}")
@@ -414,21 +385,3 @@ def _row_in(given: dict[str, Any]) -> Any:
     if kind == "array":
         return np.array(values, dtype=dtypes[0])
     return tuple(values) if kind == "tuple" else values
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows; a missing value as None."""
-    return None if is_missing(value) else value.item() if hasattr(value, "item") else value
-
-
-def _number(value: float) -> float | str:
-    """A number; JSON has no word for infinity."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
-def _numbers(array: Array) -> list[float | str]:
-    return [_number(value) for value in array.tolist()]
-
-
-def _array(given: list[Any]) -> Array:
-    return np.array([float(value) for value in given])

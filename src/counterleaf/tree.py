@@ -200,7 +200,8 @@ class Tree:
 def _integers(name: str, given: Any) -> Array:
     try:
         array = np.asarray(given)
-        whole = array.astype(np.int64)
+        with np.errstate(invalid="ignore"):  # a number too large for 64 bits shows below
+            whole = array.astype(np.int64)
     except (TypeError, ValueError, OverflowError):
         raise CounterleafError(f"{name} holds something that is no integer; expected node or class numbers") from None
     if array.dtype == bool or (array.size and not np.array_equal(array, whole)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from counterleaf import tables
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Categorical, Numeric, some
+from counterleaf.features import Categorical, Feature, Finite, Numeric, some
 from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
 from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
@@ -46,6 +46,35 @@ class View:
     def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         """What the model says of some rows of a sheet whose codes ``before`` have become ``after``."""
         return self.ask(after if self.schema.numeric else self.schema.spread(after), [])
+
+    def replaced(self, features: Iterable[Feature]) -> View:
+        """The same model and tree with some features given anew.
+
+        No cut of the tree depends on the bounds or the grid of a number, nor on what a change costs: nothing is read again.
+        """
+        new: dict[str, Feature] = {}
+        for feature in features:
+            if not isinstance(feature, Feature):
+                raise CounterleafError(
+                    f"replace got {feature!r}; expected features such as Numeric('age', 18, 90), known by their names"
+                )
+            if feature.name in new:
+                raise CounterleafError(f"replace got feature {feature.name!r} twice; give it once")
+            new[feature.name] = feature
+            old = self.schema.features[self.schema.index(feature.name)]
+            if type(feature) is not type(old):
+                raise CounterleafError(
+                    f"feature {feature.name!r} is {type(feature).__name__} and was {type(old).__name__}; "
+                    f"replace keeps the kind: pass schema= to Explainer"
+                )
+            if isinstance(feature, Numeric) or isinstance(old, Numeric):
+                continue
+            if (feature.values, feature.missing) != (old.values, old.missing):
+                raise CounterleafError(
+                    f"feature {feature.name!r} has {_told(feature)} and had {_told(old)}; "
+                    f"replace keeps the values: pass schema= to Explainer"
+                )
+        return replace(self, schema=self.schema.replace(*new.values()))
 
     def spread_codes(self, data: Any) -> Array:
         """The data as one number per cell, NaN where a value is missing."""
@@ -86,6 +115,10 @@ class PipelineView(View):
         if sheet.named or not self.found.named:
             return self.model.predict(rows)
         return self.ask(after, list(rows))
+
+
+def _told(feature: Finite) -> str:
+    return f"the values {some(feature.values)}" + ", or none" * feature.missing
 
 
 def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:

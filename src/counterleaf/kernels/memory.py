@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from counterleaf.kernels.compiler import inlined, kernel
@@ -46,6 +47,10 @@ STATE = np.dtype(
         ("cost", np.float64),  # of the realised row
     ]
 )
+
+# kernels run as plain Python then, where only a record's fields can be read by name
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba makes it when it is imported
+    NODE, STATE = np.dtype((np.record, NODE)), np.dtype((np.record, STATE))
 
 
 class Question(NamedTuple):

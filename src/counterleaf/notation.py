@@ -1,0 +1,69 @@
+"""Numbers, values and schemas as JSON writes them, and back; floats come back bit for bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
+from counterleaf.schema import Array, Schema
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that JSON knows; a missing value as None."""
+    return None if is_missing(value) else value.item() if hasattr(value, "item") else value
+
+
+def number_out(value: float) -> float | str:
+    """A number; JSON has no word for infinity."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def numbers_out(array: Array) -> list[float | str]:
+    """Numbers, infinite ones as text."""
+    return [number_out(value) for value in array.tolist()]
+
+
+def numbers_in(given: list[Any]) -> Array:
+    """The array that ``numbers_out`` wrote."""
+    return np.array([float(value) for value in given])
+
+
+def schema_out(schema: Schema) -> dict[str, Any]:
+    """The features in order, and what else a row is read by."""
+    return {
+        "inferred": schema.inferred,
+        "features": [_feature_out(feature) for feature in schema],
+        "fills": dict(schema.fills),
+        "columns": list(schema.columns),
+    }
+
+
+def schema_in(given: Mapping[str, Any]) -> Schema:
+    """The schema that ``schema_out`` wrote; whatever else raises some error, or makes a schema that is written otherwise."""
+    fills = {str(name): float(value) for name, value in given["fills"].items()}
+    features = [_feature_in(one) for one in given["features"]]
+    return Schema(features, bool(given["inferred"]), fills, tuple(map(str, given["columns"])))
+
+
+def _feature_out(feature: Feature) -> list[Any]:
+    if isinstance(feature, Numeric):
+        step = None if feature.step is None else float(feature.step)
+        return ["number", feature.name, number_out(feature.lower), number_out(feature.upper), bool(feature.integer), step]
+    return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
+
+
+def _feature_in(given: list[Any]) -> Feature:
+    kind, name, *rest = given
+    if kind == "number":
+        lower, upper, integer, step = rest
+        return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
+    values, costs, missing = rest
+    if kind == "boolean":
+        return Boolean(name, costs, bool(missing))
+    if kind == "ordinal":
+        return Ordinal(name, values, costs, bool(missing))
+    return Categorical(name, values, costs, bool(missing))
