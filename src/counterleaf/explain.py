@@ -55,11 +55,11 @@ class Explainer:
         self._settle(matched, None if data is None else Spreads.of(matched.spread_codes(data)))
 
     def _settle(self, matched: View, spreads: Spreads | None) -> None:
-        self.model, self._view, self._spreads = matched.model, matched, spreads
+        self.model, self._view, self.spreads = matched.model, matched, spreads
         self.schema, self.tree = matched.schema, matched.tree
         self._engine = Engine(self.tree, self.schema, matched.guard)
         self._usual = L2() if spreads is None else L1("range")
-        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self._spreads))
+        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self.spreads))
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
@@ -90,7 +90,7 @@ class Explainer:
         >>> Explainer(tree).replace(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
         [0.0, 1.0]
         """
-        return self._of(self._view.replaced(features), self._spreads)
+        return self._of(self._view.replaced(features), self.spreads)
 
     def to_json(self) -> str:
         """All that an answer depends on as JSON: tree, features and spreads; numbers come back bit for bit.
@@ -104,7 +104,7 @@ class Explainer:
         """
         from counterleaf import archive
 
-        return archive.write(self._view, self._spreads)
+        return archive.write(self._view, self.spreads)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Explainer:
@@ -318,7 +318,7 @@ class Explainer:
         """The cost as arrays; the last one is remembered, since questions come in runs."""
         cost = self._usual if cost is None else cost
         if cost is not self._priced[0]:
-            self._priced = (cost, lower_cost(cost, self.schema, self._spreads))
+            self._priced = (cost, lower_cost(cost, self.schema, self.spreads))
         return self._priced[1]
 
     def _tell(

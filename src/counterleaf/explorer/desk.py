@@ -15,7 +15,8 @@ from counterleaf.explain import Explainer
 from counterleaf.explorer import drawing, writing
 from counterleaf.explorer.question import ExportQuestion, PlaneQuestion, Question
 from counterleaf.explorer.scene import Scene, bundled, code, mnist, own
-from counterleaf.explorer.wishes import Wish, cost_of, reshaped, wishes
+from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes
+from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
 from counterleaf.result import Explanation
 from counterleaf.search import Status
@@ -100,7 +101,7 @@ class Desk:
         out = {
             "status": str(answer.status),
             "label": str(answer.label),
-            "sentence": said.sentence if len(answer) else _nothing(answer, self.time_limit),
+            "sentence": _sentence(scene, answer, said) if len(answer) else nothing(answer, self.time_limit),
             "proof": said.proof,
             "cells": {
                 names[d]: {"source": line[1], "to": line[2:], "move": [_sign(move) for move in moves]}
@@ -163,7 +164,9 @@ class Desk:
         steps = []
         for question in given.questions:
             answer, wished = self.explain(question)
-            steps.append(writing.Step(self.scene(question.scene), question, answer, [wish.words for wish in wished]))
+            way = [one["words"] for one in self._conflict(question, answer, wished)]
+            told = [wish.words for wish in wished]
+            steps.append(writing.Step(self.scene(question.scene), question, answer, told, way, self.time_limit))
         return writing.export(given.format, steps)
 
     def _warm(self, given: dict[str, Any]) -> None:
@@ -223,12 +226,15 @@ def _target(scene: Scene, question: Question) -> Any:
     return [by_word[name] for name in dict.fromkeys(question.target)] or None
 
 
-def _nothing(answer: Explanation, limit: float) -> str:
-    wanted = " or ".join(map(str, answer.target)) or "anything else"
-    if answer.status is Status.LIMIT:
-        least = f" Whatever there is costs at least {answer.lower_bound:.4g}." if math.isfinite(answer.lower_bound) else ""
-        return f"Stopped at the limit of {limit:g} s before a change was found that makes the model say {wanted}.{least}"
-    return f"No allowed change makes the model say {wanted}. This is proved."
+def _sentence(scene: Scene, answer: Explanation, said: words.Page) -> str:
+    """The sentence with its features as people would say them; pixels are counted."""
+    sentence, changed = said.sentence, len(answer[0].changes)
+    if scene.shape is not None and changed and answer.status is Status.OPTIMAL:
+        pixels = f"{changed} of {len(answer.schema)} pixels"
+        return f"With {pixels} changed, the model would say {answer[0].label} instead of {answer.label}."
+    for name in answer.schema.names:
+        sentence = sentence.replace(f"{name} were", f"{spoken(name)} were")
+    return sentence
 
 
 def _sign(move: float) -> int | None:

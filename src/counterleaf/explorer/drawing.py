@@ -15,13 +15,14 @@ from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import regions
 from counterleaf.plot.regions import window
+from counterleaf.plot.sheet import MINUS
 from counterleaf.plot.tree import path_to, prune
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
 from counterleaf.search import Status
 
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
-_LETTER, _PAD, _LEAST, _GAP = 6.6, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
+_LETTER, _PAD, _LEAST, _GAP = 6.4, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
 _PICTURE = 64.0  # pixels: a split over pixels
 _DIGITS = 6
 
@@ -43,12 +44,13 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
     paths = [path_to(model, leaf) for leaf in ends]
     drawn, below = prune(model, paths, _MOST_LEAVES), leaf_counts(model)
     costs = {c.leaf: c.cost for c in every}
-    nodes, widths = {}, {}
+    nodes: dict[int, dict[str, Any]] = {}
+    widths: dict[int, float] = {}
     for node, children in drawn.items():
         if children:
             node_words, side = condition(model, node, answer.schema)
             drawn[node] = children[::side]
-            nodes[node] = {"kind": "split", "words": node_words.split("\n")}
+            nodes[node] = {"kind": "split", "words": _lines(node_words)}
             if scene.shape is not None:
                 weights = model.weights[[node]].toarray()[0]
                 nodes[node] = {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}
@@ -68,6 +70,13 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
         "leaves": len(model.leaves),
         "whole": every.status is not Status.LIMIT,
     }
+
+
+def _lines(told: str) -> list[str]:
+    """A condition with each term of its sum on a line of its own, so that nodes stay narrow."""
+    total, bound = told.split("\n")
+    terms = total.replace(" + ", "\n+ ").replace(f" {MINUS} ", f"\n{MINUS} ").split("\n")
+    return [*terms, bound] if len(terms) > 1 else [total, bound]
 
 
 def plane(answer: Explanation, across: str, up: str) -> dict[str, Any]:

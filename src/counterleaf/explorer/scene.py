@@ -76,8 +76,10 @@ class Scene:
 
 def _value(feature: Feature, given: float | None) -> Any:
     """A value from the number that stands for it."""
-    if isinstance(feature, Numeric) or given is None:
-        return int(given) if given is not None and feature.integer and given.is_integer() else given
+    if given is None:
+        return None
+    if isinstance(feature, Numeric):
+        return int(given) if feature.integer and given.is_integer() else given
     if not given.is_integer() or not 0 <= given < feature.size:
         raise CounterleafError(f"feature {feature.name!r} is set to its value number {given:g}; it has {feature.size}, from 0")
     return feature.values[int(given)] if given < len(feature.values) else None
@@ -149,7 +151,9 @@ def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None)
     if not 0 <= row < scene.size:
         raise CounterleafError(f"row {row} was asked for; there are {scene.size}, from 0")
     if shape is not None and shape[0] * shape[1] != len(names):
-        raise CounterleafError(f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features")
+        raise CounterleafError(
+            f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features"
+        )
     scene.label(scene.values(row, {}))  # a row that cannot be asked about is told now, not on the page
     return scene
 

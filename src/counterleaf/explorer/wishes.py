@@ -57,22 +57,29 @@ def wishes(scene: Scene, question: Question) -> list[Wish]:
     return out
 
 
+def spoken(name: str) -> str:
+    """A feature's name as people would say it."""
+    return name.replace("_", " ")
+
+
 def _of_feature(feature: Feature, control: Control) -> list[Wish]:
-    name, out = feature.name, []
+    name, said, out = feature.name, spoken(feature.name), []
     if control.lock:
-        out.append(Wish(f"{name} locked", "lock", name, freeze(name)))
+        out.append(Wish(f"{said} locked", "lock", name, freeze(name)))
     if control.way != "any":
         if isinstance(feature, Categorical):
-            raise CounterleafError(f"feature {name!r} has categories without an order; {control.way!r} needs a number or levels")
+            raise CounterleafError(
+                f"feature {name!r} has categories without an order; {control.way!r} needs a number or levels"
+            )
         rule, told = (increase, "rise") if control.way == "up" else (decrease, "fall")
-        out.append(Wish(f"{name} may only {told}", "way", name, rule(name)))
+        out.append(Wish(f"{said} may only {told}", "way", name, rule(name)))
     if control.low is not None or control.high is not None:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is no number; low and high need one: use allowed")
         low = -math.inf if control.low is None else control.low
         high = math.inf if control.high is None else control.high
         ends = [f"at least {plain(low)}"] * (control.low is not None) + [f"at most {plain(high)}"] * (control.high is not None)
-        out.append(Wish(f"{name} {' and '.join(ends)}", "range", name, between(name, low, high)))
+        out.append(Wish(f"{said} {' and '.join(ends)}", "range", name, between(name, low, high)))
     if control.allowed is not None:
         if isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is a number; allowed needs categories or levels: use low and high")
@@ -83,13 +90,13 @@ def _of_feature(feature: Feature, control: Control) -> list[Wish]:
         if not values:
             raise CounterleafError(f"feature {name!r} is left without a value that is allowed; allow at least one")
         shown = " or ".join(map(word, values)) if len(values) <= 3 else f"one of {len(values)} allowed values"
-        out.append(Wish(f"{name} {shown}", "allowed", name, allow(name, values)))
+        out.append(Wish(f"{said} {shown}", "allowed", name, allow(name, values)))
     if control.step is not None:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is no number; a step needs one")
-        out.append(Wish(f"{name} in steps of {plain(control.step)}", "step", name))
+        out.append(Wish(f"{said} in steps of {plain(control.step)}", "step", name))
     if control.weight != 1.0:
-        out.append(Wish(f"{name} costs {plain(control.weight)} times as much", "weight", name))
+        out.append(Wish(f"{said} costs {plain(control.weight)} times as much", "weight", name))
     return out
 
 

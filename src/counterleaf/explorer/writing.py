@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -12,9 +13,11 @@ from counterleaf import words
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
 from counterleaf.result import Explanation
+from counterleaf.search import Status
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 table { font-variant-numeric: tabular-nums } section { break-inside: avoid }
 """
@@ -28,6 +31,8 @@ class Step:
     question: Question
     answer: Explanation
     wished: list[str]
+    in_the_way: list[str]  # the wishes of which one has to give
+    limit: float  # seconds
 
 
 def export(format: str, steps: list[Step]) -> dict[str, str]:
@@ -41,6 +46,15 @@ def export(format: str, steps: list[Step]) -> dict[str, str]:
         return {"name": f"{name}.json", "type": "application/json", "text": steps[0].answer.to_json()}
     lines = "".join(f"{step.answer.to_json()}\n" for step in steps)
     return {"name": f"{name}.jsonl", "type": "application/jsonl", "text": lines}
+
+
+def nothing(answer: Explanation, limit: float) -> str:
+    """Why there is no row, in words for a person who knows no code."""
+    wanted = " or ".join(map(str, answer.target)) or "anything else"
+    if answer.status is Status.LIMIT:
+        least = f" Whatever there is costs at least {answer.lower_bound:.4g}." if math.isfinite(answer.lower_bound) else ""
+        return f"Stopped at the limit of {limit:g} s before a change was found that makes the model say {wanted}.{least}"
+    return f"No allowed change makes the model say {wanted}. This is proved."
 
 
 def _csv(steps: list[Step]) -> str:
@@ -69,18 +83,24 @@ def _cell(value: Any) -> Any:
 
 def _html(steps: list[Step]) -> str:
     """A page that stands alone: every step with its wishes, its sentence, its table and what is proved."""
-    title = " and ".join(dict.fromkeys(step.scene.title for step in steps))
+    title = f"{' and '.join(dict.fromkeys(step.scene.title for step in steps))}: what would change the answer"
     parts = []
     for k, step in enumerate(steps, 1):
         head = f"Step {k}: " if len(steps) > 1 else ""
-        asked = "; ".join(step.wished) or "nothing was held fixed"
         edited = f", edited: {', '.join(step.question.edits)}" if step.question.edits else ""
-        parts.append(
-            f"<section><h2>{escape(head + step.scene.about)}</h2>"
-            f"<p>Row {step.question.row + 1} of {step.scene.size:,}{escape(edited)}. The model says {escape(str(step.answer.label))}. "
-            f"Asked: {escape(asked)}.</p>{words.html(step.answer)}</section>"
+        asked = "; ".join(step.wished) or "nothing was held fixed"
+        told = (
+            f"Row {step.question.row + 1} of {step.scene.size:,}{edited}. The model says {step.answer.label}. Asked: {asked}."
         )
+        parts.append(f"<section><h2>{escape(head + step.scene.about)}</h2><p>{escape(told)}</p>{_answered(step)}</section>")
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: what would change the answer</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}: what would change the answer</h1>{''.join(parts)}</body></html>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>{''.join(parts)}</body></html>"
     )
+
+
+def _answered(step: Step) -> str:
+    if len(step.answer):
+        return words.html(step.answer)
+    way = f" These cannot all hold: {'; '.join(step.in_the_way)}." if step.in_the_way else ""
+    return f"<p>{escape(nothing(step.answer, step.limit) + way)}</p>"

@@ -12,7 +12,7 @@ export function summary(answer) {
     label: answer.label,
     status: answer.status,
     best: answer.answers[0] ?? null,
-    cells: Object.fromEntries(cells.map(([name, cell]) => [name, [cell.source, cell.to[0]]])),
+    cells: Object.fromEntries(cells.map(([name, cell]) => [name, [cell.source, cell.to[0], cell.move[0]]])),
     wishes: answer.wishes,
     picture: answer.picture ? { ...answer.picture, answers: answer.picture.answers.slice(0, 1) } : null,
   };
@@ -99,8 +99,9 @@ export class Compare {
 function became(result, name, source) {
   if (!result.best) return h("td", {}, "");
   if (!(name in result.cells)) return h("td", { class: "same" }, "=");
-  const [from, to] = result.cells[name];
-  return h("td", { class: "to other" }, from === source ? to : `${from} → ${to}`);
+  const [from, to, move] = result.cells[name];
+  const [kind, sign] = move === null ? ["other", "→"] : move > 0 ? ["up", "▲"] : ["down", "▼"];
+  return h("td", { class: `to ${kind}` }, from === source ? `${sign} ${to}` : `${from} ${sign} ${to}`);
 }
 
 /** What a step asks for that the one before did not, and what it no longer asks for. */

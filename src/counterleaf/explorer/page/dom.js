@@ -23,7 +23,7 @@ export function fill(node, ...children) {
   node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** A button of a menu or a line; `press` is its aria-pressed state, where it has one. */
+/** A button; `given` may hold its aria-pressed state. */
 export function button(label, onclick, given = {}) {
   return h("button", { type: "button", onclick, ...given }, label);
 }
@@ -41,6 +41,16 @@ export function download(name, type, text) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** A padlock, shut or open; drawn, since not every machine has one among its letters. */
+export function padlock(shut) {
+  return h(
+    "svg:svg",
+    { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
+    h("svg:rect", { x: 2.5, y: 7, width: 11, height: 8, rx: 1.5, fill: "currentColor" }),
+    h("svg:path", { d: shut ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8 -1.2", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }),
+  );
 }
 
 /** A number in few digits, as people write it. */

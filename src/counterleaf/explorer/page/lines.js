@@ -1,6 +1,6 @@
 // The row, one line per feature: its value, what may become of it, and what each alternative makes of it.
 
-import { brief, button, fill, h, show } from "./dom.js";
+import { brief, button, fill, h, padlock, show } from "./dom.js";
 import { control, withControl } from "./state.js";
 
 const WEIGHTS = [0.1, 0.25, 0.5, 1, 2, 4, 10];
@@ -78,7 +78,7 @@ class Line {
     this.fixed = [
       this.title,
       h("td", { role: "cell", class: "now" }, this.now),
-      h("td", { role: "cell", class: "rules" }, this.lock, this.ways.map(([, node]) => node)),
+      h("td", { role: "cell", class: "rules" }, h("div", {}, this.lock, this.ways.map(([, node]) => node))),
       h("td", { role: "cell", class: "limits" }, this.summary),
     ];
     this.node = h("tr", { role: "row" }, this.fixed);
@@ -105,7 +105,7 @@ class Line {
     this.editor.hidden = !this.open || this.node.hidden;
     show(this.now, value === null && this.feature.kind !== "number" ? this.feature.values.length : value);
     const shown = this.feature.name.replaceAll("_", " ");
-    this.lock.textContent = said.lock ? "🔒" : "🔓";
+    fill(this.lock, padlock(said.lock), said.lock ? "locked" : "lock");
     this.lock.setAttribute("aria-pressed", String(said.lock));
     this.lock.setAttribute("aria-label", `lock ${shown}`);
     this.lock.title = said.lock ? "Locked: click to free it" : "Free: click to lock it";

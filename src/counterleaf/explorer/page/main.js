@@ -49,6 +49,8 @@ async function ready(state) {
     fill(byId("explore"), page.view.node);
     settings.build(scene);
     plane.build(scene, null);
+    byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of many tell nothing
+    if (scene.shape && page.tab === "plane") open("explore");
     document.title = `${scene.title} · counterleaf`;
   }
   const key = `${state.scene}/${state.row}`;

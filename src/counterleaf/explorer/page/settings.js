@@ -8,7 +8,7 @@ const COSTS = {
   mixed: ["both", "L1 + L2"],
   Q: ["smooth changes", "Q: neighbouring pixels had better change together"],
 };
-const SCALES = { range: "its range", std: "its standard deviation", mad: "its median deviation", none: "its own unit" };
+const SCALES = { range: "range", std: "standard deviation", mad: "median deviation", none: "own unit" };
 
 export class Settings {
   constructor(node, change) {
@@ -32,7 +32,7 @@ export class Settings {
     fill(
       this.node,
       h("fieldset", { class: "segments" }, h("legend", {}, "Prefer"), this.costs.map(([, label]) => label)),
-      field("Count a change in", this.spread),
+      field("Changes as shares of the", this.spread),
       field("Alternatives", this.count),
       scene.shape ? null : field("Most features changed", this.most),
       field("Safety margin", this.margin, "how far every split on the way must be passed by"),
