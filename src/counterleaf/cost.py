@@ -45,18 +45,22 @@ class L1(_Term):
     """sum_d w_d |x_d - source_d|.
 
     weights: None (all 1), a number, an array, a dict or Series by name (others 1), or "range", "std", "mad": one over
-    that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ.
+    that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ. ``times``: factors
+    of 0 or more, an array, or a dict or Series by name (others 1), by which all of this is multiplied.
 
     Examples
     --------
     >>> cost = L1("mad") + 0.1 * L2("mad")
     >>> L1(up=1.0, down={"age": 5.0}).down
     {'age': 5.0}
+    >>> L1("range", times={"age": 5}).times  # a change of age costs five times its share of the range
+    {'age': 5}
     """
 
     weights: Any = None
     up: Any = None
     down: Any = None
+    times: Any = None
 
     def __post_init__(self) -> None:
         _check_weights(self)
@@ -64,11 +68,20 @@ class L1(_Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class L2(_Term):
-    """sum_d w_d (x_d - source_d)^2; weights as in ``L1``, named spreads squared."""
+    """sum_d w_d (x_d - source_d)^2; weights and times as in ``L1``, named spreads squared, times as they are.
+
+    Examples
+    --------
+    >>> from counterleaf import Explainer, Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2(times={"x0": 3}))[0].row
+    [0.25, 0.75]
+    """
 
     weights: Any = None
     up: Any = None
     down: Any = None
+    times: Any = None
 
     def __post_init__(self) -> None:
         _check_weights(self)
@@ -137,10 +150,10 @@ def _check_weights(term: L1 | L2) -> None:
     kind = type(term).__name__
     if term.weights is not None and (term.up is not None or term.down is not None):
         raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
-    for name in ("weights", "up", "down"):
+    for name in ("weights", "up", "down", "times"):
         given = copy.copy(getattr(term, name))  # the user's array may change, the cost may not
         object.__setattr__(term, name, given)
-        if isinstance(given, str) and given not in _SPREADS:
+        if name != "times" and isinstance(given, str) and given not in _SPREADS:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 
 
@@ -183,8 +196,9 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             continue
         power = 1 if isinstance(term, L1) else 2
         named = isinstance(term.weights, str) or isinstance(term.up, str) or isinstance(term.down, str)
-        up = factor * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
-        down = factor * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
+        times = factor * _factors(term.times, schema, f"{type(term).__name__} times factor")
+        up = times * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
+        down = times * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
         of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         if power == 1:
             rows[1, numbers] += up[of_numbers]
@@ -193,7 +207,7 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             rows[0, numbers] += up[of_numbers]
             rows[2, numbers] += down[of_numbers]
         for table, (d, feature) in zip(moves, finite, strict=True):
-            table += _moves(feature, float(up[d]), float(down[d]), power, factor if named else None)
+            table += _moves(feature, float(up[d]), float(down[d]), power, float(times[d]) if named else None)
     curve, slope = np.maximum(rows[0], rows[2]), np.maximum(np.abs(rows[1]), np.abs(rows[3]))
     runs = bool((rows[1] < 0).any() or (rows[3] > 0).any())
     size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
@@ -241,21 +255,20 @@ def _linear(given: Any, schema: Schema) -> Array:
 
 def _weights(term: L1 | L2, given: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:
     kind = type(term).__name__
-    if given is None:
-        return np.ones(len(schema))
     if isinstance(given, str):
         if spreads is None:
             raise CounterleafError(f'{kind}("{given}") needs data to measure; pass data= to Explainer or give numbers')
         return np.asarray(getattr(spreads, given) ** -float(power))
-    weights = schema.vector(given, f"{kind} weights", 1.0)
-    _check_finite(weights, schema, f"{kind} weight")
-    if (weights < 0).any():
-        bad = int(np.flatnonzero(weights < 0)[0])
-        raise CounterleafError(f"{kind} weight of {schema.names[bad]!r} is {weights[bad]}; expected 0 or more")
-    return weights
+    return _factors(given, schema, f"{kind} weight")
 
 
-def _check_finite(weights: Array, schema: Schema, what: str) -> None:
-    if not np.isfinite(weights).all():
-        bad = int(np.flatnonzero(~np.isfinite(weights))[0])
-        raise CounterleafError(f"{what} of {schema.names[bad]!r} is {weights[bad]}; expected a finite number")
+def _factors(given: Any, schema: Schema, what: str) -> Array:
+    """One number of 0 or more per feature; all 1 where none are given."""
+    if given is None:
+        return np.ones(len(schema))
+    found = schema.vector(given, f"{what}s", 1.0)
+    for wrong, expected in ((~np.isfinite(found), "a finite number"), (found < 0, "0 or more")):
+        if wrong.any():
+            bad = int(np.flatnonzero(wrong)[0])
+            raise CounterleafError(f"{what} of {schema.names[bad]!r} is {found[bad]}; expected {expected}")
+    return found
