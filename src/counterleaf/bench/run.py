@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from counterleaf import warm
 from counterleaf.bench import coupled, grounds, leafwise, many, ocean, ours, peers, table, trees
 from counterleaf.bench.cases import Case, Subject, cases
 from counterleaf.bench.line import Line
 from counterleaf.errors import CounterleafError
-from counterleaf.reproduce import warm
 from counterleaf.reproduce.files import write
 
 Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]

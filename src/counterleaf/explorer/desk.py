@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from counterleaf import words
+from counterleaf import warm, words
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.explorer import drawing, writing
@@ -22,6 +23,7 @@ from counterleaf.result import Explanation
 from counterleaf.search import Status
 
 _REMEMBERED = 32  # explainers with steps or wider bounds, and costs, that are kept ready
+_LONG = 5.0  # seconds after which a first question must be waiting for a compiler
 _STATES = 200_000  # of one search: a bound on memory, far beyond what seconds allow
 
 
@@ -169,11 +171,22 @@ class Desk:
         return writing.export(given.format, steps)
 
     def _warm(self, given: dict[str, Any]) -> None:
-        """Ask the first question of every scene, so that all kernels are ready."""
+        """Ask the first question of every scene, so that all kernels are ready.
+
+        Where that takes long, those for pictures are compiled beside those for tables.
+        """
+        beside: list[Any] = []
+        timer = threading.Timer(_LONG, lambda: beside.extend(warm.start(warm.NUMBERS)))
+        timer.daemon = True
+        if len(self.scenes) > 1:
+            timer.start()
         for scene in self.scenes.values():
             for cost in ("L1", "L2", "mixed", *(["Q"] if scene.shape else [])):
                 spread = "range" if scene.explainer.spreads is not None else "none"
                 self._answer(Question.model_validate({"scene": scene.key, "row": scene.first, "cost": cost, "spread": spread}))
+            timer.cancel()
+            for process in beside:
+                process.wait()
 
     def _kept(self, kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
         """A value made once for a key, among the last few that were used."""

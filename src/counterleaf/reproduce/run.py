@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from counterleaf import warm
 from counterleaf.errors import CounterleafError
-from counterleaf.reproduce import errors_table, figures, grounds, person, tables, warm
+from counterleaf.reproduce import errors_table, figures, grounds, person, tables
 from counterleaf.reproduce.files import kept_table, read_table, write
 from counterleaf.reproduce.grounds import MNIST, STAND_IN, Ground
 from counterleaf.reproduce.instances import LEVELS, NORMS, Contest

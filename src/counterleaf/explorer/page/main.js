@@ -220,11 +220,9 @@ function listen() {
 
 /** While kernels are compiled, answers come from a slower search: say so, and when it is over. */
 async function watch() {
-  const status = await get("/api/status").catch(() => ({ ready: true, note: "" }));
-  byId("speed")?.setAttribute("title", status.note);
-  document.body.classList.toggle("interim", !status.ready);
-  byId("interim").textContent = status.ready ? "" : status.note;
-  if (!status.ready) setTimeout(watch, 2000);
+  const { note: told } = await get("/api/status").catch(() => ({ note: "" }));
+  byId("interim").textContent = told;
+  if (told) setTimeout(watch, 2000);
 }
 
 async function start() {

@@ -1,6 +1,6 @@
-"""Compile the search in processes of their own while trees are learned: the first run is the slow one.
+"""Compile the search in processes of their own while there is other work: the first run is the slow one.
 
-``python -m counterleaf.reproduce.warm numbers images`` asks the smallest questions of each kind; numba keeps the result.
+``python -m counterleaf.warm numbers images`` asks the smallest questions of each kind; numba keeps the result.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from counterleaf.features import Categorical, Numeric
 from counterleaf.schema import Schema
 from counterleaf.tree import Tree
 
-_CREWS = (("tables",), ("numbers", "images"))  # what each process compiles; images share most with numbers
+TABLES, NUMBERS = ("tables",), ("numbers", "images")  # what one process compiles; images share most with numbers
 
 
-def start() -> list[subprocess.Popen[bytes]]:
-    """Two processes; where all is compiled already they end at once."""
-    command = [sys.executable, "-m", __name__]
-    return [subprocess.Popen([*command, *crew], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for crew in _CREWS]
+def start(*crews: tuple[str, ...]) -> list[subprocess.Popen[bytes]]:
+    """A process for each crew, by default two for everything; where all is compiled already they end at once."""
+    none = subprocess.DEVNULL
+    return [
+        subprocess.Popen([sys.executable, "-m", __name__, *crew], stdin=none, stdout=none, stderr=none)
+        for crew in crews or (TABLES, NUMBERS)
+    ]
 
 
 def compile_family(family: str) -> None:

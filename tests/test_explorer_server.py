@@ -1,0 +1,365 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+from running_explorer import QUESTION, running
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer import server
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("page")) as explorer:
+        explorer.enter()
+        explorer.wait_for_compiled()
+        yield explorer
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+PLANE = {"question": QUESTION, "across": "age", "up": "hours"}
+EXPORT = {"format": "csv", "questions": [QUESTION]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "verb", "given"),
+    [
+        ("GET", "/api/scenes", None, "scenes", {}),
+        ("GET", "/api/scenes/adult/rows/7", None, "row", {"scene": "adult", "row": 7}),
+        ("GET", "/api/scenes/a%20b/find", None, "find", {"scene": "a b", "start": 0, "way": 1, "says": None}),
+        (
+            "GET",
+            "/api/scenes/adult/find?start=5&way=-1&says=%3E50K",
+            None,
+            "find",
+            {"scene": "adult", "start": 5, "way": -1, "says": ">50K"},
+        ),
+        ("POST", "/api/answer", QUESTION, "answer", QUESTION),
+        ("POST", "/api/tree", QUESTION, "tree", QUESTION),
+        ("POST", "/api/check", QUESTION, "check", QUESTION),
+        ("POST", "/api/plane", PLANE, "plane", {"across": "age", "up": "hours"}),
+        ("POST", "/api/export", EXPORT, "export", {"format": "csv"}),
+    ],
+)
+def test_each_route_asks_its_verb(explorer, method, path, body, verb, given):
+    status, reply = explorer.json(method, path, body)
+    assert status == 200
+    assert reply["verb"] == verb
+    assert given.items() <= reply["given"].items()
+    assert reply["note"] == "\ud800\n"  # whatever a string holds comes through
+
+
+def test_the_status_is_the_servers_own(explorer):
+    assert explorer.json("GET", "/api/status") == (200, {"ready": True, "note": ""})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("app.js", "text/javascript; charset=utf-8"), ("look.css", "text/css; charset=utf-8"), ("favicon.svg", "image/svg+xml")],
+)
+def test_the_pages_files_are_served_and_not_sent_twice(explorer, name, kind):
+    status, headers, body = explorer.call("GET", f"/page/{name}")
+    assert (status, headers["content-type"], headers["cache-control"]) == (200, kind, "no-cache")
+    assert body
+    status, _, body = explorer.call("GET", f"/page/{name}", None, {"If-None-Match": headers["etag"]})
+    assert (status, body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "notes.txt",
+        "..%2f..%2fserver.py",
+        "../server.py",
+        "%2e%2e/api.py",
+        "index.html",
+        "door.html",
+        "",
+        "a%00.js",
+        "%ff.js",
+        "x" * 900,
+    ],
+)
+def test_nothing_else_is_served(explorer, path):
+    status, line = explorer.line_of("GET", f"/page/{path}")
+    assert status == 404
+    assert line.startswith("there is nothing at '/")
+    assert line.endswith("; the page is at '/'")
+    assert len(line) < 100
+
+
+def test_the_icon_is_the_svg(explorer):
+    assert explorer.call("GET", "/favicon.ico")[2] == b"<svg/>"
+
+
+def test_the_schema_is_served_and_no_page_that_loads_scripts_from_elsewhere(explorer):
+    status, schema = explorer.json("GET", "/openapi.json")
+    assert status == 200
+    assert len(schema["paths"]) == 9
+    assert "HTTPValidationError" not in json.dumps(schema)
+    assert explorer.call("GET", "/docs")[0] == explorer.call("GET", "/redoc")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "line"),
+    [
+        ("GET", "/api/nothing", 404, "there is nothing at '/api/nothing'; the page is at '/'"),
+        ("GET", "/api/scenes/", 404, "there is nothing at '/api/scenes/'; the page is at '/'"),
+        ("PUT", "/api/answer", 405, "'PUT' came; expected POST"),
+        ("GET", "/api/answer", 405, "'GET' came; expected POST"),
+        ("POST", "/api/scenes", 405, "'POST' came; expected GET"),
+        ("GET", "/api/scenes/a/rows/x", 422, "row: 'x' came; expected a whole number"),
+        (
+            "GET",
+            "/api/scenes/a/rows/1e999",
+            422,
+            "row: '1e999' came; expected a whole number",
+        ),
+        ("GET", "/api/scenes/a/rows/-1", 422, "row: '-1' came; expected greater than or equal to 0"),
+        ("GET", "/api/scenes/a/find?way=2", 422, "way: '2' came; expected 1 or -1"),
+        (
+            "GET",
+            "/api/scenes/a/find?start=",
+            422,
+            "start: '' came; expected a whole number",
+        ),
+    ],
+)
+def test_wrong_addresses_are_one_line(explorer, method, path, status, line):
+    assert explorer.line_of(method, path, QUESTION if method != "GET" else None) == (status, line)
+
+
+@pytest.mark.parametrize(
+    "path", ["rows/" + "9" * 5000, "rows/99999999999999999999", "rows/%F0%9F%99%82", "find?says=" + "x" * 501]
+)
+def test_long_and_strange_addresses_are_one_short_line(explorer, path):
+    status, line = explorer.line_of("GET", f"/api/scenes/a/{path}")
+    assert status == 422
+    assert len(line) < 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "line"),
+    [
+        (b"", 422, "body: nothing came; expected a value"),
+        (b"null", 422, "body: null came; expected an object"),
+        (b"[]", 422, "body: an array of 0 came; expected an object"),
+        (b"3", 422, "body: 3 came; expected an object"),
+        (b'"x"', 422, "body: 'x' came; expected an object"),
+        (b"{}", 422, "scene: nothing came; expected a value"),
+        (
+            b"{",
+            400,
+            "the body is no JSON that can be read: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        ),
+        (b'{"scene": NaN}', 400, "the body is no JSON that can be read: NaN came; expected a finite number"),
+        (b'{"margin": -Infinity}', 400, "the body is no JSON that can be read: -Infinity came; expected a finite number"),
+        (
+            b'{"margin": 1e999}',
+            400,
+            "the body is no JSON that can be read: a number beyond the range of floats came; expected one below 1e300",
+        ),
+        (
+            b'{"row": 1' + b"0" * 5000 + b"}",
+            400,
+            "the body is no JSON that can be read: a number of 5001 digits came; expected at most 300",
+        ),
+        (
+            b'{"scene": "\\ud800"}',
+            400,
+            "the body is no JSON that can be read: half a surrogate pair came; expected whole characters",
+        ),
+        (
+            b'{"scene": "a", "edits": {"\\uDC00": 1}}',
+            400,
+            "the body is no JSON that can be read: half a surrogate pair came; expected whole characters",
+        ),
+        (b'{"scene": "\xff"}', 400, "the body is no JSON that can be read: byte 11 is not UTF-8"),
+        (b"[" * 100_000, 400, "the body is no JSON that can be read: it is nested too deeply"),
+        (b'{"scene": "a", "scene": "b"}', 400, "the body is no JSON that can be read: a key came twice; expected each once"),
+        (b'{"scene": 3}', 422, "scene: 3 came; expected a string"),
+        (b'{"scene": "a", "row": "3"}', 422, "row: '3' came; expected a whole number"),
+        (b'{"scene": "a", "row": true}', 422, "row: true came; expected a whole number"),
+        (b'{"scene": "a", "row": 1.5}', 422, "row: 1.5 came; expected a whole number"),
+        (b'{"scene": "a", "row": -1}', 422, "row: -1 came; expected greater than or equal to 0"),
+        (b'{"scene": "a", "cost": "L3"}', 422, "cost: 'L3' came; expected 'L1', 'L2', 'mixed' or 'Q'"),
+        (b'{"scene": "a", "nothing": {}}', 422, "nothing: an object of 0 fields came; expected no such field"),
+        (
+            b'{"scene": "a", "controls": {"age": {"way": null}}}',
+            422,
+            "controls.age.way: null came; expected 'any', 'up' or 'down'",
+        ),
+        (
+            b'{"scene": "a", "controls": {"a\\nb": 1}}',
+            422,
+            "controls.a\\nb: 1 came; expected an object",
+        ),
+        (b'{"row": -1, "x": 1}', 422, "scene: nothing came; expected a value (and 2 more)"),
+    ],
+    ids=lambda value: str(value[:40]) if isinstance(value, bytes) else "",
+)
+def test_a_wrong_body_is_one_line(explorer, body, status, line):
+    assert explorer.line_of("POST", "/api/answer", body) == (status, line)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"scene": "' + b"x" * 5000 + b'"}',
+        b'{"scene": "a", "' + b"x" * 5000 + b'": 1}',
+        b'{"scene": "a", "edits": {"age": -9.5' + b"0" * 299 + b"e300" + b"}}",
+        b'{"scene": "a", "row": -9' + b"0" * 298 + b"}",
+        b'{"scene": "a", "edits": {"age": 1e308}}',
+        b'{"scene": "a", "row": 1' + b"0" * 250 + b"}",
+        b'{"scene": "a", "edits": ' + b"[" * 900 + b"]" * 900 + b"}",
+        json.dumps({"scene": "a", "target": ["x"] * 1001}).encode(),
+    ],
+    ids=lambda body: str(body[:40]),
+)
+def test_a_huge_value_is_not_echoed(explorer, body):
+    status, line = explorer.line_of("POST", "/api/answer", body)
+    assert status == 422
+    assert len(line) < 200
+
+
+def test_a_mistake_is_422_and_a_failure_500_with_its_line(explorer):
+    assert explorer.line_of("POST", "/api/answer", {"scene": "mistaken"}) == (422, "no such scene: 'mistaken'")
+    failed = "the solver failed at this question: RuntimeError: a bug; the terminal says more"
+    assert explorer.line_of("POST", "/api/answer", {"scene": "bug"}) == (500, failed)
+    status, line = explorer.line_of("POST", "/api/answer", {"scene": "nan"})
+    assert status == 500
+    assert line.startswith("the solver failed at this question: ValueError: Out of range float values are not JSON compliant")
+
+
+def test_a_question_beyond_its_time_is_503(explorer):
+    status, headers, body = explorer.call("POST", "/api/answer", {"scene": "slow:60"})
+    assert (status, headers["retry-after"]) == (503, "1")
+    assert json.loads(body)["error"] == "stopped after 1.5 s without an answer; ask for less, or set a longer --time-limit"
+    assert explorer.json("POST", "/api/answer", QUESTION)[0] == 200
+
+
+def test_many_at_once_are_answered_or_turned_away(explorer, tmp_path):
+    explorer.wait_for_compiled()
+    replies = []
+
+    def ask(scene):
+        replies.append(explorer.json("POST", "/api/answer", {"scene": scene}))
+
+    threads = [threading.Thread(target=ask, args=(f"slow:{tmp_path / 'go'}",))]
+    threads += [threading.Thread(target=ask, args=("a",)) for _ in range(19)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.02)
+    while len(replies) < 11:
+        time.sleep(0.02)
+    assert {status for status, _ in replies} == {503}
+    assert {reply["error"] for _, reply in replies} == {"busy: 8 questions are waiting already; try again in a moment"}
+    (tmp_path / "go").touch()
+    for thread in threads:
+        thread.join()
+    assert sorted(status for status, _ in replies) == [200] * 9 + [503] * 11
+
+
+def test_the_question_of_a_client_that_has_gone_is_dropped(explorer, tmp_path):
+    explorer.wait_for_compiled()
+    first = threading.Thread(target=explorer.json, args=("POST", "/api/answer", {"scene": f"slow:{tmp_path / 'go'}"}))
+    first.start()
+    time.sleep(0.2)
+    for _ in range(30):  # more than may wait
+        with pytest.raises(TimeoutError):
+            explorer.call("POST", "/api/answer", {"scene": "dies"}, timeout=0.02)
+    time.sleep(0.2)
+    (tmp_path / "go").touch()
+    first.join()
+    assert explorer.json("GET", "/api/scenes")[0] == 200
+    assert explorer.json("GET", "/api/status") == (200, {"ready": True, "note": ""})
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("busy", [False, True])
+def test_it_ends_with_all_its_workers(tmp_path, number, busy):
+    with running(tmp_path / "page") as explorer:
+        explorer.enter()
+        worker = explorer.json("GET", "/api/scenes")[1]["process"]
+        idle = socket.create_connection(("127.0.0.1", explorer.port))
+        waiting = threading.Thread(target=_swallow, args=(explorer, {"scene": "slow:60"}))
+        if busy:
+            waiting.start()
+            time.sleep(0.2)
+        start = time.monotonic()
+        explorer.process.send_signal(number)
+        out, errors = explorer.process.communicate(timeout=20)
+        assert time.monotonic() - start < 5
+        idle.close()
+    if number == signal.SIGINT:
+        assert explorer.process.returncode == 0
+        assert (out, errors) == ("", "")
+    for _ in range(100):
+        if not alive(worker):
+            break
+        time.sleep(0.05)
+    assert not alive(worker)
+    if busy:
+        waiting.join(5)
+
+
+def _swallow(explorer, question):
+    with suppress(OSError, HTTPException):
+        explorer.call("POST", "/api/answer", question)
+
+
+def test_a_taken_port_that_was_asked_for_is_a_mistake():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            CounterleafError, match=rf"^port {port} cannot be used \(address already in use\); choose another, or "
+        ):
+            server.bind(port)
+
+
+def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        monkeypatch.setattr(server, "PORT", taken.getsockname()[1])
+        with server.bind(None) as listener:
+            address, port = listener.getsockname()
+        assert address == "127.0.0.1"
+        assert server.PORT < port < server.PORT + server.PORTS
+        monkeypatch.setattr(server, "PORTS", 1)
+        with pytest.raises(
+            CounterleafError, match=rf"^no port from {server.PORT} to {server.PORT} is free; choose one with --port$"
+        ):
+            server.bind(None)
+
+
+def test_the_browser_is_opened_at_the_printed_address(tmp_path):
+    program = (
+        "import sys, webbrowser, fake_desk; from counterleaf.explorer import server\n"
+        "webbrowser.open = lambda address: print('opened', address, flush=True)\n"
+        "server.serve({'model': None, 'time_limit': 1}, 0, True, fake_desk.COMMAND)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
+    printed, opened = process.stdout.readline(), process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert printed.split()[2] == opened.split()[1]
+    assert process.returncode == 0
