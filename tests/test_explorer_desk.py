@@ -309,7 +309,7 @@ def test_rows_and_the_search_for_them(key):
         told = desk().handle("row", {"scene": key, "row": row})
         json.dumps(told, allow_nan=False)
         assert told["label"] == scene.label(scene.values(row, {}))
-        codes = {name: value for name, value in zip(scene.explainer.schema.names, told["values"], strict=True)}
+        codes = dict(zip(scene.explainer.schema.names, told["values"], strict=True))
         assert scene.values(0, codes) == scene.values(row, {})
     find = lambda start, way, says: desk().handle("find", {"scene": key, "start": start, "way": way, "says": says})["row"]  # noqa: E731
     labels = [scene.label(scene.values(row, {})) for row in range(60)]

@@ -125,7 +125,7 @@ class Desk:
         return out
 
     def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
-        """The wishes of which one has to give; a margin and steps, which are no constraints, if without them some row is left."""
+        """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them."""
         if answer.status is not Status.INFEASIBLE:
             return []
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
