@@ -114,7 +114,7 @@ class Desk:
                 {"cost": told, "label": str(c.label), "verified": c.verified, "leaf": c.leaf, "changed": len(c.changes)}
                 for c, told in zip(answer, said.foot[0][2:] if said.foot else [f"{c.cost:.4g}" for c in answer], strict=True)
             ],
-            "least": None if not math.isfinite(answer.lower_bound) else f"{answer.lower_bound:.4g}",
+            "least": None if not math.isfinite(answer.lower_bound) else writing.least_of(answer),
             "wishes": [wish.words for wish in wished],
             "conflict": self._conflict(question, answer, wished),
             "limit": self.time_limit if answer.status is Status.LIMIT else None,
