@@ -72,8 +72,9 @@ class Desk:
     def _row(self, given: dict[str, Any]) -> dict[str, Any]:
         scene = self.scene(given["scene"])
         values = scene.values(given["row"], {})
+        label = scene.label(values)  # a row that cannot be read is told here
         codes = [code(feature, values[feature.name]) for feature in scene.explainer.schema]
-        return {"row": given["row"], "label": scene.label(values), "values": codes}
+        return {"row": given["row"], "label": label, "values": codes}
 
     def _find(self, given: dict[str, Any]) -> dict[str, Any]:
         scene, way = self.scene(given["scene"]), 1 if given["way"] >= 0 else -1
