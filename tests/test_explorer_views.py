@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -36,11 +37,11 @@ def places_are_sound(drawn):
         assert len(node["children"]) == (0 if node["kind"] in ("leaf", "folded") else 2)
     for level in levels.values():
         level.sort(key=lambda node: node["x"])
-        for a, b in zip(level, level[1:], strict=False):
+        for a, b in itertools.pairwise(level):
             assert a["x"] + a["width"] / 2 <= b["x"] - b["width"] / 2 + 0.2
     for path in drawn["paths"]:
         assert nodes[path[0]]["depth"] == 0
-        assert all(b in nodes[a]["children"] for a, b in zip(path, path[1:], strict=False))
+        assert all(b in nodes[a]["children"] for a, b in itertools.pairwise(path))
         assert nodes[path[-1]]["kind"] == "leaf"
     return nodes
 
