@@ -335,6 +335,11 @@ def test_a_taken_port_that_was_asked_for_is_a_mistake():
             server.bind(port)
 
 
+def test_answers_leave_at_once():
+    with server.bind(0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # or each answer would wait for the client's acknowledgement, some 40 ms
+
+
 def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
