@@ -125,21 +125,20 @@ class Desk:
         return out
 
     def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
-        """The wishes of which one has to give; a margin or steps, which are no constraints, if lifting them alone helps."""
+        """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them."""
         if answer.status is not Status.INFEASIBLE:
             return []
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
-        if not found:
-            found = [wish for wish in wished if wish.part in ("margin", "step") and self._helps(question, wish)]
-        return [{"words": wish.words, "part": wish.part, "feature": wish.feature} for wish in found]
-
-    def _helps(self, question: Question, wish: Wish) -> bool:
-        if wish.feature is None:
-            eased = question.model_copy(update={"margin": 0.0})
-        else:
-            control = question.controls[wish.feature].model_copy(update={"step": None})
-            eased = question.model_copy(update={"controls": {**question.controls, wish.feature: control}})
-        return len(self.explain(eased, count=1)[0]) > 0
+        held = [wish.constraint for wish in found]
+        for wish in wished:
+            if wish.part not in ("margin", "step"):
+                continue
+            eased = _without(question, wish)
+            if self.explain(eased, count=1, constraints=held)[0].status is Status.INFEASIBLE:
+                question = eased  # the others rule everything out without it
+            else:
+                found.append(wish)
+        return [{"words": wish.words, "part": wish.part, "feature": wish.feature} for wish in wished if wish in found]
 
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)
@@ -197,6 +196,14 @@ class Desk:
                 kept.popitem(last=False)
         kept.move_to_end(key)
         return kept[key]
+
+
+def _without(question: Question, wish: Wish) -> Question:
+    """The question without a margin or a step."""
+    if wish.feature is None:
+        return question.model_copy(update={"margin": 0.0})
+    control = question.controls[wish.feature].model_copy(update={"step": None})
+    return question.model_copy(update={"controls": {**question.controls, wish.feature: control}})
 
 
 def _described(scene: Scene) -> dict[str, Any]:

@@ -127,6 +127,8 @@ def cost_of(scene: Scene, question: Question) -> Any:
         return _BOTH[0] * L1(scale, times=times) + _BOTH[1] * L2(scale, times=times)
     if scene.shape is None:
         raise CounterleafError("the cost Q couples neighbouring pixels; this model has no picture: use L1, L2 or mixed")
+    if times:
+        raise CounterleafError(f"the cost Q has no weights; {next(iter(times))!r} was given one: use L1, L2 or mixed")
     return _smooth(scene.shape)
 
 
