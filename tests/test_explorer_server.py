@@ -71,7 +71,7 @@ def test_the_status_is_the_servers_own(explorer):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("app.js", "text/javascript; charset=utf-8"), ("look.css", "text/css; charset=utf-8"), ("favicon.svg", "image/svg+xml")],
+    [("app.js", "text/javascript; charset=utf-8"), ("look.css", "text/css; charset=utf-8"), ("leaf.svg", "image/svg+xml")],
 )
 def test_the_pages_files_are_served_and_not_sent_twice(explorer, name, kind):
     status, headers, body = explorer.call("GET", f"/page/{name}")

@@ -114,7 +114,7 @@ def bench(
 def explore(
     model: Annotated[Path | None, typer.Argument(help="A tree as counterleaf JSON; the bundled ones if left out.")] = None,
     data: Annotated[Path | None, typer.Option(help="A file with the rows to ask about, such as rows.csv.")] = None,
-    row: Annotated[int, typer.Option(min=0, help="The row to begin with, counted from 0.")] = 0,
+    row: Annotated[int | None, typer.Option(min=0, help="The row to begin with, counted from 0.")] = None,
     shape: Annotated[
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Rows are pictures of this shape, such as 8x8.")
     ] = None,
