@@ -60,7 +60,7 @@ def test_a_scene_answers_as_the_library_does(key):
     assert told["label"] == str(answer.label)
     assert told["conflict"] == told["wishes"] == []
     assert told["limit"] is None
-    assert told["least"] == f"{answer.lower_bound:.4g}"
+    assert float(told["least"]) <= answer.lower_bound <= float(told["least"]) * 1.001 + 1e-300
     assert "would say" in told["sentence"]
     assert told["proof"].startswith("Proved")
     assert [one["changed"] for one in told["answers"]] == [len(c.changes) for c in answer]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -10,6 +11,8 @@ from counterleaf.errors import CounterleafError
 
 # pandas' own list but for "None" and "none", which are words people use for a category
 _GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
+# from 3.1 on pandas reads every float exactly by itself, and warns where it is told to
+_EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def read_frame(path: Path) -> pd.DataFrame:
@@ -17,7 +20,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            return pd.read_csv(path, keep_default_na=False, na_values=_GAPS, float_precision="round_trip")
+            return pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
         if name.endswith(".jsonl"):
             return pd.read_json(path, lines=True, precise_float=True)
         if name.endswith(".parquet"):

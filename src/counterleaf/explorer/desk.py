@@ -72,8 +72,9 @@ class Desk:
     def _row(self, given: dict[str, Any]) -> dict[str, Any]:
         scene = self.scene(given["scene"])
         values = scene.values(given["row"], {})
+        label = scene.label(values)  # a row that cannot be read is told here
         codes = [code(feature, values[feature.name]) for feature in scene.explainer.schema]
-        return {"row": given["row"], "label": scene.label(values), "values": codes}
+        return {"row": given["row"], "label": label, "values": codes}
 
     def _find(self, given: dict[str, Any]) -> dict[str, Any]:
         scene, way = self.scene(given["scene"]), 1 if given["way"] >= 0 else -1
@@ -114,7 +115,7 @@ class Desk:
                 {"cost": told, "label": str(c.label), "verified": c.verified, "leaf": c.leaf, "changed": len(c.changes)}
                 for c, told in zip(answer, said.foot[0][2:] if said.foot else [f"{c.cost:.4g}" for c in answer], strict=True)
             ],
-            "least": None if not math.isfinite(answer.lower_bound) else f"{answer.lower_bound:.4g}",
+            "least": None if not math.isfinite(answer.lower_bound) else writing.least_of(answer),
             "wishes": [wish.words for wish in wished],
             "conflict": self._conflict(question, answer, wished),
             "limit": self.time_limit if answer.status is Status.LIMIT else None,

@@ -74,9 +74,9 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
 
 def _lines(told: str) -> list[str]:
     """A condition with each term of its sum on a line of its own, so that nodes stay narrow."""
-    total, bound = told.split("\n")
-    terms = total.replace(" + ", "\n+ ").replace(f" {MINUS} ", f"\n{MINUS} ").split("\n")
-    return [*terms, bound] if len(terms) > 1 else [total, bound]
+    total, _, bound = told.rpartition("\n")
+    terms = " ".join(total.splitlines()).replace(" + ", "\n+ ").replace(f" {MINUS} ", f"\n{MINUS} ").split("\n")
+    return [*terms, bound]
 
 
 def plane(answer: Explanation, across: str, up: str) -> dict[str, Any]:
@@ -93,14 +93,14 @@ def plane(answer: Explanation, across: str, up: str) -> dict[str, Any]:
     low, high = window(answer, pair, points)
     elsewhere = np.delete(points != problem.source, pair, axis=1).any(axis=1)
     return {
-        "low": _short(low),
-        "high": _short(high),
+        "low": low.tolist(),
+        "high": high.tolist(),
         "regions": [
-            {"leaf": leaf, "value": int(problem.tree.value[leaf]), "corners": [_short(corner) for corner in polygon]}
+            {"leaf": leaf, "value": int(problem.tree.value[leaf]), "corners": polygon.tolist()}
             for leaf, polygon in regions(problem.tree, problem.source, pair, low, high)
         ],
-        "source": _short(problem.source[pair]),
-        "answers": [_short(point) for point in points[:, pair]],
+        "source": problem.source[pair].tolist(),
+        "answers": points[:, pair].tolist(),
         "elsewhere": elsewhere.tolist(),
     }
 

@@ -161,6 +161,9 @@ def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None)
         raise CounterleafError(
             f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features"
         )
+    words = [feature.name for feature in explainer.schema if not isinstance(feature, Numeric)]
+    if shape is not None and words:
+        raise CounterleafError(f"a picture is made of numbers; {words[0]!r} is none: leave the shape out")
     scene.label(scene.values(row, {}))  # a row that cannot be asked about is told now, not on the page
     return scene
 

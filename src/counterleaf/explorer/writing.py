@@ -10,8 +10,10 @@ from html import escape
 from typing import Any
 
 from counterleaf import words
+from counterleaf.digits import plain, round_down
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
+from counterleaf.features import is_missing
 from counterleaf.result import Explanation
 from counterleaf.search import Status
 
@@ -52,9 +54,14 @@ def nothing(answer: Explanation, limit: float) -> str:
     """Why there is no row, in words for a person who knows no code."""
     wanted = " or ".join(map(str, answer.target)) or "anything else"
     if answer.status is Status.LIMIT:
-        least = f" Whatever there is costs at least {answer.lower_bound:.4g}." if math.isfinite(answer.lower_bound) else ""
+        least = f" Whatever there is costs at least {least_of(answer)}." if math.isfinite(answer.lower_bound) else ""
         return f"Stopped at the limit of {limit:g} s before a change was found that makes the model say {wanted}.{least}"
     return f"No allowed change makes the model say {wanted}. This is proved."
+
+
+def least_of(answer: Explanation) -> str:
+    """What every answer costs at least, rounded down: what is written holds as well."""
+    return plain(round_down(answer.lower_bound, 4))
 
 
 def _csv(steps: list[Step]) -> str:
@@ -78,6 +85,8 @@ def _cells(row: dict[str, Any], names: list[str]) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
+    if is_missing(value):
+        return ""
     return repr(value) if isinstance(value, float) else value
 
 
