@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
@@ -136,8 +135,7 @@ def _opened(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -
 
 
 def _archive(name: str) -> Explainer:
-    file = resources.files("counterleaf.explorer") / "files" / f"{name}.json.gz"
-    return Explainer.from_json(gzip.decompress(file.read_bytes()).decode())
+    return Explainer.from_json((resources.files("counterleaf.explorer") / "files" / f"{name}.json").read_text("utf-8"))
 
 
 def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
