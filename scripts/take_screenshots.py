@@ -44,7 +44,7 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1240, "height": 1000})
             page.goto(found.group(0))
             page.wait_for_selector("#confirmed")
-            page.wait_for_function("document.getElementById('interim').textContent === ''", timeout=300_000)
+            page.wait_for_selector("#interim:empty", state="attached", timeout=300_000)
             lock(page, "credit amount")
             lock(page, "duration months")
             take(page, "explorer", 1000)
@@ -53,7 +53,7 @@ def main() -> None:
             page.get_by_role("tab", name="Explore").click()
             page.get_by_role("button", name="Adult").click()
             settle(page)
-            for feature in ("capital-gain", "marital-status", "relationship"):
+            for feature in ("capital-gain", "capital-loss", "education", "marital-status"):
                 lock(page, feature)
             page.get_by_role("tab", name="Compare").click()
             take(page, "explorer_compare", 760)

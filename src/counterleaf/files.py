@@ -20,7 +20,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            return pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
+            frame: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
+            return frame
         if name.endswith(".jsonl"):
             return pd.read_json(path, lines=True, precise_float=True)
         if name.endswith(".parquet"):
