@@ -18,15 +18,18 @@ OFFLINE = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "
 
 
 def lock(page: Page, feature: str) -> None:
+    """Lock a feature, as a person would."""
     page.get_by_role("button", name=f"lock {feature}", exact=True).click()
     settle(page)
 
 
 def settle(page: Page) -> None:
+    """Let answers come and pictures be drawn."""
     page.wait_for_timeout(400)
 
 
 def take(page: Page, name: str, height: int) -> None:
+    """The top of the page as a file of the docs."""
     page.set_viewport_size({"width": 1240, "height": height})
     settle(page)
     page.evaluate("scrollTo(0, 0)")
@@ -34,6 +37,7 @@ def take(page: Page, name: str, height: int) -> None:
 
 
 def main() -> None:
+    """Start the command, click through the page, keep the pictures."""
     command = [sys.executable, "-m", "counterleaf", "explore", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as driver:
         try:

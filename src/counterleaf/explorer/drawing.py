@@ -66,7 +66,7 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
 
 
 def _split(scene: Scene, answer: Explanation, node: int, children: tuple[int, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """A split with its few words, or the picture of its weights, the whole of it, and its children as they stand on the page."""
+    """A split in few words or as the picture of its weights, the whole of it, and its children as they stand on the page."""
     model = answer.certificate.problem.tree
     told, side = condition(model, node, answer.schema)
     whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]

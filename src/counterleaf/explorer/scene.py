@@ -189,7 +189,7 @@ def mnist(folder: Path) -> Scene:
         explainer = Explainer.from_json(kept.read_text(encoding="utf-8"))
     except (OSError, CounterleafError):
         sys.stderr.write(f"counterleaf: learning a tree from {_LEARNED:,} digits of MNIST, once on this machine\n")
-        learner = TAOClassifier(max_depth=6, random_state=0)
+        learner = TAOClassifier(max_depth=6, alpha=4, random_state=0, n_jobs=-1)
         some = X_train.iloc[:_LEARNED]
         explainer = Explainer(learner.fit(some, y_train.iloc[:_LEARNED]), data=some, schema=digits.schema)
         write(kept, explainer.to_json())
