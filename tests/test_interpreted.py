@@ -48,6 +48,7 @@ def interpreted():
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    assert not done.stderr  # no word of compiling, however long a question takes
     return json.loads(done.stdout)
 
 
