@@ -7,8 +7,10 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/python examples/first_answer.py
 
-test: .venv/test
-	$(BIN)/python -m pytest -q -n 2
+# the page is tested alone, so that the time from click to answer is the page's own
+test: .venv/test .venv/browser
+	$(BIN)/python -m pytest -q -n 2 -m "not browser"
+	$(BIN)/python -m pytest -q -m browser tests
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .
@@ -42,6 +44,13 @@ clean:
 .venv/test .venv/dev .venv/reproduce: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[$(@F)]"
 	touch .venv/installed $@
+
+# the system's Chromium, fetched where there is none
+.venv/browser: .venv/pip
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
+	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
+	touch $@
 
 # the peers are large and not ours: without them the table says so
 .venv/bench: .venv/pip pyproject.toml

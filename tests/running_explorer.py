@@ -26,7 +26,7 @@ _FILES = {
     "door.html": "<!doctype html><title>Door</title>",
     "app.js": "export const x = 1\n",
     "look.css": "body {}\n",
-    "favicon.svg": "<svg/>",
+    "leaf.svg": "<svg/>",
     "notes.txt": "not for the page",
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 
+import numba
+
 _FAMILIES = {
     "numbers": ("its kernels", "about a minute"),
     "boxes": ("those for many rows", "a few seconds"),
@@ -17,7 +19,7 @@ _used: set[tuple[str, bool]] = set()  # the families that this process has used
 
 def announce(family: str, variant: bool = False) -> threading.Timer | None:
     """Say so if a first call takes that long; the caller cancels the timer when it is through."""
-    if (family, variant) in _used:
+    if (family, variant) in _used or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when numba is imported
         return None
     _used.add((family, variant))
     what, long = _FAMILIES[family]

@@ -82,7 +82,7 @@ def export_text(
         elif level == max_depth:
             lines.append(f"{margin}truncated branch of {below[node]} leaves")
         else:
-            left, right = _conditions(inequality(tree, node), names, max_terms, decimals)
+            left, right = conditions(inequality(tree, node), names, max_terms, decimals)
             ahead += [(int(tree.right[node]), level + 1, right), (int(tree.left[node]), level + 1, left)]
     return "\n".join(lines)
 
@@ -203,7 +203,7 @@ def inequality(tree: Tree, node: int) -> Inequality:
     return Inequality(columns, weights, bound, *sides)
 
 
-def _conditions(split: Inequality, names: list[str], max_terms: int | None, decimals: int | None) -> tuple[str, str]:
+def conditions(split: Inequality, names: list[str], max_terms: int | None, decimals: int | None) -> tuple[str, str]:
     """Which rows go left and which go right."""
     if split.constant:
         always, never = "always (no column counts)", "never (no column counts)"

@@ -15,7 +15,7 @@ from counterleaf.bench import coupled, grounds, leafwise, many, ocean, ours, pee
 from counterleaf.bench.cases import Case, Subject, cases
 from counterleaf.bench.line import Line
 from counterleaf.errors import CounterleafError
-from counterleaf.reproduce.files import write
+from counterleaf.files import write
 
 Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 Say = Callable[[str], None]

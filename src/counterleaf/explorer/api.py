@@ -123,8 +123,8 @@ def make_page() -> APIRouter:
 
     @page.get("/favicon.ico")
     async def icon(request: Request) -> Response:
-        content = files.read("favicon.svg")
-        return Response(status_code=204) if content is None else files.send(request, "favicon.svg", content)
+        content = files.read("leaf.svg")
+        return Response(status_code=204) if content is None else files.send(request, "leaf.svg", content)
 
     return page
 

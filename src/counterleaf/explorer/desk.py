@@ -34,7 +34,7 @@ def open_desk(arguments: dict[str, Any]) -> Desk:
     if model is None:
         if data is not None:
             raise CounterleafError("--data was given without a model; expected the model's JSON before it")
-        scenes = bundled() + ([] if folder is None else [mnist(folder)])
+        scenes = bundled(arguments.get("row")) + ([] if folder is None else [mnist(folder)])
     else:
         scenes = [own(model, data, int(arguments.get("row") or 0), None if shape is None else (int(shape[0]), int(shape[1])))]
     return Desk(scenes, float(arguments.get("time_limit") or 2.0))

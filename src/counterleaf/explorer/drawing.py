@@ -10,7 +10,7 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.scene import Scene
 from counterleaf.features import Numeric
-from counterleaf.outline import leaf_counts
+from counterleaf.outline import conditions, inequality, leaf_counts
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import regions
@@ -22,7 +22,7 @@ from counterleaf.schema import Array
 from counterleaf.search import Status
 
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
-_LETTER, _PAD, _LEAST, _GAP = 6.4, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
+_LETTER, _PAD, _LEAST, _GAP = 6.8, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
 _PICTURE = 64.0  # pixels: a split over pixels
 _DIGITS = 6
 
@@ -45,23 +45,16 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
     drawn, below = prune(model, paths, _MOST_LEAVES), leaf_counts(model)
     costs = {c.leaf: c.cost for c in every}
     nodes: dict[int, dict[str, Any]] = {}
-    widths: dict[int, float] = {}
     for node, children in drawn.items():
         if children:
-            node_words, side = condition(model, node, answer.schema)
-            drawn[node] = children[::side]
-            nodes[node] = {"kind": "split", "words": _lines(node_words)}
-            if scene.shape is not None:
-                weights = model.weights[[node]].toarray()[0]
-                nodes[node] = {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}
+            nodes[node], drawn[node] = _split(scene, answer, node, children)
         elif model.left[node] < 0:
             known = f"{costs[node]:.4g}" if node in costs else None
-            nodes[node] = {"kind": "leaf", "words": [str(model.classes[model.value[node]])], "cost": known}
-            nodes[node]["value"] = int(model.value[node])
+            label, value = str(model.classes[model.value[node]]), int(model.value[node])
+            nodes[node] = {"kind": "leaf", "words": [label], "cost": known, "value": value}
         else:
             nodes[node] = {"kind": "folded", "words": [f"{below[node]} leaves"]}
-        longest = max((len(line) for line in nodes[node]["words"]), default=0)
-        widths[node] = _PICTURE + 8 if nodes[node]["kind"] == "picture" else max(_LEAST, _LETTER * longest + _PAD)
+    widths = {node: _width(one) for node, one in nodes.items()}
     for node, (x, depth) in arrange(drawn, widths, _GAP).items():
         nodes[node] |= {"id": node, "x": round(x, 1), "depth": depth, "width": round(widths[node], 1), "children": drawn[node]}
     return {
@@ -70,6 +63,24 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
         "leaves": len(model.leaves),
         "whole": every.status is not Status.LIMIT,
     }
+
+
+def _split(scene: Scene, answer: Explanation, node: int, children: tuple[int, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """A split in few words or as the picture of its weights, the whole of it, and its children as they stand on the page."""
+    model = answer.certificate.problem.tree
+    told, side = condition(model, node, answer.schema)
+    whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]
+    if scene.shape is None:
+        return {"kind": "split", "words": _lines(told), "whole": whole}, children[::side]
+    weights = model.weights[[node]].toarray()[0]
+    scaled = _short(weights / (np.abs(weights).max() or 1.0))
+    return {"kind": "picture", "words": [], "whole": whole, "weights": scaled}, children[::side]
+
+
+def _width(one: dict[str, Any]) -> float:
+    if one["kind"] == "picture":
+        return _PICTURE + 8
+    return max(_LEAST, _LETTER * max(map(len, one["words"])) + _PAD)
 
 
 def _lines(told: str) -> list[str]:

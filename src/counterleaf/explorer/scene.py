@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ from counterleaf import datasets
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Feature, Numeric, is_missing
-from counterleaf.frames import read_frame
+from counterleaf.files import read_frame, write
+from counterleaf.learn import TAOClassifier
 from counterleaf.schema import Schema
 from counterleaf.tree import Tree
+
+_LEARNED = 10_000  # digits of MNIST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,11 +42,16 @@ class Scene:
     def size(self) -> int:
         return 1 if self.rows is None else len(self.rows)
 
+    def checked(self, row: int) -> int:
+        """The number of a row that there is."""
+        if not 0 <= row < self.size:
+            raise CounterleafError(f"row {row} of {self.title}: there are {self.size} rows; expected 0 to {self.size - 1}")
+        return row
+
     def values(self, row: int, edits: Mapping[str, float | None]) -> dict[str, Any]:
         """A row with its edits, by feature name."""
         schema = self.explainer.schema
-        if not 0 <= row < self.size:
-            raise CounterleafError(f"row {row} of {self.title}: there are {self.size} rows; expected 0 to {self.size - 1}")
+        self.checked(row)
         unknown = [name for name in edits if name not in schema.names]
         if unknown:
             raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}")
@@ -102,34 +111,31 @@ def code(feature: Feature, value: Any) -> float | None:
     return float(feature.place(value))
 
 
-def bundled() -> list[Scene]:
-    """German Credit, Adult and scikit-learn's digits, each with the rows that its tree was not learned from."""
+def bundled(row: int | None) -> list[Scene]:
+    """German Credit, which opens on ``row``, Adult and scikit-learn's digits."""
     from sklearn.datasets import load_digits
 
     german, adult = datasets.load_german_credit(), datasets.load_adult()
     digits, _ = load_digits(return_X_y=True, as_frame=True)
     digits.columns = pd.Index([f"p{row}_{column}" for row in range(8) for column in range(8)])
-    loans = _archive("german")
+    loans = _opened("german", "German Credit", "Would the bank grant this loan?", german.split()[1], "granted")
+    census = _opened("adult", "Adult", "Does this person earn more than 50,000 dollars?", adult.split()[1], ">50K")
     return [
-        _opened("german", "German Credit", "Would the bank grant this loan?", loans, german.split()[1], "granted"),
-        _opened(
-            "adult", "Adult", "Does this person earn more than 50,000 dollars?", _archive("adult"), adult.split()[1], ">50K"
-        ),
+        loans if row is None else replace(loans, first=loans.checked(row)),
+        census,
         Scene("digits", "Digits", "Which digit is this?", _archive("digits"), digits, shape=(8, 8)),
     ]
 
 
-def _opened(key: str, title: str, about: str, explainer: Explainer, rows: pd.DataFrame, target: str) -> Scene:
+def _opened(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -> Scene:
     """A scene that opens on the first row of which the model does not say the target."""
-    rows = rows.reset_index(drop=True)
-    scene = Scene(key, title, about, explainer, rows, target=target)
-    other = next(str(label) for label in explainer.tree.classes if str(label) != target)
-    return Scene(key, title, about, explainer, rows, scene.find(0, 1, other) or 0, target)
+    scene = Scene(key, title, about, _archive(key), rows.reset_index(drop=True), target=target)
+    other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
+    return replace(scene, first=scene.find(0, 1, other) or 0)
 
 
 def _archive(name: str) -> Explainer:
-    file = resources.files("counterleaf.explorer") / "files" / f"{name}.json.gz"
-    return Explainer.from_json(gzip.decompress(file.read_bytes()).decode())
+    return Explainer.from_json((resources.files("counterleaf.explorer") / "files" / f"{name}.json").read_text("utf-8"))
 
 
 def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
@@ -148,8 +154,7 @@ def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None)
             raise CounterleafError(f"{data} lacks the columns {missing[:8]}; the model needs {names[:8]}")
         rows = rows[names]
     scene = Scene("own", model.stem, f"What would change the answer of {model.name}?", explainer, rows, row, shape=shape)
-    if not 0 <= row < scene.size:
-        raise CounterleafError(f"row {row} was asked for; there are {scene.size}, from 0")
+    scene.checked(row)
     if shape is not None and shape[0] * shape[1] != len(names):
         raise CounterleafError(
             f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features"
@@ -176,5 +181,16 @@ def _plain_tree(text: str, rows: pd.DataFrame | None) -> Explainer:
 
 
 def mnist(folder: Path) -> Scene:
-    """Handwritten digits of 28 x 28 pixels, with a tree learned from the first 10,000 of them."""
-    raise NotImplementedError
+    """Handwritten digits of 28 x 28 pixels, with a tree learned from some of them, once on a machine."""
+    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "counterleaf" / "mnist.json"
+    digits = datasets.load_mnist(folder)
+    X_train, X_test, y_train, _ = digits.split()
+    try:
+        explainer = Explainer.from_json(kept.read_text(encoding="utf-8"))
+    except (OSError, CounterleafError):
+        sys.stderr.write(f"counterleaf: learning a tree from {_LEARNED:,} digits of MNIST, once on this machine\n")
+        learner = TAOClassifier(max_depth=6, alpha=4, random_state=0, n_jobs=-1)
+        some = X_train.iloc[:_LEARNED]
+        explainer = Explainer(learner.fit(some, y_train.iloc[:_LEARNED]), data=some, schema=digits.schema)
+        write(kept, explainer.to_json())
+    return Scene("mnist", "MNIST", "Which digit is this?", explainer, X_test.reset_index(drop=True), shape=(28, 28))

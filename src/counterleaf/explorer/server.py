@@ -55,7 +55,8 @@ def bind(port: int | None) -> socket.socket:
     """A socket on the port asked for, or else on a free one."""
     wanted = [port] if port is not None else range(PORT, PORT + PORTS)
     for number in wanted:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # named in full: asyncio spares its answers a wait of 40 ms only on sockets that say they are TCP
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if os.name == "posix":  # elsewhere this option would share a port that is in use
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

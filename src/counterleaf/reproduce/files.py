@@ -1,4 +1,4 @@
-"""The files of a run: written aside and renamed, so that a stop leaves whole files or none."""
+"""The tables of a run, kept in files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-
-def write(path: Path, content: str | bytes) -> None:
-    """Put a whole file in place of an older one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.part")
-    aside.write_bytes(content.encode() if isinstance(content, str) else content)
-    aside.replace(path)
+from counterleaf.files import write
 
 
 def kept_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any) -> pd.DataFrame:

@@ -18,8 +18,9 @@ import pandas as pd
 
 from counterleaf import warm
 from counterleaf.errors import CounterleafError
+from counterleaf.files import write
 from counterleaf.reproduce import errors_table, figures, grounds, person, tables
-from counterleaf.reproduce.files import kept_table, read_table, write
+from counterleaf.reproduce.files import kept_table, read_table
 from counterleaf.reproduce.grounds import MNIST, STAND_IN, Ground
 from counterleaf.reproduce.instances import LEVELS, NORMS, Contest
 from counterleaf.reproduce.report import Results, page

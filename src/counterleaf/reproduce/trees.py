@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from counterleaf.files import write
 from counterleaf.readers import read
-from counterleaf.reproduce.files import write
 from counterleaf.reproduce.grounds import Ground
 from counterleaf.schema import Array
 from counterleaf.tree import Tree

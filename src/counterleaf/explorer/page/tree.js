@@ -17,7 +17,7 @@ export function drawTree(node, scene, drawn) {
   const at = (id) => [places.get(id).x - left, tops[places.get(id).depth] + heightOf(places.get(id)) / 2];
   const links = drawn.nodes.flatMap((one) => one.children.map((child) => h("svg:path", { class: "link", d: line(at(one.id), at(child)) })));
   const ways = drawn.paths.map((path, k) => h("svg:path", { class: k ? (k === 1 ? "way best" : "way") : "way source", d: `M${path.map((id) => at(id).join(" ")).join("L")}` }));
-  const nodes = drawn.nodes.map((one) => h("svg:g", { transform: `translate(${at(one.id).join(" ")})` }, look(one, scene, drawn.paths)));
+  const nodes = drawn.nodes.map((one) => h("svg:g", { transform: `translate(${at(one.id).join(" ")})` }, one.whole && h("svg:title", {}, one.whole), look(one, scene, drawn.paths)));
   const width = right - left;
   const picture = h(
     "svg:svg",

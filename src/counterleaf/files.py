@@ -1,4 +1,4 @@
-"""Tables from files: CSV, JSON lines or Parquet, told by the suffix."""
+"""Files: tables are read by their suffix; whatever is written is written aside and renamed, so a stop leaves no half of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            return pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
+            frame: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
+            return frame
         if name.endswith(".jsonl"):
             return pd.read_json(path, lines=True, precise_float=True)
         if name.endswith(".parquet"):
@@ -33,3 +34,11 @@ def read_frame(path: Path) -> pd.DataFrame:
         told = " ".join(str(error).split())
         raise CounterleafError(f"{path} does not read as a table ({told}); expected what its suffix says") from None
     raise CounterleafError(f"{path} has no suffix that is known; expected .csv, .csv.gz, .jsonl or .parquet")
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Put a whole file in place of an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.part")
+    aside.write_bytes(content.encode() if isinstance(content, str) else content)
+    aside.replace(path)
