@@ -105,7 +105,7 @@ class Line {
     this.editor.hidden = !this.open || this.node.hidden;
     show(this.now, value === null && this.feature.kind !== "number" ? this.feature.values.length : value);
     const shown = this.feature.name.replaceAll("_", " ");
-    fill(this.lock, padlock(said.lock), said.lock ? "locked" : "lock");
+    if (this.lock.ariaPressed !== String(said.lock)) fill(this.lock, padlock(said.lock), said.lock ? "locked" : "lock");
     this.lock.setAttribute("aria-pressed", String(said.lock));
     this.lock.setAttribute("aria-label", `lock ${shown}`);
     this.lock.title = said.lock ? "Locked: click to free it" : "Free: click to lock it";
@@ -115,12 +115,14 @@ class Line {
     this.summary.setAttribute("aria-label", `limits of ${shown}: ${limits(this.feature, said) || "none"}`);
     this.node.classList.toggle("locked", said.lock);
     this.node.classList.toggle("changed", Boolean(cell));
+    if (this.open) this.editing.update(said);
+    if (answer === this.answer) return; // what the alternatives make of it is shown already
+    this.answer = answer;
     const count = answer?.answers.length ?? 0;
     for (const old of this.cells) old.remove();
     this.cells = Array.from({ length: count }, (_, k) => changed(cell, k));
     this.node.append(...this.cells);
     this.room.setAttribute("colspan", 4 + count);
-    if (this.open) this.editing.update(said);
   }
 }
 

@@ -82,9 +82,9 @@ async function ask() {
   if (page.asking) return;
   page.asking = true;
   let asked = null;
+  const slow = setTimeout(() => document.body.classList.add("asking"), 150); // quick answers do not flicker
   while (asked !== page.state) {
     asked = page.state;
-    document.body.classList.add("asking");
     try {
       await ready(asked);
       const answer = await post("/api/answer", asked);
@@ -99,6 +99,7 @@ async function ask() {
     }
   }
   page.asking = false;
+  clearTimeout(slow);
   document.body.classList.remove("asking");
   document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
   drawView();
