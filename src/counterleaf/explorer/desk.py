@@ -78,7 +78,8 @@ class Desk:
 
     def _find(self, given: dict[str, Any]) -> dict[str, Any]:
         scene, way = self.scene(given["scene"]), 1 if given["way"] >= 0 else -1
-        return {"row": scene.find(min(given["start"], scene.size - 1), way, given["says"])}
+        found = scene.find(min(given["start"], scene.size - 1), way, given["says"])
+        return {"row": None} if found is None else self._row({"scene": given["scene"], "row": found})
 
     def explain(self, question: Question, **other: Any) -> tuple[Explanation, list[Wish]]:
         """The answer to a question of the page, and what was wished; ``other`` replaces arguments of ``explain``."""

@@ -131,7 +131,10 @@ async function seek(way, says) {
   try {
     const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
     if (found.row === null || row + way < 0 || found.row === row) note("There is no further row of that kind.");
-    else change({ ...page.state, row: found.row, edits: {} });
+    else {
+      page.rows.set(`${scene}/${found.row}`, found);
+      change({ ...page.state, row: found.row, edits: {} });
+    }
   } catch (error) {
     note(error.message);
   }
