@@ -317,6 +317,8 @@ def test_rows_and_the_search_for_them(key):
         assert find(0, 1, says) == (labels.index(says) if says in labels else find(60, 1, says))
         assert find(59, -1, says) == (59 - labels[::-1].index(says) if says in labels else None)
     assert find(3, 1, None) == 3
+    found = desk().handle("find", {"scene": key, "start": 3, "way": 1, "says": None})
+    assert found == desk().handle("row", {"scene": key, "row": 3})
     assert find(size + 5, 1, None) == size - 1
     assert find(-1, -1, None) is None
     assert find(size - 20, 1, "no such class") is None
