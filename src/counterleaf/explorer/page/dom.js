@@ -18,10 +18,14 @@ export function h(tag, given = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Put new children in place of all there are. */
+/** Put new children in place of all there are; the focus stays on what is called the same. */
 export function fill(node, ...children) {
+  const held = node.contains(document.activeElement) && document.activeElement;
   node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  if (held) [...node.querySelectorAll("button, input, select")].find((one) => nameOf(one) === nameOf(held))?.focus();
 }
+
+const nameOf = (node) => node.id || node.ariaLabel || node.textContent;
 
 /** A button; `given` may hold its aria-pressed state. */
 export function button(label, onclick, given = {}) {

@@ -74,14 +74,14 @@ class Line {
     ]) : [];
     this.summary = button("", () => this.toggle(), { class: "limit", "aria-expanded": "false" });
     this.title = h("th", { role: "rowheader", scope: "row", class: "name" }, name.replaceAll("_", " "));
-    this.cells = h("td", { role: "cell" });
+    this.cells = [];
     this.fixed = [
       this.title,
       h("td", { role: "cell", class: "now" }, this.now),
       h("td", { role: "cell", class: "rules" }, h("div", {}, this.lock, this.ways.map(([, node]) => node))),
       h("td", { role: "cell", class: "limits" }, this.summary),
     ];
-    this.node = h("tr", { role: "row" }, this.fixed);
+    this.node = h("tr", { role: "row" }, this.fixed); // these stay where they are, lest the focus be lost
     this.room = h("td", { role: "cell", class: "room" });
     this.editor = h("tr", { role: "row", class: "editor", hidden: true }, this.room);
     this.editing = feature.kind === "number" ? new NumberLimits(feature, set) : new ChoiceLimits(feature, set);
@@ -116,9 +116,10 @@ class Line {
     this.node.classList.toggle("locked", said.lock);
     this.node.classList.toggle("changed", Boolean(cell));
     const count = answer?.answers.length ?? 0;
-    const cells = Array.from({ length: count }, (_, k) => changed(cell, k));
+    for (const old of this.cells) old.remove();
+    this.cells = Array.from({ length: count }, (_, k) => changed(cell, k));
+    this.node.append(...this.cells);
     this.room.setAttribute("colspan", 4 + count);
-    fill(this.node, this.fixed, cells);
     if (this.open) this.editing.update(said);
   }
 }

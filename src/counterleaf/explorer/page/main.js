@@ -172,15 +172,17 @@ function open(name) {
 
 function listen() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
-  tabs.forEach((tab, k) => {
+  for (const tab of tabs) {
     tab.addEventListener("click", () => open(tab.getAttribute("aria-controls")));
     tab.addEventListener("keydown", (event) => {
-      const to = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      const shown = tabs.filter((one) => !one.hidden);
+      const at = shown.indexOf(tab);
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: shown.length - 1 }[event.key];
       if (to === undefined) return;
-      tabs.at(to % tabs.length).focus();
-      tabs.at(to % tabs.length).click();
+      shown.at(to % shown.length).focus();
+      shown.at(to % shown.length).click();
     });
-  });
+  }
   byId("undo").addEventListener("click", () => steps.go(steps.at - 1));
   byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
   byId("keep").addEventListener("click", () => {
