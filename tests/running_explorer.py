@@ -1,4 +1,4 @@
-"""A real server, in a process of its own, with the fake desk and a small page; and what talks to it."""
+"""A real server in a process of its own, with the fake desk and a small page or as the command starts it; who talks to it."""
 
 import http.client
 import json
@@ -97,17 +97,26 @@ class Explorer:
 
 @contextmanager
 def running(folder: Path, model="", port=0):
-    """The server, ended by its id when the test is through."""
+    """The server with the fake desk and a small page."""
     folder.mkdir(exist_ok=True)
     for name, text in _FILES.items():
         (folder / name).write_text(text)
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, str(folder), model, str(port)],
-        cwd=Path(__file__).parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with _process([sys.executable, "-c", _PROGRAM, str(folder), model, str(port)]) as explorer:
+        yield explorer
+
+
+@contextmanager
+def command(*arguments):
+    """The command itself, with its own desk and page."""
+    with _process([sys.executable, "-m", "counterleaf", "explore", "--no-browser", "--port", "0", *arguments]) as explorer:
+        yield explorer
+
+
+@contextmanager
+def _process(words):
+    """A server that is ended when the test is through."""
+    here = {"cwd": Path(__file__).parent, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(words, **here)
     try:
         yield Explorer(process)
     finally:

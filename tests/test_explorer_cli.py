@@ -9,7 +9,7 @@ from counterleaf import cli
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer import server
 
-NOTHING = {"model": None, "data": None, "row": 0, "shape": None, "mnist": None, "time_limit": 2.0}
+NOTHING = {"model": None, "data": None, "row": None, "shape": None, "mnist": None, "time_limit": 2.0}
 
 
 @pytest.fixture

@@ -220,7 +220,10 @@ def test_the_link_is_copied(enter):
     assert explorer.page.evaluate("navigator.clipboard.readText()") == explorer.address()
 
 
-@pytest.mark.parametrize("hash", ["#s=nonsense", "#s=e30", "#other", "#s=eyJzY2VuZSI6Im5vd2hlcmUifQ"])
+@pytest.mark.parametrize(
+    "hash",
+    ["#s=nonsense", "#s=e30", "#other", "#s=eyJzY2VuZSI6Im5vd2hlcmUifQ", "#s=eyJzY2VuZSI6Imdlcm1hbiIsImVkaXRzIjpudWxsfQ"],
+)
 def test_a_link_that_fits_nothing_opens_the_first_model(enter, hash):
     explorer = enter(f"/{hash}")
     expect(explorer.page.locator(".own")).to_have_text("refused")
@@ -233,7 +236,8 @@ def test_a_link_with_a_mistake_is_told(enter):
     for wrong, words in (({"controls": {"ghost": {"lock": True}}}, "ghost"), ({"row": 10**6}, "expected 0 to")):
         text = base64.urlsafe_b64encode(json.dumps({"scene": "german", **wrong}).encode()).decode().rstrip("=")
         explorer = enter(f"/#s={text}")
-        expect(explorer.page.locator("#note")).to_contain_text(words)
+        expect(explorer.page.locator("#sentence")).to_contain_text(words)
+        expect(explorer.page.locator("#badges")).to_be_empty()  # no answer stands beside a question that has none
         explorer.page.context.close()
         assert {re.search(r"\d{3}", error)[0] for error in explorer.errors} == {"422"}
         explorer.errors.clear()

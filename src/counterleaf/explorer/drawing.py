@@ -66,15 +66,14 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
 
 
 def _split(scene: Scene, answer: Explanation, node: int, children: tuple[int, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """A split in few words or as the picture of its weights, the whole of it, and its children as they stand on the page."""
+    """A split in few words and in all, or as the picture of its weights, and its children as they stand on the page."""
     model = answer.certificate.problem.tree
     told, side = condition(model, node, answer.schema)
-    whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]
     if scene.shape is None:
+        whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]
         return {"kind": "split", "words": _lines(told), "whole": whole}, children[::side]
     weights = model.weights[[node]].toarray()[0]
-    scaled = _short(weights / (np.abs(weights).max() or 1.0))
-    return {"kind": "picture", "words": [], "whole": whole, "weights": scaled}, children[::side]
+    return {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}, children
 
 
 def _width(one: dict[str, Any]) -> float:

@@ -47,6 +47,8 @@ def wishes(scene: Scene, question: Question) -> list[Wish]:
         names = [schema.names[k] for k in sorted(set(question.locked))]
         out.append(Wish(f"{len(names)} pixel{'s' * (len(names) > 1)} locked", "locked", None, freeze(*names)))
     if question.ink != "any":
+        if scene.shape is None:
+            raise CounterleafError(f"ink is {question.ink!r}; this model has no picture: use way for single features")
         every = increase(*schema.names) if question.ink == "add" else decrease(*schema.names)
         out.append(Wish("only add ink" if question.ink == "add" else "only erase ink", "ink", None, every))
     if question.most is not None:

@@ -23,7 +23,7 @@ function pattern(k) {
     "svg:pattern",
     { id: `class-${k}`, width: 8, height: 8, patternUnits: "userSpaceOnUse" },
     h("svg:rect", { width: 8, height: 8, fill: colour, "fill-opacity": "0.75" }),
-    marks[(k + Math.floor(k / COLOURS.length)) % marks.length],
+    marks[k % marks.length],
   );
 }
 

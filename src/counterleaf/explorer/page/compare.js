@@ -1,7 +1,8 @@
 // The steps side by side: what was asked in each, and what the cheapest answer to it changes.
 
-import { button, fill, h } from "./dom.js";
+import { button, fill, h, stored } from "./dom.js";
 import { drawPicture, drawDifference } from "./picture.js";
+import { isState } from "./state.js";
 
 const STORE = "counterleaf-kept";
 
@@ -21,11 +22,7 @@ export function summary(answer) {
 /** The steps that were kept, which outlive the tab: by the part of the address that holds them. */
 export class Kept {
   constructor() {
-    try {
-      this.list = JSON.parse(localStorage.getItem(STORE) ?? "[]");
-    } catch {
-      this.list = [];
-    }
+    this.list = stored(localStorage, STORE, []).filter((step) => step?.result?.cells && isState(step.state));
   }
 
   has(hash) {

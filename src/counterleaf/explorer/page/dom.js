@@ -38,6 +38,16 @@ export function show(input, value) {
   if (document.activeElement !== input && input.value !== text) input.value = text;
 }
 
+/** What was stored under a name, or `other` where there is nothing of its kind. */
+export function stored(store, name, other) {
+  try {
+    const found = JSON.parse(store.getItem(name));
+    return typeof found === "object" && found !== null && Array.isArray(found) === Array.isArray(other) ? found : other;
+  } catch {
+    return other;
+  }
+}
+
 /** Hand a text to the person as a file. */
 export function download(name, type, text) {
   const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

@@ -11,7 +11,7 @@ import { Settings } from "./settings.js";
 import { decode, opening, same } from "./state.js";
 import { Steps } from "./steps.js";
 import { drawTree } from "./tree.js";
-import { tellAnswer, tellAsked } from "./verdict.js";
+import { tellAnswer, tellAsked, tellTrouble } from "./verdict.js";
 
 const page = { scenes: [], rows: new Map(), tab: "explore" };
 const kept = new Kept();
@@ -34,7 +34,7 @@ async function arrive(state, typed = false) {
   await ready(state);
   if (page.state === state) {
     tellRow();
-    ask();
+    await ask();
   }
 }
 
@@ -59,10 +59,9 @@ async function ready(state) {
       page.rows.set(key, await get(`/api/scenes/${encodeURIComponent(state.scene)}/rows/${state.row}`));
     } catch (error) {
       note(error.message);
-      page.rows.set(key, { row: state.row, label: "?", values: scene.features.map((feature) => feature.lower ?? 0) });
     }
   }
-  page.row = page.rows.get(key);
+  page.row = page.rows.get(key) ?? { row: state.row, label: "?", values: scene.features.map((feature) => feature.lower ?? 0) };
 }
 
 /** Everything that shows the question. */
@@ -95,7 +94,9 @@ async function ask() {
       tellAnswer(page.state, answer, change);
       note("");
     } catch (error) {
-      note(error.message);
+      page.answer = null; // the last answer was to another question
+      tellRow();
+      tellTrouble(error.message);
     }
   }
   page.asking = false;
@@ -243,9 +244,10 @@ async function start() {
     return;
   }
   const state = decode(location.hash, page.scenes) ?? opening(page.scenes[0]);
-  if (location.hash && !decode(location.hash, page.scenes)) note("The link does not fit the models that are open here; this is the first of them.");
+  const strange = location.hash && !decode(location.hash, page.scenes);
   steps.start(state);
   await arrive(state);
+  if (strange) note("The link does not fit the models that are open here; this is the first of them.");
 }
 
 start();

@@ -43,6 +43,40 @@ export function encode(state, scene) {
   return `#s=${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+const isNumberOrNull = (value) => value === null || isNumber(value);
+const areNumbers = (value) => Array.isArray(value) && value.every(isNumber);
+const isPlain = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const every = (value, sound) => isPlain(value) && Object.values(value).every(sound);
+
+const SAID = {
+  lock: (value) => typeof value === "boolean",
+  way: (value) => typeof value === "string",
+  low: isNumberOrNull,
+  high: isNumberOrNull,
+  allowed: (value) => value === null || areNumbers(value),
+  step: isNumberOrNull,
+  weight: isNumber,
+};
+
+const SOUND = {
+  scene: (value) => typeof value === "string",
+  row: isNumber,
+  edits: (value) => every(value, isNumberOrNull),
+  controls: (value) => every(value, (said) => isPlain(said) && Object.entries(said).every(([key, part]) => SAID[key]?.(part))),
+  target: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+  cost: (value) => typeof value === "string",
+  spread: (value) => typeof value === "string",
+  margin: isNumber,
+  count: isNumber,
+  most: isNumberOrNull,
+  ink: (value) => typeof value === "string",
+  locked: areNumbers,
+};
+
+/** Whether something that came from outside is a state; what it says is for the server to judge. */
+export const isState = (given) => isPlain(given) && Object.entries(SOUND).every(([key, sound]) => sound(given[key]));
+
 /** The state that an address holds, or null where it holds none; `scenes` are those that there are. */
 export function decode(hash, scenes) {
   if (!hash.startsWith("#s=")) return null;
@@ -53,7 +87,8 @@ export function decode(hash, scenes) {
     const scene = scenes.find((one) => one.key === said.scene);
     if (!scene) return null;
     const first = opening(scene);
-    return Object.fromEntries(Object.entries(first).map(([key, value]) => [key, key in said ? said[key] : value]));
+    const state = Object.fromEntries(Object.entries(first).map(([key, value]) => [key, Object.hasOwn(said, key) ? said[key] : value]));
+    return isState(state) ? state : null;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
 // Every state is a step: back and forward with the buttons, the keys or the browser's own arrows.
 
+import { stored } from "./dom.js";
 import { encode, same } from "./state.js";
 
 const STORE = "counterleaf-steps";
@@ -25,9 +26,9 @@ export class Steps {
   /** Begin with a state; after a reload, with the steps that led to it. */
   start(state) {
     const hash = this.hashOf(state);
-    const kept = JSON.parse(sessionStorage.getItem(STORE) ?? "null");
+    const kept = stored(sessionStorage, STORE, {});
     const at = history.state?.at;
-    if (kept?.list[at]?.hash === hash && at === kept.at) {
+    if (kept.list?.[at]?.hash === hash && at === kept.at) {
       this.list = kept.list;
       this.at = at;
     } else {

@@ -31,7 +31,7 @@ export function drawTree(node, scene, drawn) {
   const values = [...new Set(drawn.nodes.filter((one) => one.kind === "leaf").map((one) => one.value))].sort((a, b) => a - b);
   fill(
     node,
-    h("p", { class: "quiet" }, "A row goes left where the condition holds. Dashed: the row as it is; thick: the cheapest answer; thin: the other alternatives. Under each leaf: what it costs to get there from this row."),
+    h("p", { class: "quiet" }, scene.shape ? "Splits are pictures of their weights: ink on blue sends a row right, on red left. " : "A row goes left where the condition holds. ", "Dashed: the row as it is; thick: the cheapest answer; thin: the other alternatives. Under each leaf: what it costs to get there from this row."),
     legend(scene.classes, values),
     frame,
     !drawn.whole && h("p", { class: "quiet" }, "The search for the costs of all leaves was stopped at the limit; some are missing."),

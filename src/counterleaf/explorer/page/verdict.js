@@ -71,6 +71,13 @@ export function tellAnswer(state, answer, change) {
   tellConflict(state, answer, change);
 }
 
+/** Why there is no answer to what is asked. */
+export function tellTrouble(message) {
+  byId("sentence").textContent = message;
+  fill(byId("badges"));
+  fill(byId("conflict"));
+}
+
 const VERBS = { lock: "Unlock", way: "Let it go both ways", range: "Drop the range", allowed: "Allow all values", step: "Drop the step", most: "Let any number change", ink: "Allow both", locked: "Unlock the pixels", margin: "Drop the margin" };
 
 function tellConflict(state, answer, change) {
