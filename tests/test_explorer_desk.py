@@ -369,7 +369,7 @@ WRONG = [
     ({"target": ["perhaps"]}, "no class 'perhaps'"),
     ({"cost": "Q"}, "no picture"),
     ({"locked": [5000]}, "there are 20, from 0"),
-    ({"ink": "add"}, "without an order"),
+    ({"ink": "add"}, "this model has no picture"),
 ]  # fmt: skip
 
 
