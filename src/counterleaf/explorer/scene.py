@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from counterleaf import datasets
@@ -19,9 +20,11 @@ from counterleaf.explain import Explainer
 from counterleaf.features import Feature, Numeric, is_missing
 from counterleaf.files import read_frame, write
 from counterleaf.learn import TAOClassifier
-from counterleaf.schema import Schema
+from counterleaf.schema import Array, Schema
+from counterleaf.sheet import Sheet
 from counterleaf.tree import Tree
 
+_BLOCK = 2000  # rows that are asked about together
 _LEARNED = 10_000  # digits of MNIST
 
 
@@ -72,15 +75,25 @@ class Scene:
 
     def find(self, start: int, way: int, says: str | None) -> int | None:
         """The next row, in one direction, of which the model says this; rows that it cannot read are passed over."""
-        at = start
+        if self.rows is None:
+            return 0
+        sheet, at = Sheet(self.rows, self.explainer.schema), start
         while 0 <= at < self.size:
-            try:
-                if self.label(self.values(at, {})) == says or says is None:
-                    return at
-            except CounterleafError:
-                pass
-            at += way
+            block = slice(at, min(at + _BLOCK, self.size)) if way > 0 else slice(max(at + 1 - _BLOCK, 0), at + 1)
+            fits = np.flatnonzero(self._fits(sheet.codes(block), says))
+            if len(fits):
+                return block.start + int(fits[0 if way > 0 else -1])
+            at = block.stop if way > 0 else block.start - 1
         return None
+
+    def _fits(self, codes: Array, says: str | None) -> Array:
+        """Of which of some rows, given by their codes, the model says this."""
+        tree = self.explainer.tree
+        fits: Array = np.isfinite(codes).all(axis=1)
+        if says is not None:
+            leaves = tree.apply(self.explainer.schema.spread(codes[fits]))
+            fits[fits] = np.array([str(label) == says for label in tree.classes.tolist()])[tree.value[leaves]]
+        return fits
 
 
 def _value(feature: Feature, given: float | None) -> Any:
