@@ -331,12 +331,12 @@ def test_html_of_no_answer_has_no_table():
     assert "<table" not in page
 
 
-def test_costs_are_told_apart_and_bounds_rounded_down():
-    from counterleaf.words import _apart
+def test_costs_are_toldapart_and_bounds_rounded_down():
+    from counterleaf.words import apart
 
-    assert _apart([0.123449, 0.5]) == ["0.1234", "0.5"]
-    assert _apart([0.123441, 0.123449]) == ["0.12344", "0.12345"]
-    assert _apart([1.0, 1.0 + 1e-12]) == ["1", "1"]
+    assert apart([0.123449, 0.5]) == ["0.1234", "0.5"]
+    assert apart([0.123441, 0.123449]) == ["0.12344", "0.12345"]
+    assert apart([1.0, 1.0 + 1e-12]) == ["1", "1"]
     assert [round_down(v, 4) for v in (0.296178, -0.296178, 0.5, 0.0, 123456.0)] == [0.2961, -0.2962, 0.5, 0.0, 123400.0]
 
 

@@ -112,9 +112,13 @@ def bench(
 
 @app.command()
 def explore(
-    model: Annotated[Path | None, typer.Argument(help="A tree as counterleaf JSON; the bundled ones if left out.")] = None,
+    model: Annotated[
+        Path | None, typer.Argument(help="What explainer.to_json() or tree.to_json() wrote; the bundled models if left out.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="A file with the rows to ask about, such as rows.csv.")] = None,
-    row: Annotated[int | None, typer.Option(min=0, help="The row to begin with, counted from 0.")] = None,
+    row: Annotated[
+        int | None, typer.Option(min=0, help="The row to begin with, counted from 0; the page counts from 1.")
+    ] = None,
     shape: Annotated[
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Rows are pictures of this shape, such as 8x8.")
     ] = None,
@@ -177,7 +181,8 @@ def one_line(after_interrupt: str) -> Iterator[None]:
     try:
         yield
     except (CounterleafError, OSError) as error:
-        typer.echo(f"counterleaf: {error}", err=True)
+        told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        typer.echo(f"counterleaf: {told}", err=True)
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:
         typer.echo(f"counterleaf: interrupted; {after_interrupt}", err=True)

@@ -15,12 +15,12 @@ _GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def read_frame(path: Path) -> pd.DataFrame:
-    """The table of a file: ``.csv`` (also ``.csv.gz``), ``.jsonl`` or ``.parquet``."""
+def read_frame(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame:
+    """The table of a file: ``.csv`` (also ``.csv.gz``), ``.jsonl`` or ``.parquet``; ``types`` are for columns of CSV."""
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            frame: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=_GAPS, **_EXACT)
+            frame: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=_GAPS, dtype=types or None, **_EXACT)
             return frame
         if name.endswith(".jsonl"):
             return pd.read_json(path, lines=True, precise_float=True)

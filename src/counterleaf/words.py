@@ -89,13 +89,13 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
-def compose(answer: Explanation) -> Page:
-    """What there is to say of an answer."""
+def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE) -> Page:
+    """What there is to say of an answer; ``names`` are other words for the features, ``most`` how many have a line."""
     if not len(answer):
         return Page(_nothing_found(answer), [], [], [], [], "", [], "")
-    names = [" ".join(name.splitlines()) for name in answer.schema.names]
+    names = [" ".join(name.splitlines()) for name in names or answer.schema.names]
     changed = _changed(answer)
-    told, listed, before, written = _values(answer, changed)
+    told, listed, before, written = _values(answer, changed, most)
     if not listed and len(answer) == 1:  # nothing to compare
         return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer))
     parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
@@ -108,7 +108,7 @@ def compose(answer: Explanation) -> Page:
         _moves(answer, listed),
         f"... and {_features(more, 'more')}" if more else "",
         [
-            ["cost", "", *_apart([c.cost for c in answer])],
+            ["cost", "", *apart([c.cost for c in answer])],
             ["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)],
         ],
         _proof(answer),
@@ -154,14 +154,16 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
 
 def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
     """The values (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
-    _, _, before, after = _values(answer, _changed(answer))
+    _, _, before, after = _values(answer, _changed(answer), _IN_TABLE)
     return {d: (before[d], word) for d, word in after[k].items()}
 
 
-def _values(answer: Explanation, changed: list[list[int]]) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
+def _values(
+    answer: Explanation, changed: list[list[int]], most: int
+) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
     """(places told in the sentence, places listed in the table, the source's values, those of each alternative)."""
     told = _costliest(answer, changed[:1], _IN_SENTENCE)
-    listed = _costliest(answer, changed, _IN_TABLE)  # those told among them
+    listed = _costliest(answer, changed, most)  # those told among them
     shown = [[d for d in listed if d in places] for places in map(set, changed)]
     after = [_written(answer, k, places) for k, places in enumerate(shown)]
     given = answer.schema.values(answer.row)
@@ -202,7 +204,7 @@ def _given(feature: Feature, value: Any, beside: list[str]) -> str:
     return short if short not in beside else own if own not in beside else plain(value)
 
 
-def _apart(costs: list[float]) -> list[str]:
+def apart(costs: Sequence[float]) -> list[str]:
     """Costs to four digits, or up to six where that tells two of them apart."""
     ways = [[plain(f"{cost:.{digits}g}") for cost in costs] for digits in (4, 5, 6)]
     return max(ways, key=lambda words: len(set(words)))
@@ -252,7 +254,7 @@ def _proof(answer: Explanation) -> str:
         this = "leaving the row as it is"
     pool = answer.certificate.pool
     which = "no allowed change" if pool is None else "no other given row"
-    proved = f"Proved: {which} costs less than {this} ({_apart([c.cost for c in answer])[0]})"
+    proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
     if answer.status is Status.OPTIMAL:
         others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
         return f"{proved}{others}. {_confirmed(answer)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -73,7 +74,10 @@ class Child:
         """Kill it, for a kernel at work hears nothing, and wait until it is gone."""
         if not self.gone:
             with suppress(ProcessLookupError):
-                self.process.kill()
+                if sys.platform == "win32":
+                    self.process.kill()
+                else:
+                    os.killpg(self.process.pid, signal.SIGKILL)  # and what it has started to compile beside it
         await self.process.wait()
 
     async def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from counterleaf import warm, words
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.explorer import drawing, writing
+from counterleaf.explorer.bundled import bundled, mnist
+from counterleaf.explorer.own import own
 from counterleaf.explorer.question import ExportQuestion, PlaneQuestion, Question
-from counterleaf.explorer.scene import Scene, bundled, code, mnist, own
-from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes
+from counterleaf.explorer.scene import Scene, code
+from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes, within
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
 from counterleaf.result import Explanation
@@ -32,9 +34,12 @@ def open_desk(arguments: dict[str, Any]) -> Desk:
     model, data, folder = (None if arguments.get(key) is None else Path(arguments[key]) for key in ("model", "data", "mnist"))
     shape = arguments.get("shape")
     if model is None:
-        if data is not None:
-            raise CounterleafError("--data was given without a model; expected the model's JSON before it")
+        for option, given in (("--data", data), ("--shape", shape)):
+            if given is not None:
+                raise CounterleafError(f"{option} was given without a model; expected the model's JSON before it")
         scenes = bundled(arguments.get("row")) + ([] if folder is None else [mnist(folder)])
+    elif folder is not None:
+        raise CounterleafError("--mnist was given beside a model, and goes with those that come along: leave one of them out")
     else:
         scenes = [own(model, data, int(arguments.get("row") or 0), None if shape is None else (int(shape[0]), int(shape[1])))]
     return Desk(scenes, float(arguments.get("time_limit") or 2.0))
@@ -100,46 +105,58 @@ class Desk:
     def _answer(self, question: Question) -> dict[str, Any]:
         scene, start = self.scene(question.scene), time.perf_counter()
         answer, wished = self.explain(question)
-        said = words.compose(answer)
-        names = answer.schema.names
-        out = {
+        limit = self._limit(answer, start)
+        out: dict[str, Any] = {
             "status": str(answer.status),
             "label": str(answer.label),
-            "sentence": _sentence(scene, answer, said) if len(answer) else nothing(answer, self.time_limit),
-            "proof": said.proof,
-            "cells": {
-                names[d]: {"source": line[1], "to": line[2:], "move": [_sign(move) for move in moves]}
-                for d, line, moves in zip(said.places, said.lines, said.moves, strict=True)
-            },
-            "more": said.more,
+            "sentence": nothing(answer, limit),
+            "cells": {},
             "answers": [
                 {"cost": told, "label": str(c.label), "verified": c.verified, "leaf": c.leaf, "changed": len(c.changes)}
-                for c, told in zip(answer, said.foot[0][2:] if said.foot else [f"{c.cost:.4g}" for c in answer], strict=True)
-            ],
+                for c, told in zip(answer, words.apart([c.cost for c in answer]), strict=True)
+            ]
+            if len(answer)
+            else [],
             "least": None if not math.isfinite(answer.lower_bound) else writing.least_of(answer),
             "wishes": [wish.words for wish in wished],
             "conflict": self._conflict(question, answer, wished),
-            "limit": self.time_limit if answer.status is Status.LIMIT else None,
+            "limit": limit,
         }
         if scene.shape is not None:
-            out["picture"] = drawing.picture(scene, answer)
+            out |= {"picture": drawing.picture(scene, answer), "sentence": drawing.sentence(answer, limit)}
+        elif len(answer):
+            said = words.compose(answer, list(map(spoken, answer.schema.names)), len(answer.schema))
+            out |= {"sentence": said.sentence, "cells": _cells(answer, said)}
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
         return out
 
+    def _limit(self, answer: Explanation, start: float) -> float | None:
+        """The seconds after which a search was stopped; None if it was not, or not by the clock."""
+        used = time.perf_counter() - start >= 0.9 * self.time_limit
+        return self.time_limit if answer.status is Status.LIMIT and used else None
+
     def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
-        """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them."""
+        """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them.
+
+        A range beyond the table widens it: if no row is left without such ranges either, they are not in the way.
+        """
         if answer.status is not Status.INFEASIBLE:
             return []
+        inside = within(self.scene(question.scene).explainer, question)
+        if inside != question:
+            other, fewer = self.explain(inside, count=1)
+            if other.status is Status.INFEASIBLE:
+                return self._conflict(inside, other, fewer)
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
         held = [wish.constraint for wish in found]
         for wish in wished:
             if wish.part not in ("margin", "step"):
                 continue
             eased = _without(question, wish)
-            if self.explain(eased, count=1, constraints=held)[0].status is Status.INFEASIBLE:
-                question = eased  # the others rule everything out without it
-            else:
+            if len(self.explain(eased, count=1, constraints=held)[0]):
                 found.append(wish)
+            else:
+                question = eased  # the others rule everything out without it
         return [{"words": wish.words, "part": wish.part, "feature": wish.feature} for wish in wished if wish in found]
 
     def _tree(self, question: Question) -> dict[str, Any]:
@@ -166,10 +183,11 @@ class Desk:
     def _export(self, given: ExportQuestion) -> dict[str, Any]:
         steps = []
         for question in given.questions:
+            start = time.perf_counter()
             answer, wished = self.explain(question)
+            limit, told = self._limit(answer, start), [wish.words for wish in wished]
             way = [one["words"] for one in self._conflict(question, answer, wished)]
-            told = [wish.words for wish in wished]
-            steps.append(writing.Step(self.scene(question.scene), question, answer, told, way, self.time_limit))
+            steps.append(writing.Step(self.scene(question.scene), question, answer, told, way, limit))
         return writing.export(given.format, steps)
 
     def _warm(self, given: dict[str, Any]) -> None:
@@ -183,7 +201,7 @@ class Desk:
         if len(self.scenes) > 1:
             timer.start()
         for scene in self.scenes.values():
-            for cost in ("L1", "L2", "mixed", *(["Q"] if scene.shape else [])):
+            for cost in scene.costs:
                 spread = "range" if scene.explainer.spreads is not None else "none"
                 self._answer(Question.model_validate({"scene": scene.key, "row": scene.first, "cost": cost, "spread": spread}))
             timer.cancel()
@@ -222,7 +240,8 @@ def _described(scene: Scene) -> dict[str, Any]:
         "target": [] if scene.target is None else [scene.target],
         "classes": [str(label) for label in explainer.tree.classes.tolist()],
         "spreads": ["range", "std", "mad", "none"] if measured else ["none"],
-        "costs": ["L1", "L2", "mixed", *(["Q"] if scene.shape is not None and explainer.schema.plain else [])],
+        "costs": scene.costs,
+        "locked": scene.locked,
         "shape": scene.shape,
         "leaves": len(explainer.tree.leaves),
         "features": [_feature(feature) for feature in explainer.schema],
@@ -248,15 +267,13 @@ def _target(scene: Scene, question: Question) -> Any:
     return [by_word[name] for name in dict.fromkeys(question.target)] or None
 
 
-def _sentence(scene: Scene, answer: Explanation, said: words.Page) -> str:
-    """The sentence with its features as people would say them; pixels are counted."""
-    sentence, changed = said.sentence, len(answer[0].changes)
-    if scene.shape is not None and changed and answer.status is Status.OPTIMAL:
-        pixels = f"{changed} of {len(answer.schema)} pixels"
-        return f"With {pixels} changed, the model would say {answer[0].label} instead of {answer.label}."
-    for name in answer.schema.names:
-        sentence = sentence.replace(f"{name} were", f"{spoken(name)} were")
-    return sentence
+def _cells(answer: Explanation, said: words.Page) -> dict[str, Any]:
+    """What becomes of each feature that changes: its value, the new ones, and which way they move."""
+    names = answer.schema.names
+    return {
+        names[d]: {"source": line[1], "to": line[2:], "move": [_sign(move) for move in moves]}
+        for d, line, moves in zip(said.places, said.lines, said.moves, strict=True)
+    }
 
 
 def _sign(move: float) -> int | None:

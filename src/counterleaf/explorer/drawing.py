@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.digits import plain
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.scene import Scene
+from counterleaf.explorer.wishes import spoken
+from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
-from counterleaf.outline import conditions, inequality, leaf_counts
+from counterleaf.outline import conditions, inequality, leaf_counts, one_line
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import regions
 from counterleaf.plot.regions import window
-from counterleaf.plot.sheet import MINUS
+from counterleaf.plot.sheet import MINUS, short
 from counterleaf.plot.tree import path_to, prune
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
@@ -24,6 +27,7 @@ from counterleaf.search import Status
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
 _LETTER, _PAD, _LEAST, _GAP = 6.8, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes
 _PICTURE = 64.0  # pixels: a split over pixels
+_TERMS = 3  # of a sum that are told
 _DIGITS = 6
 
 
@@ -35,6 +39,18 @@ def picture(scene: Scene, answer: Explanation) -> dict[str, Any]:
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         low, high = float(min(source.min(), points.min(initial=0))), float(max(source.max(), points.max(initial=1)))
     return {"low": low, "high": high, "source": _short(source), "answers": [_short(x) for x in points]}
+
+
+def sentence(answer: Explanation, limit: float | None) -> str:
+    """How many pixels change, and to what end."""
+    if not len(answer):
+        return nothing(answer, limit)
+    best = answer[0]
+    if not best.changes:
+        return f"Nothing has to change: the model already says {best.label}."
+    start = "With" if answer.status is Status.OPTIMAL else "The best found before the search stopped: with"
+    pixels = f"{len(best.changes)} of {len(answer.schema)} pixels"
+    return f"{start} {pixels} changed, the model would say {best.label} instead of {answer.label}."
 
 
 def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any]:
@@ -49,7 +65,7 @@ def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any
         if children:
             nodes[node], drawn[node] = _split(scene, answer, node, children)
         elif model.left[node] < 0:
-            known = f"{costs[node]:.4g}" if node in costs else None
+            known = plain(f"{costs[node]:.4g}") if node in costs else None
             label, value = str(model.classes[model.value[node]]), int(model.value[node])
             nodes[node] = {"kind": "leaf", "words": [label], "cost": known, "value": value}
         else:
@@ -71,7 +87,7 @@ def _split(scene: Scene, answer: Explanation, node: int, children: tuple[int, ..
     told, side = condition(model, node, answer.schema)
     if scene.shape is None:
         whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]
-        return {"kind": "split", "words": _lines(told), "whole": whole}, children[::side]
+        return {"kind": "split", "words": _lines(answer, node, told), "whole": whole}, children[::side]
     weights = model.weights[[node]].toarray()[0]
     return {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}, children
 
@@ -82,11 +98,19 @@ def _width(one: dict[str, Any]) -> float:
     return max(_LEAST, _LETTER * max(map(len, one["words"])) + _PAD)
 
 
-def _lines(told: str) -> list[str]:
-    """A condition with each term of its sum on a line of its own, so that nodes stay narrow."""
+def _lines(answer: Explanation, node: int, told: str) -> list[str]:
+    """A condition; a sum with each of its largest terms on a line of its own, so that nodes stay narrow."""
+    split = inequality(answer.certificate.problem.tree, node)
     total, _, bound = told.rpartition("\n")
-    terms = " ".join(total.splitlines()).replace(" + ", "\n+ ").replace(f" {MINUS} ", f"\n{MINUS} ").split("\n")
-    return [*terms, bound]
+    if len(split.columns) < 2 or (" + " not in total and f" {MINUS} " not in total):
+        return [" ".join(total.splitlines()), bound]
+    largest = np.argsort(-np.abs(split.weights), kind="stable")[:_TERMS]
+    lines: list[str] = []
+    for k in largest.tolist():
+        sign = MINUS if split.weights[k] < 0 else "+" if lines else ""
+        name = one_line(spoken(answer.schema.variables[split.columns[k]])).replace("=", ": ", 1)
+        lines.append(f"{sign} {plain(f'{abs(split.weights[k]):.2g}')} * {short(name, 34)}".strip())
+    return [*lines, *([f"+ {len(split.columns) - _TERMS} more"] if len(split.columns) > _TERMS else []), bound]
 
 
 def plane(answer: Explanation, across: str, up: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from counterleaf.explorer.refusal import refuse
 
 LARGEST_BODY = 256 * 1024
 LARGEST_READ = 4 * 1024 * 1024  # a body up to here is read to its end, so that its sender is there to hear that it is too large
+_WEEK = 7 * 24 * 3600  # seconds that the browser remembers; the server forgets when it ends
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,9 +62,9 @@ class Guard:
         refusal = self._check_sender(scope, headers)
         if refusal is None and not self._has_cookie(headers):
             if self._spend_token(scope):
-                extra["Set-Cookie"] = f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/"
+                extra["Set-Cookie"] = f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/; Max-Age={_WEEK}"
                 extra["Cache-Control"] = "no-store"
-            elif scope["path"] == "/" or _is_api(scope):
+            elif not _is_public(scope):
                 refusal = _door(scope)
         if refusal is None and scope["method"] == "POST" and not _says_json(headers):
             refusal = refuse(415, "the body's Content-Type is another one; expected application/json")
@@ -103,6 +104,12 @@ class Guard:
 def _is_api(scope: Scope) -> bool:
     path: str = scope["path"]
     return path == "/api" or path.startswith("/api/")
+
+
+def _is_public(scope: Scope) -> bool:
+    """The files of the page, which hold nothing of anyone's."""
+    path: str = scope["path"]
+    return path.startswith("/page/") or path == "/favicon.ico"
 
 
 def _same(given: str, expected: str) -> bool:

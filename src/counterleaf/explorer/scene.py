@@ -1,31 +1,21 @@
-"""A model to explore, with rows to start from: those that come along, MNIST from a folder, or the user's own files."""
+"""A model to explore, with rows to start from."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from importlib import resources
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from counterleaf import datasets
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Feature, Numeric, is_missing
-from counterleaf.files import read_frame, write
-from counterleaf.learn import TAOClassifier
-from counterleaf.schema import Array, Schema
+from counterleaf.schema import Array
 from counterleaf.sheet import Sheet
-from counterleaf.tree import Tree
 
 _BLOCK = 2000  # rows that are asked about together
-_LEARNED = 10_000  # digits of MNIST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +30,16 @@ class Scene:
     first: int = 0  # the row to open with
     target: str | None = None  # the class to ask for at first; None: any but the row's own
     shape: tuple[int, int] | None = None  # of the picture that a row is
+    locked: tuple[str, ...] = ()  # features that are locked at first, since no one can change them
 
     @property
     def size(self) -> int:
         return 1 if self.rows is None else len(self.rows)
+
+    @property
+    def costs(self) -> tuple[str, ...]:
+        """The kinds of cost that can be asked for."""
+        return ("L1", "L2", "mixed", *(["Q"] if self.shape is not None and self.explainer.schema.plain else []))
 
     def checked(self, row: int) -> int:
         """The number of a row that there is."""
@@ -89,7 +85,7 @@ class Scene:
     def _fits(self, codes: Array, says: str | None) -> Array:
         """Of which of some rows, given by their codes, the model says this."""
         tree = self.explainer.tree
-        fits: Array = np.isfinite(codes).all(axis=1)
+        fits: Array = np.asarray(np.isfinite(codes).all(axis=1))
         if says is not None:
             leaves = tree.apply(self.explainer.schema.spread(codes[fits]))
             fits[fits] = np.array([str(label) == says for label in tree.classes.tolist()])[tree.value[leaves]]
@@ -122,88 +118,3 @@ def code(feature: Feature, value: Any) -> float | None:
     if isinstance(feature, Numeric):
         return None if is_missing(value) else float(value)
     return float(feature.place(value))
-
-
-def bundled(row: int | None) -> list[Scene]:
-    """German Credit, which opens on ``row``, Adult and scikit-learn's digits."""
-    from sklearn.datasets import load_digits
-
-    german, adult = datasets.load_german_credit(), datasets.load_adult()
-    digits, _ = load_digits(return_X_y=True, as_frame=True)
-    digits.columns = pd.Index([f"p{row}_{column}" for row in range(8) for column in range(8)])
-    loans = _opened("german", "German Credit", "Would the bank grant this loan?", german.split()[1], "granted")
-    census = _opened("adult", "Adult", "Does this person earn more than 50,000 dollars?", adult.split()[1], ">50K")
-    return [
-        loans if row is None else replace(loans, first=loans.checked(row)),
-        census,
-        Scene("digits", "Digits", "Which digit is this?", _archive("digits"), digits, shape=(8, 8)),
-    ]
-
-
-def _opened(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -> Scene:
-    """A scene that opens on the first row of which the model does not say the target."""
-    scene = Scene(key, title, about, _archive(key), rows.reset_index(drop=True), target=target)
-    other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
-    return replace(scene, first=scene.find(0, 1, other) or 0)
-
-
-def _archive(name: str) -> Explainer:
-    return Explainer.from_json((resources.files("counterleaf.explorer") / "files" / f"{name}.json").read_text("utf-8"))
-
-
-def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
-    """The user's own model, as counterleaf JSON: an Explainer's, or a plain tree's with its data."""
-    text = model.read_text(encoding="utf-8", errors="replace")
-    rows = None if data is None else read_frame(data)
-    if rows is not None:
-        rows.columns = rows.columns.map(str)
-        if not len(rows):
-            raise CounterleafError(f"{data} has no rows; expected at least one to start from")
-    explainer = _plain_tree(text, rows) if _is_tree(text) else Explainer.from_json(text)
-    names = explainer.schema.names
-    if rows is not None:
-        missing = [name for name in names if name not in rows.columns]
-        if missing:
-            raise CounterleafError(f"{data} lacks the columns {missing[:8]}; the model needs {names[:8]}")
-        rows = rows[names]
-    scene = Scene("own", model.stem, f"What would change the answer of {model.name}?", explainer, rows, row, shape=shape)
-    scene.checked(row)
-    if shape is not None and shape[0] * shape[1] != len(names):
-        raise CounterleafError(
-            f"shape {shape[0]}x{shape[1]} holds {shape[0] * shape[1]} pixels; the model has {len(names)} features"
-        )
-    words = [feature.name for feature in explainer.schema if not isinstance(feature, Numeric)]
-    if shape is not None and words:
-        raise CounterleafError(f"a picture is made of numbers; {words[0]!r} is none: leave the shape out")
-    scene.label(scene.values(row, {}))  # a row that cannot be asked about is told now, not on the page
-    return scene
-
-
-def _is_tree(text: str) -> bool:
-    try:
-        return bool(json.loads(text).get("format") == "counterleaf-tree")
-    except (ValueError, AttributeError, RecursionError):
-        return False  # whatever it is, the reader of archives tells
-
-
-def _plain_tree(text: str, rows: pd.DataFrame | None) -> Explainer:
-    tree = Tree.from_json(text)
-    if rows is None:
-        return Explainer(tree)
-    return Explainer(tree, data=rows, schema=Schema.infer(rows))
-
-
-def mnist(folder: Path) -> Scene:
-    """Handwritten digits of 28 x 28 pixels, with a tree learned from some of them, once on a machine."""
-    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "counterleaf" / "mnist.json"
-    digits = datasets.load_mnist(folder)
-    X_train, X_test, y_train, _ = digits.split()
-    try:
-        explainer = Explainer.from_json(kept.read_text(encoding="utf-8"))
-    except (OSError, CounterleafError):
-        sys.stderr.write(f"counterleaf: learning a tree from {_LEARNED:,} digits of MNIST, once on this machine\n")
-        learner = TAOClassifier(max_depth=6, alpha=4, random_state=0, n_jobs=-1)
-        some = X_train.iloc[:_LEARNED]
-        explainer = Explainer(learner.fit(some, y_train.iloc[:_LEARNED]), data=some, schema=digits.schema)
-        write(kept, explainer.to_json())
-    return Scene("mnist", "MNIST", "Which digit is this?", explainer, X_test.reset_index(drop=True), shape=(28, 28))

@@ -92,7 +92,7 @@ def _of_feature(feature: Feature, control: Control) -> list[Wish]:
         if not values:
             raise CounterleafError(f"feature {name!r} is left without a value that is allowed; allow at least one")
         shown = " or ".join(map(word, values)) if len(values) <= 3 else f"one of {len(values)} allowed values"
-        out.append(Wish(f"{said} {shown}", "allowed", name, allow(name, values)))
+        out.append(Wish(f"{said} only {shown}", "allowed", name, allow(name, values)))
     if control.step is not None:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is no number; a step needs one")
@@ -115,6 +115,17 @@ def reshaped(explainer: Explainer, question: Question) -> Explainer:
         if (lower, upper, step) != (feature.lower, feature.upper, feature.step):
             new.append(Numeric(feature.name, lower, upper, feature.integer, step))
     return explainer.replace(*new) if new else explainer
+
+
+def within(explainer: Explainer, question: Question) -> Question:
+    """The question without the ranges that reach beyond the table."""
+    schema, kept = explainer.schema, {}
+    for name, control in question.controls.items():
+        feature = schema.features[schema.index(name)]
+        ends = [end for end in (control.low, control.high) if end is not None]
+        beyond = isinstance(feature, Numeric) and any(not feature.lower <= end <= feature.upper for end in ends)
+        kept[name] = control.model_copy(update={"low": None, "high": None}) if beyond else control
+    return question.model_copy(update={"controls": kept})
 
 
 def cost_of(scene: Scene, question: Question) -> Any:

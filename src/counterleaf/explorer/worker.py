@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -55,6 +56,8 @@ def listen(lines: SimpleQueue[bytes]) -> None:
     """Pass lines on as they come; the end of stdin is the end of the process, mid-question too."""
     for line in sys.stdin.buffer:
         lines.put(line)
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # what was started to compile beside it ends too
     os._exit(0)
 
 

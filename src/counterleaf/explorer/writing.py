@@ -22,7 +22,13 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 table { font-variant-numeric: tabular-nums } section { break-inside: avoid }
+.row th { text-align: left; font-weight: 400; padding-right: 1.5rem }
 """
+_TOLD = ("cost", "lower_bound", "model_says", "confirmed", "status")
+_COSTS = {"L1": "the sum of the changes", "L2": "the sum of the squared changes", "mixed": "the changes and their squares"}
+_COSTS["Q"] = "the squared changes, and those of neighbours against each other"
+_SCALES = {"range": ", each as a share of its range", "std": ", each in standard deviations"}
+_SCALES |= {"mad": ", each in median deviations", "none": ", each in its own unit"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +40,12 @@ class Step:
     answer: Explanation
     wished: list[str]
     in_the_way: list[str]  # the wishes of which one has to give
-    limit: float  # seconds
+    limit: float | None  # seconds after which the search was stopped
+
+    @property
+    def scale(self) -> str:
+        """The unit in which changes are counted."""
+        return "none" if self.question.cost == "Q" else self.question.spread
 
 
 def export(format: str, steps: list[Step]) -> dict[str, str]:
@@ -50,12 +61,13 @@ def export(format: str, steps: list[Step]) -> dict[str, str]:
     return {"name": f"{name}.jsonl", "type": "application/jsonl", "text": lines}
 
 
-def nothing(answer: Explanation, limit: float) -> str:
-    """Why there is no row, in words for a person who knows no code."""
+def nothing(answer: Explanation, limit: float | None) -> str:
+    """Why there is no row, in words for a person who knows no code; ``limit``: seconds, where the clock stopped the search."""
     wanted = " or ".join(map(str, answer.target)) or "anything else"
     if answer.status is Status.LIMIT:
         least = f" Whatever there is costs at least {least_of(answer)}." if math.isfinite(answer.lower_bound) else ""
-        return f"Stopped at the limit of {limit:g} s before a change was found that makes the model say {wanted}.{least}"
+        at = "Stopped" if limit is None else f"Stopped at the limit of {limit:g} s"
+        return f"{at} before a change was found that makes the model say {wanted}.{least}"
     return f"No allowed change makes the model say {wanted}. This is proved."
 
 
@@ -69,15 +81,22 @@ def _csv(steps: list[Step]) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     names = list(dict.fromkeys(name for step in steps for name in step.answer.schema.names))
-    table.writerow(["step", "row", *names, "cost", "lower_bound", "model_says", "confirmed", "status", "asked"])
+    table.writerow(["step", "row", *names, *_TOLD, "table_row", "target", "cost_kind", "scale", "asked"])
     for k, step in enumerate(steps, 1):
-        source, status, asked = step.answer.source, str(step.answer.status), "; ".join(step.wished)
-        table.writerow([k, "source", *_cells(source, names), 0, "", step.answer.label, "", status, asked])
+        q, source, status = step.question, step.answer.source, str(step.answer.status)
+        asked = [q.row, " or ".join(map(str, step.answer.target)), q.cost, step.scale, "; ".join(_wished(step))]
+        table.writerow([k, "source", *_cells(source, names), 0, "", step.answer.label, "", status, *asked])
         for number, c in enumerate(step.answer, 1):
             row = {**source, **{name: new for name, (_, new) in c.changes.items()}}
-            told = [repr(c.cost), repr(c.lower_bound), c.label, "yes" if c.verified else "no", status, asked]
-            table.writerow([k, number, *_cells(row, names), *told])
+            told = [repr(c.cost), repr(c.lower_bound), c.label, "yes" if c.verified else "no", status]
+            table.writerow([k, number, *_cells(row, names), *told, *asked])
     return out.getvalue()
+
+
+def _wished(step: Step) -> list[str]:
+    """All that makes this question another one than that of the row as it is in the table."""
+    source = step.answer.source
+    return [f"{name} set to {_cell(source[name])}" for name in step.question.edits] + step.wished
 
 
 def _cells(row: dict[str, Any], names: list[str]) -> list[Any]:
@@ -96,16 +115,35 @@ def _html(steps: list[Step]) -> str:
     parts = []
     for k, step in enumerate(steps, 1):
         head = f"Step {k}: " if len(steps) > 1 else ""
-        edited = f", edited: {', '.join(step.question.edits)}" if step.question.edits else ""
-        asked = "; ".join(step.wished) or "nothing was held fixed"
+        asked = "; ".join(_wished(step)) or "nothing was held fixed"
+        goal = " or ".join(map(str, step.answer.target)) or "anything else"
         told = (
-            f"Row {step.question.row + 1} of {step.scene.size:,}{edited}. The model says {step.answer.label}. Asked: {asked}."
+            f"Row {step.question.row + 1} of {step.scene.size:,}. The model says {step.answer.label}; it should say {goal}. "
+            f"Asked: {asked}. Cost: {_COSTS[step.question.cost]}{_SCALES[step.scale]}."
         )
         parts.append(f"<section><h2>{escape(head + step.scene.about)}</h2><p>{escape(told)}</p>{_answered(step)}</section>")
+    if all(step.scene.shape is None for step in steps):
+        parts += [_whole_row(step) for step in _first_of_each_row(steps)]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>{''.join(parts)}</body></html>"
     )
+
+
+def _first_of_each_row(steps: list[Step]) -> list[Step]:
+    first: dict[Any, Step] = {}
+    for step in steps:
+        first.setdefault((step.question.row, tuple(step.question.edits.items())), step)
+    return list(first.values())
+
+
+def _whole_row(step: Step) -> str:
+    """The row with all its values, for the reader who was not there."""
+    lines = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(_cell(value)))}</td></tr>"
+        for name, value in step.answer.source.items()
+    )
+    return f"<section><h2>Row {step.question.row + 1}, as it is</h2><table class='row'>{lines}</table></section>"
 
 
 def _answered(step: Step) -> str:
