@@ -9,6 +9,7 @@ async function call(path, options) {
     throw new Error("The explorer does not answer: is the command still running?");
   }
   const body = await reply.json().catch(() => ({}));
+  if (reply.status === 401) location.reload(); // another server: its door asks for its token
   if (!reply.ok) throw new Error(body.error ?? `The explorer answered ${reply.status}.`);
   return body;
 }

@@ -32,11 +32,30 @@ export function button(label, onclick, given = {}) {
   return h("button", { type: "button", onclick, ...given }, label);
 }
 
-/** Set an input's value, but never under the hand that edits it. */
+/** Set an input's value, but not under a hand that has begun to type and not finished. */
 export function show(input, value) {
   const text = value === null || value === undefined ? "" : String(value);
-  if (document.activeElement !== input && input.value !== text) input.value = text;
+  if (!input.dataset.typing && input.value !== text) input.value = text;
 }
+
+addEventListener("input", ({ target }) => target.type === "number" && (target.dataset.typing = "yes"), true);
+for (const end of ["change", "focusout"]) addEventListener(end, ({ target }) => delete target.dataset?.typing, true);
+
+/** Call `take` with a number that was typed; one that cannot be is told by the browser and put back as `kept()` says. */
+export function onNumber(input, take, kept, empty) {
+  input.addEventListener("change", () => {
+    const sound = input.value === "" ? empty !== undefined && !input.validity.badInput : input.validity.valid;
+    if (sound) return take(input.value === "" ? empty : input.valueAsNumber);
+    input.reportValidity();
+    setTimeout(() => show(input, kept()), 1500);
+  });
+}
+
+/** What an object holds under a name that a person chose: "constructor" is a name too. */
+export const own = (object, name) => (object && Object.hasOwn(object, name) ? object[name] : undefined);
+
+/** A feature's name as people would say it. */
+export const spoken = (name) => name.replaceAll("_", " ");
 
 /** What was stored under a name, or `other` where there is nothing of its kind. */
 export function stored(store, name, other) {
@@ -63,7 +82,12 @@ export function padlock(shut) {
     "svg:svg",
     { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
     h("svg:rect", { x: 2.5, y: 7, width: 11, height: 8, rx: 1.5, fill: "currentColor" }),
-    h("svg:path", { d: shut ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8 -1.2", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }),
+    h("svg:path", {
+      d: shut ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8 -1.2",
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": 1.8,
+    }),
   );
 }
 

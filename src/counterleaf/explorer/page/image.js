@@ -16,11 +16,17 @@ export class Image {
       const radio = h("input", { type: "radio", name: "ink", value: ink, onchange: () => change({ ...this.state, ink }) });
       return [radio, h("label", { class: "segment" }, radio, words)];
     });
-    this.size = h("input", { type: "range", id: "brush", min: 0, max: Math.floor(Math.min(tall, wide) / 6), value: Math.floor(Math.min(tall, wide) / 16) });
+    this.size = h("input", {
+      type: "range",
+      id: "brush",
+      min: 0,
+      max: Math.floor(Math.min(tall, wide) / 6),
+      value: Math.floor(Math.min(tall, wide) / 16),
+    });
     this.size.addEventListener("input", () => (this.brush.reach = this.size.valueAsNumber));
     this.brush.reach = this.size.valueAsNumber;
     this.free = button("Unlock all pixels", () => change({ ...this.state, locked: [] }));
-    this.rest = button("Lock the empty ones", () => change({ ...this.state, locked: this.blank() }));
+    this.rest = button("Lock the empty ones", () => change({ ...this.state, locked: this.withBlank() }));
     this.results = h("div", { class: "results" });
     this.count = h("p", { class: "quiet", role: "status" });
     this.node = h(
@@ -33,16 +39,22 @@ export class Image {
         this.brush.node,
         this.count,
         h("div", { class: "field" }, h("label", { for: "brush" }, "Brush"), this.size),
-        h("fieldset", { class: "segments" }, h("legend", {}, "The answer may"), this.inks.map(([, label]) => label)),
+        h(
+          "fieldset",
+          { class: "segments" },
+          h("legend", {}, "The answer may"),
+          this.inks.map(([, label]) => label),
+        ),
         h("div", { class: "group" }, this.rest, this.free),
       ),
       this.results,
     );
   }
 
-  /** The pixels without ink. */
-  blank() {
-    return this.values.flatMap((value, k) => (value === this.scale.low ? [k] : []));
+  /** The locked pixels and those without ink. */
+  withBlank() {
+    const locked = new Set(this.state.locked);
+    return this.values.flatMap((value, k) => (value === this.scale.low || locked.has(k) ? [k] : []));
   }
 
   update(state, row, answer) {
@@ -52,18 +64,40 @@ export class Image {
     for (const [radio] of this.inks) radio.checked = radio.value === state.ink;
     this.brush.update(this.scale, row.values, state.locked);
     this.free.disabled = !state.locked.length;
-    this.count.textContent = state.locked.length ? `${state.locked.length} of ${row.values.length} pixels locked` : "no pixel locked";
+    this.count.textContent = state.locked.length
+      ? `${state.locked.length} of ${row.values.length} pixels locked`
+      : "no pixel locked";
     fill(
       this.results,
       (answer?.answers ?? []).map((one, k) =>
         h(
           "figure",
           {},
-          h("figcaption", {}, h("strong", {}, `#${k + 1}: ${one.label}`), h("span", { class: one.verified ? "good" : "bad" }, one.verified ? " ✓ " : " ✗ "), h("span", { class: "quiet" }, `cost ${one.cost}, ${one.changed} pixels`)),
-          h("div", { class: "pair" }, drawPicture(answer.picture, answer.picture.answers[k], this.scene.shape, SIDE * 0.75), drawDifference(answer.picture, k, this.scene.shape, SIDE * 0.75)),
+          h(
+            "figcaption",
+            {},
+            h("strong", {}, `#${k + 1}: ${one.label}`),
+            h("span", { class: one.verified ? "good" : "bad" }, one.verified ? " ✓ " : " ✗ "),
+            h("span", { class: "quiet" }, `cost ${one.cost}, ${one.changed} pixels`),
+          ),
+          h(
+            "div",
+            { class: "pair" },
+            drawPicture(answer.picture, answer.picture.answers[k], this.scene.shape, SIDE * 0.75),
+            drawDifference(answer.picture, k, this.scene.shape, SIDE * 0.75),
+          ),
         ),
       ),
-      answer?.answers.length > 0 && h("p", { class: "quiet" }, "Left the answer, right what it changes: ", h("span", { class: "more" }, "blue is more ink"), ", ", h("span", { class: "less" }, "red is less"), "."),
+      answer?.answers.length > 0 &&
+        h(
+          "p",
+          { class: "quiet" },
+          "Left the answer, right what it changes: ",
+          h("span", { class: "more" }, "blue is more ink"),
+          ", ",
+          h("span", { class: "less" }, "red is less"),
+          ".",
+        ),
     );
   }
 }
@@ -88,11 +122,16 @@ class Brush {
       this.node.setPointerCapture(event.pointerId);
       this.touch(place, true);
     });
-    this.node.addEventListener("pointermove", (event) => event.buttons && this.locking !== undefined && this.touch(this.placeOf(event), true));
-    this.node.addEventListener("pointerup", () => {
-      this.locking = undefined;
-      this.tell(false);
-    });
+    this.node.addEventListener(
+      "pointermove",
+      (event) => event.buttons && this.locking !== undefined && this.touch(this.placeOf(event), true),
+    );
+    for (const end of ["pointerup", "pointercancel"]) {
+      this.node.addEventListener(end, () => {
+        this.locking = undefined;
+        this.tell(false);
+      });
+    }
     this.node.addEventListener("keydown", (event) => this.key(event));
     this.node.addEventListener("focus", () => this.draw());
     this.node.addEventListener("blur", () => this.draw());
@@ -101,13 +140,17 @@ class Brush {
   placeOf(event) {
     const box = this.node.getBoundingClientRect();
     const inside = (part, most) => Math.min(most - 1, Math.max(0, Math.floor(part * most)));
-    return [inside((event.clientY - box.top) / box.height, this.tall), inside((event.clientX - box.left) / box.width, this.wide)];
+    return [
+      inside((event.clientY - box.top) / box.height, this.tall),
+      inside((event.clientX - box.left) / box.width, this.wide),
+    ];
   }
 
   touch([row, column], live) {
     for (let r = row - this.reach; r <= row + this.reach; r++) {
       for (let c = column - this.reach; c <= column + this.reach; c++) {
-        if (r < 0 || c < 0 || r >= this.tall || c >= this.wide || (r - row) ** 2 + (c - column) ** 2 > this.reach ** 2 + 1) continue;
+        if (r < 0 || c < 0 || r >= this.tall || c >= this.wide || (r - row) ** 2 + (c - column) ** 2 > this.reach ** 2 + 1)
+          continue;
         if (this.locking) this.locked.add(r * this.wide + c);
         else this.locked.delete(r * this.wide + c);
       }
@@ -117,12 +160,19 @@ class Brush {
   }
 
   tell(live) {
-    this.paint([...this.locked].sort((a, b) => a - b), live);
+    this.paint(
+      [...this.locked].sort((a, b) => a - b),
+      live,
+    );
   }
 
   key(event) {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (move) this.at = [Math.min(this.tall - 1, Math.max(0, this.at[0] + move[0])), Math.min(this.wide - 1, Math.max(0, this.at[1] + move[1]))];
+    if (move)
+      this.at = [
+        Math.min(this.tall - 1, Math.max(0, this.at[0] + move[0])),
+        Math.min(this.wide - 1, Math.max(0, this.at[1] + move[1])),
+      ];
     else if (event.key === " ") {
       this.locking = !this.locked.has(this.at[0] * this.wide + this.at[1]);
       this.touch(this.at, false);

@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { patterns } from "./classes.js";
 import { Compare, Kept, summary } from "./compare.js";
-import { byId, button, download, fill, h } from "./dom.js";
+import { byId, button, download, fill } from "./dom.js";
 import { Image } from "./image.js";
 import { Lines } from "./lines.js";
 import { Plane } from "./plane.js";
@@ -11,12 +11,15 @@ import { Settings } from "./settings.js";
 import { decode, opening, same } from "./state.js";
 import { Steps } from "./steps.js";
 import { drawTree } from "./tree.js";
-import { tellAnswer, tellAsked, tellTrouble } from "./verdict.js";
+import { Asked, tellAnswer, tellTrouble } from "./verdict.js";
 
-const page = { scenes: [], rows: new Map(), tab: "explore" };
+const page = { scenes: [], rows: new Map(), tab: "explore", answer: null, answered: null };
 const kept = new Kept();
 const sceneOf = (key) => page.scenes.find((scene) => scene.key === key);
-const steps = new Steps(sceneOf, (state) => arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), state === null));
+const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
+const steps = new Steps((state) =>
+  arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), state === null),
+);
 const settings = new Settings(byId("settings"), change);
 const compare = new Compare(byId("compare"), kept, showStep, write);
 const plane = new Plane(byId("plane"), () => drawView());
@@ -31,44 +34,40 @@ function change(state, live = false) {
 async function arrive(state, typed = false) {
   page.state = state;
   if (typed) steps.start(state);
-  await ready(state);
-  if (page.state === state) {
-    tellRow();
-    await ask();
-  }
+  if (page.scene !== sceneOf(state.scene)) enter(sceneOf(state.scene));
+  if (rowOf(state)) tellRow();
+  await ask();
 }
 
-/** The scene and the row that a state is about. */
-async function ready(state) {
-  const scene = sceneOf(state.scene);
-  if (page.scene !== scene) {
-    page.scene = scene;
-    page.answer = null;
-    fill(byId("scenes"), page.scenes.map((one) => button(one.title, () => change(opening(one)), { "aria-pressed": String(one === scene), title: one.about })));
-    page.view = new (scene.shape ? Image : Lines)(scene, change);
-    fill(byId("explore"), page.view.node);
-    settings.build(scene);
-    plane.build(scene, null);
-    byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of many tell nothing
-    if (scene.shape && page.tab === "plane") open("explore");
-    document.title = `${scene.title} · counterleaf`;
-  }
-  const key = `${state.scene}/${state.row}`;
-  if (!page.rows.has(key)) {
-    try {
-      page.rows.set(key, await get(`/api/scenes/${encodeURIComponent(state.scene)}/rows/${state.row}`));
-    } catch (error) {
-      note(error.message);
-    }
-  }
-  page.row = page.rows.get(key) ?? { row: state.row, label: "?", values: scene.features.map((feature) => feature.lower ?? 0) };
+/** Everything that depends on the scene alone. */
+function enter(scene) {
+  page.scene = scene;
+  page.answer = page.answered = null;
+  fill(
+    byId("scenes"),
+    page.scenes.map((one) =>
+      button(one.title, () => change(opening(one)), { "aria-pressed": String(one === scene), title: one.about }),
+    ),
+  );
+  page.asked = new Asked(scene, change, seek);
+  page.view = new (scene.shape ? Image : Lines)(scene, change);
+  fill(byId("explore"), page.view.node);
+  settings.build(scene);
+  plane.build(scene, null);
+  byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of many tell nothing
+  if (scene.shape && page.tab === "plane") open("explore");
+  document.title = `${scene.title} · counterleaf`;
 }
 
-/** Everything that shows the question. */
+/** Everything that shows the question; a row that is not there is not shown. */
 function tellRow() {
-  tellAsked(page.scene, page.state, page.row, page.answer, change, seek);
-  settings.update(page.state);
-  page.view.update(page.state, page.row, page.answer);
+  const { state, answer, answered } = page;
+  const row = rowOf(state);
+  const sameRow = answered && answered.scene === state.scene && answered.row === state.row && same(answered.edits, state.edits);
+  page.asked.update(state, sameRow ? answer.label : (row?.label ?? "?"));
+  settings.update(state);
+  byId("explore").inert = !row;
+  if (row) page.view.update(state, row, answer);
   byId("undo").disabled = steps.at <= 0;
   byId("redo").disabled = steps.at >= steps.list.length - 1;
   const is = kept.has(steps.list[steps.at]?.hash);
@@ -85,16 +84,22 @@ async function ask() {
   while (asked !== page.state) {
     asked = page.state;
     try {
-      await ready(asked);
+      if (!rowOf(asked))
+        page.rows.set(
+          `${asked.scene}/${asked.row}`,
+          await get(`/api/scenes/${encodeURIComponent(asked.scene)}/rows/${asked.row}`),
+        );
       const answer = await post("/api/answer", asked);
       if (asked.scene !== page.state.scene) continue;
-      page.answer = answer;
+      [page.answer, page.answered] = [answer, asked];
       steps.record(asked, summary(answer));
+      kept.refresh(steps.list[steps.at]);
       tellRow();
       tellAnswer(page.state, answer, change);
       note("");
     } catch (error) {
-      page.answer = null; // the last answer was to another question
+      if (asked !== page.state) continue;
+      page.answer = page.answered = null; // the last answer was to another question
       tellRow();
       tellTrouble(error.message);
     }
@@ -106,22 +111,25 @@ async function ask() {
   drawView();
 }
 
-/** The view of the tab that is open, where it needs more than the answer. */
+/** The view of the tab that is open, where it needs more than the answer; a question that is overtaken is withdrawn. */
 async function drawView() {
+  page.drawing?.abort();
   if (page.tab === "compare") compare.update(page.scene, steps);
-  const state = page.state;
+  if (!page.answer) return;
+  const { state } = page;
+  const { signal } = (page.drawing = new AbortController());
   try {
     if (page.tab === "tree") {
-      const drawn = await post("/api/tree", state);
-      if (same(state, page.state)) drawTree(byId("tree"), page.scene, drawn);
+      if (!byId("tree").hasChildNodes()) byId("tree").textContent = "Drawing …";
+      const drawn = await post("/api/tree", state, signal);
+      drawTree(byId("tree"), page.scene, drawn);
     } else if (page.tab === "plane" && plane.pair) {
       const [across, up] = plane.pair;
       if (across === up) return plane.tell("Choose two different numbers.");
-      const found = await post("/api/plane", { question: state, across, up });
-      if (same(state, page.state)) plane.draw(found);
+      plane.draw(await post("/api/plane", { question: state, across, up }, signal));
     }
   } catch (error) {
-    note(error.message);
+    if (error.name !== "AbortError") note(error.message);
   }
 }
 
@@ -203,11 +211,16 @@ function listen() {
   }
   byId("link").addEventListener("click", async () => {
     byId("export").open = false;
-    await navigator.clipboard.writeText(location.href).then(() => note("The link is copied; it holds the whole question."), () => note("Copy the address of this page: it holds the whole question."));
+    await navigator.clipboard.writeText(location.href).then(
+      () => note("The link is copied: it holds the whole question, for this browser and while the command runs."),
+      () => note("Copy the address of this page: it holds the whole question."),
+    );
   });
   byId("theme").addEventListener("click", () => {
     const root = document.documentElement;
-    const dark = getComputedStyle(root).colorScheme === "dark" || (root.style.colorScheme === "" && matchMedia("(prefers-color-scheme: dark)").matches);
+    const dark =
+      getComputedStyle(root).colorScheme === "dark" ||
+      (root.style.colorScheme === "" && matchMedia("(prefers-color-scheme: dark)").matches);
     root.style.colorScheme = dark ? "light" : "dark";
     localStorage.setItem("counterleaf-theme", root.style.colorScheme);
   });
@@ -220,6 +233,9 @@ function listen() {
       steps.go(key === "y" || event.shiftKey ? steps.at + 1 : steps.at - 1);
     }
   });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  });
   addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   });
@@ -229,11 +245,11 @@ function listen() {
 async function watch() {
   const { note: told } = await get("/api/status").catch(() => ({ note: "" }));
   byId("interim").textContent = told;
-  if (told) setTimeout(watch, 2000);
+  setTimeout(watch, told ? 2000 : 30_000);
 }
 
 async function start() {
-  document.body.append(patterns(), h("p", { id: "interim", class: "interim-note", role: "status" }));
+  document.body.append(patterns());
   if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token is spent
   listen();
   watch();

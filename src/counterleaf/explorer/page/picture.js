@@ -5,14 +5,27 @@ import { h } from "./dom.js";
 /** A picture of `side` pixels of the screen; ink is dark on light, whatever the page's colours. */
 export function drawPicture(scale, values, shape, side) {
   const reach = scale.high - scale.low || 1;
-  return canvas(values.map((value) => { const grey = 255 * (1 - (value - scale.low) / reach); return [grey, grey, grey]; }), shape, side, "picture");
+  return canvas(
+    values.map((value) => {
+      const grey = 255 * (1 - (value - scale.low) / reach);
+      return [grey, grey, grey];
+    }),
+    shape,
+    side,
+    "picture",
+  );
 }
 
 /** What answer k adds (blue) and takes away (red), on the scale of its largest change. */
 export function drawDifference(picture, k, shape, side) {
   const change = picture.answers[k].map((value, d) => value - picture.source[d]);
   const most = Math.max(...change.map(Math.abs)) || 1;
-  return canvas(change.map((move) => tone(move / most)), shape, side, "red: less ink, blue: more ink");
+  return canvas(
+    change.map((move) => tone(move / most)),
+    shape,
+    side,
+    "red: less ink, blue: more ink",
+  );
 }
 
 /** From red (-1) over white (0) to blue (1). */

@@ -1,6 +1,6 @@
 // How change is measured and how much of it may be: cost, scale, margin, alternatives, features changed.
 
-import { fill, h, show } from "./dom.js";
+import { fill, h, onNumber, show } from "./dom.js";
 
 const COSTS = {
   L1: ["few changes", "L1: the sum of the changes"],
@@ -8,7 +8,7 @@ const COSTS = {
   mixed: ["both", "L1 + L2"],
   Q: ["smooth changes", "Q: neighbouring pixels had better change together"],
 };
-const SCALES = { range: "range", std: "standard deviation", mad: "median deviation", none: "own unit" };
+const SCALES = { range: "ranges", std: "standard deviations", mad: "median deviations", none: "own units" };
 
 export class Settings {
   constructor(node, change) {
@@ -23,19 +23,48 @@ export class Settings {
       const radio = h("input", { type: "radio", name: "cost", value: cost, onchange: () => set({ cost }) });
       return [radio, h("label", { class: "segment", title: COSTS[cost][1] }, radio, `${cost}: ${COSTS[cost][0]}`)];
     });
-    this.spread = h("select", { id: "spread", onchange: () => set({ spread: this.spread.value }) }, scene.spreads.map((name) => h("option", { value: name }, SCALES[name])));
-    this.count = whole("count", 1, 12, (value) => set({ count: value ?? 1 }));
-    this.most = whole("most", 0, scene.features.length, (value) => set({ most: value }));
+    this.spread = h(
+      "select",
+      { id: "spread", onchange: () => set({ spread: this.spread.value }) },
+      scene.spreads.map((name) => h("option", { value: name }, SCALES[name])),
+    );
+    this.count = h("input", { type: "number", id: "count", min: 1, max: 12, step: 1 });
+    onNumber(
+      this.count,
+      (count) => set({ count }),
+      () => this.state.count,
+    );
+    this.most = h("input", { type: "number", id: "most", min: 0, max: scene.features.length, step: 1 });
+    onNumber(
+      this.most,
+      (most) => set({ most }),
+      () => this.state.most,
+      null,
+    );
     this.most.placeholder = "any";
     this.margin = h("input", { type: "number", id: "margin", min: 0, step: "any" });
-    this.margin.addEventListener("change", () => this.margin.validity.valid && set({ margin: this.margin.value === "" ? 0 : this.margin.valueAsNumber }));
+    onNumber(
+      this.margin,
+      (margin) => set({ margin }),
+      () => this.state.margin,
+      0,
+    );
     fill(
       this.node,
-      h("fieldset", { class: "segments" }, h("legend", {}, "Prefer"), this.costs.map(([, label]) => label)),
-      field("Changes as shares of the", this.spread),
+      h(
+        "fieldset",
+        { class: "segments" },
+        h("legend", {}, "Prefer"),
+        this.costs.map(([, label]) => label),
+      ),
+      field(
+        "Changes counted in",
+        this.spread,
+        "whether a change is large or small is judged by how widely the feature varies in the data",
+      ),
       field("Alternatives", this.count),
       scene.shape ? null : field("Most features changed", this.most),
-      field("Safety margin", this.margin, "how far every split on the way must be passed by"),
+      field("Safety margin", this.margin, "how far beyond each border of the tree the answer must lie; 0: just beyond"),
     );
   }
 
@@ -46,16 +75,10 @@ export class Settings {
     show(this.count, state.count);
     show(this.most, state.most);
     show(this.margin, state.margin);
-    this.spread.disabled = state.cost === "Q";
+    this.spread.disabled = state.cost === "Q"; // which counts pixels as they are
   }
 }
 
 function field(words, input, title) {
   return h("div", { class: "field", title }, h("label", { for: input.id }, words), input);
-}
-
-function whole(id, min, max, set) {
-  const input = h("input", { type: "number", id, min, max, step: 1 });
-  input.addEventListener("change", () => input.validity.valid && set(input.value === "" ? null : input.valueAsNumber));
-  return input;
 }

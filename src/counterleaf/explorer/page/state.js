@@ -1,12 +1,14 @@
 // What is asked, as one plain value; it lives in the address, so that it can be bookmarked and shared.
 
+import { own } from "./dom.js";
+
 /** The question with which a scene opens. */
 export function opening(scene) {
   return {
     scene: scene.key,
     row: scene.row,
     edits: {},
-    controls: {},
+    controls: Object.fromEntries(scene.locked.map((name) => [name, { lock: true }])),
     target: scene.target,
     cost: scene.shape ? "L2" : "L1",
     spread: scene.spreads[0],
@@ -21,7 +23,7 @@ export function opening(scene) {
 const FREE = { lock: false, way: "any", low: null, high: null, allowed: null, step: null, weight: 1 };
 
 /** What is said about a feature. */
-export const control = (state, name) => ({ ...FREE, ...state.controls[name] });
+export const control = (state, name) => ({ ...FREE, ...own(state.controls, name) });
 
 /** The state with something said anew about a feature; what says nothing is left out. */
 export function withControl(state, name, patch) {
@@ -34,11 +36,9 @@ export function withControl(state, name, patch) {
 
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-/** The state as the part of the address after #; only what differs from the opening. */
-export function encode(state, scene) {
-  const first = opening(scene);
-  const said = Object.entries(state).filter(([key, value]) => key === "scene" || !same(value, first[key]));
-  const bytes = new TextEncoder().encode(JSON.stringify(Object.fromEntries(said)));
+/** The whole state as the part of the address after #. */
+export function encode(state) {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
   const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return `#s=${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
@@ -87,7 +87,9 @@ export function decode(hash, scenes) {
     const scene = scenes.find((one) => one.key === said.scene);
     if (!scene) return null;
     const first = opening(scene);
-    const state = Object.fromEntries(Object.entries(first).map(([key, value]) => [key, Object.hasOwn(said, key) ? said[key] : value]));
+    const state = Object.fromEntries(
+      Object.entries(first).map(([key, value]) => [key, Object.hasOwn(said, key) ? said[key] : value]),
+    );
     return isState(state) ? state : null;
   } catch {
     return null;

@@ -4,12 +4,11 @@ import { stored } from "./dom.js";
 import { encode, same } from "./state.js";
 
 const STORE = "counterleaf-steps";
-const MOST = 60; // steps that are remembered, as many as the server will write down at once
+const MOST = 60; // steps that outlive a reload
 
 /** The steps of this tab: `list` of {state, hash, result}, `at` the one shown. */
 export class Steps {
-  constructor(sceneOf, onmove) {
-    this.sceneOf = sceneOf;
+  constructor(onmove) {
     this.list = [];
     this.at = -1;
     addEventListener("popstate", (event) => {
@@ -25,7 +24,7 @@ export class Steps {
 
   /** Begin with a state; after a reload, with the steps that led to it. */
   start(state) {
-    const hash = this.hashOf(state);
+    const hash = encode(state);
     const kept = stored(sessionStorage, STORE, {});
     const at = history.state?.at;
     if (kept.list?.[at]?.hash === hash && at === kept.at) {
@@ -42,7 +41,7 @@ export class Steps {
   /** One more step; what had been undone is forgotten. */
   push(state) {
     if (same(state, this.list[this.at]?.state)) return;
-    const hash = this.hashOf(state);
+    const hash = encode(state);
     this.list = [...this.list.slice(0, this.at + 1), { state, hash }];
     this.at += 1;
     history.pushState({ at: this.at }, "", location.pathname + hash);
@@ -60,10 +59,6 @@ export class Steps {
 
   go(at) {
     if (at >= 0 && at < this.list.length && at !== this.at) history.go(at - this.at);
-  }
-
-  hashOf(state) {
-    return encode(state, this.sceneOf(state.scene));
   }
 
   save() {
