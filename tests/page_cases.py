@@ -9,11 +9,15 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from counterleaf.explorer import bundled
+
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 OFFLINE = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+
+GIVEN = {name for names in bundled.GIVEN.values() for name in names}
 
 
 def find_browser():
@@ -130,9 +134,13 @@ class Explorer:
         return self.page.evaluate("location.href")
 
     def state(self):
-        """What the address holds."""
+        """What the address holds, but for what says nothing and for what is locked when a scene opens."""
         found = re.search("#s=(.*)", self.address())
-        return json.loads(base64.urlsafe_b64decode(found[1] + "=" * (-len(found[1]) % 4)))
+        state = json.loads(base64.urlsafe_b64decode(found[1] + "=" * (-len(found[1]) % 4)))
+        given = (name for name, said in state["controls"].items() if name in GIVEN and said == {"lock": True})
+        for name in list(given):
+            del state["controls"][name]
+        return {key: value for key, value in state.items() if value not in ({}, [], None, "any")}
 
     def steps(self):
         return self.page.evaluate("history.state.at")

@@ -127,28 +127,28 @@ def slide(explorer, label, way):
 
 
 def test_a_slider_answers_while_it_slides_and_is_one_step(adult):
-    adult.limits("age")
+    adult.limits("hours-per-week")
     before, steps = adult.answered(), adult.steps()
-    slide(adult, "at most, age", "down")
+    slide(adult, "at most, hours-per-week", "down")
     adult.settle(before + 2)
     assert adult.steps() == steps
     adult.after(adult.page.mouse.up)
     assert adult.steps() == steps + 1
-    high = adult.state()["controls"]["age"]["high"]
+    high = adult.state()["controls"]["hours-per-week"]["high"]
     assert 20 < high < 80
-    expect(adult.page.get_by_role("button", name=f"limits of age: ≤ {high:g}")).to_be_visible()
+    expect(adult.page.get_by_role("button", name=f"limits of hours-per-week: ≤ {high:g}")).to_be_visible()
     adult.click("↶ Undo")
     assert "controls" not in adult.state()
 
 
 def test_a_slider_by_the_keys(adult):
-    adult.limits("age")
-    slider = adult.page.get_by_role("slider", name="at least, age")
+    adult.limits("hours-per-week")
+    slider = adult.page.get_by_role("slider", name="at least, hours-per-week")
     slider.focus()
     low = adult.page.evaluate("node => Number(node.value)", slider.element_handle())
     adult.after(lambda: slider.press("ArrowRight"))
     adult.after(lambda: slider.press("ArrowRight"))
-    assert adult.state()["controls"]["age"] == {"low": low + 2}
+    assert adult.state()["controls"]["hours-per-week"] == {"low": low + 2}
 
 
 def test_limits_by_fields_steps_and_hardness(adult):
@@ -200,9 +200,9 @@ def test_undo_and_redo_by_button_by_key_and_by_the_browser(loans):
 
 def test_a_link_opens_the_same_question(enter):
     first = enter().scene("Adult")
-    first.limits("age")
+    first.limits("hours-per-week")
     first.after(lambda: (first.page.get_by_label("At most", exact=True).fill("60"), first.page.keyboard.press("Tab")))
-    first.limits("age")
+    first.limits("hours-per-week")
     first.click(f"lock {first.changed()[0]}")
     first.after(lambda: first.page.get_by_label("L2: small changes").check())
     first.click("next row")
@@ -269,7 +269,7 @@ def test_costs_alternatives_features_and_margin(adult):
     for label in ("L2: small changes", "mixed: both", "L1: few changes"):
         adult.after(lambda label=label: page.get_by_label(label).check())
     assert adult.costs() == costs
-    adult.after(lambda: page.get_by_label("Changes as shares of the").select_option("standard deviation"))
+    adult.after(lambda: page.get_by_label("Changes counted in").select_option("standard deviations"))
     assert adult.state()["spread"] == "std"
     adult.after(lambda: (page.get_by_label("Alternatives", exact=True).fill("5"), page.keyboard.press("Tab")))
     assert len(adult.costs()) == 5
@@ -280,33 +280,35 @@ def test_costs_alternatives_features_and_margin(adult):
     cheapest = adult.costs()[0]
     adult.after(lambda: (page.get_by_label("Safety margin").fill("2"), page.keyboard.press("Tab")))
     assert min(adult.costs(), default=cheapest) >= cheapest
-    assert adult.state() == {"scene": "adult", "spread": "std", "count": 5, "most": 1, "margin": 2}
+    asked = {"spread": "std", "count": 5, "most": 1, "margin": 2}
+    assert asked.items() <= adult.state().items()
 
 
 def test_rows_and_edits(loans):
-    page, first = loans.page, int(loans.page.get_by_label("row number").input_value())
+    page, first = loans.page, int(loans.page.get_by_label("Row", exact=True).input_value())
     loans.click("next row")
-    expect(page.get_by_label("row number")).to_have_value(str(first + 1))
+    expect(page.get_by_label("Row", exact=True)).to_have_value(str(first + 1))
     loans.click("previous row")
-    expect(page.get_by_label("row number")).to_have_value(str(first))
+    expect(page.get_by_label("Row", exact=True)).to_have_value(str(first))
     loans.click("next “refused”")
     expect(page.locator(".own")).to_have_text("refused")
-    loans.after(lambda: (page.get_by_label("row number").fill("7"), page.keyboard.press("Enter")))
+    loans.after(lambda: (page.get_by_label("Row", exact=True).fill("7"), page.keyboard.press("Enter")))
     assert loans.state()["row"] == 6
     loans.after(lambda: (page.get_by_label("age now").fill("44"), page.keyboard.press("Tab")))
     assert loans.state()["edits"] == {"age": 44}
     loans.after(lambda: page.get_by_label("purpose now").select_option("education"))
     assert set(loans.state()["edits"]) == {"age", "purpose"}
-    loans.click("undo edits")
+    loans.click("reset edits")
     assert "edits" not in loans.state()
-    loans.after(lambda: (page.get_by_label("row number").fill("1"), page.keyboard.press("Enter")))
+    loans.after(lambda: (page.get_by_label("Row", exact=True).fill("1"), page.keyboard.press("Enter")))
     page.get_by_role("button", name="previous row").click()
     expect(page.locator("#note")).to_contain_text("no further row")
 
 
 def test_where_nothing_works_one_click_helps(loans):
     for name in loans.features():
-        loans.click(f"lock {name}")
+        if loans.button(f"lock {name}").get_attribute("aria-pressed") == "false":
+            loans.click(f"lock {name}")
     assert "This is proved" in loans.sentence()
     sizes = []
     while loans.page.locator("#conflict li").count():
@@ -469,7 +471,7 @@ def test_costs_of_pictures(digits):
         told.add(digits.sentence())
         assert "confirmed by the model" in digits.badges()
     assert len(told) > 1
-    expect(digits.page.get_by_label("Changes as shares of the")).to_be_disabled()
+    expect(digits.page.get_by_label("Changes counted in")).to_be_disabled()
 
 
 def test_the_empty_pixels_are_locked(digits):
@@ -576,7 +578,7 @@ def test_every_view_can_be_used_by_everyone(enter, title, look):
         explorer.after(lambda: explorer.page.keyboard.press("Space"))
     else:
         explorer.click(f"lock {explorer.changed()[0]}")
-        explorer.limits("age")
+        explorer.limits("credit amount" if title == "German Credit" else "hours-per-week")
         explorer.limits("purpose" if title == "German Credit" else "education")
     for name in ("Explore", "Compare", "Tree", *(["Plane"] if title != "Digits" else [])):
         panel = explorer.tab(name)

@@ -17,7 +17,7 @@ from counterleaf.explorer.scene import Scene
 from counterleaf.files import write
 from counterleaf.learn import TAOClassifier
 
-_GIVEN = {  # what no one can change
+GIVEN = {  # what no one can change
     "german": ("age", "personal_status_and_sex", "foreign_worker"),
     "adult": ("age", "race", "sex", "native-country"),
 }
@@ -42,7 +42,7 @@ def bundled(row: int | None) -> list[Scene]:
 
 def _opened(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -> Scene:
     """A scene that opens on the first row of which the model does not say the target."""
-    scene = Scene(key, title, about, _archive(key), rows.reset_index(drop=True), target=target, locked=_GIVEN[key])
+    scene = Scene(key, title, about, _archive(key), rows.reset_index(drop=True), target=target, locked=GIVEN[key])
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
     return replace(scene, first=scene.find(0, 1, other) or 0)
 
