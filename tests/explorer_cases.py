@@ -59,8 +59,8 @@ def feature_of(key, name):
 
 def changed_feature(key, kind="number", **said):
     """A feature of a kind that some answer to the opening question changes."""
-    told, _ = ask(question(key, count=12, **said))
-    return next(name for name in told["cells"] if feature_of(key, name)["kind"] == kind)
+    _, answer = ask(question(key, count=12, **said))
+    return next(name for c in answer for name in c.changes if feature_of(key, name)["kind"] == kind)
 
 
 def values_of(answer):

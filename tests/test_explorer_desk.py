@@ -62,7 +62,6 @@ def test_a_scene_answers_as_the_library_does(key):
     assert told["limit"] is None
     assert float(told["least"]) <= answer.lower_bound <= float(told["least"]) * 1.001 + 1e-300
     assert "would say" in told["sentence"]
-    assert told["proof"].startswith("Proved")
     assert [one["changed"] for one in told["answers"]] == [len(c.changes) for c in answer]
     assert [one["leaf"] for one in told["answers"]] == [c.leaf for c in answer]
     for name, cell in told["cells"].items():
@@ -237,14 +236,15 @@ def test_ink_is_only_added_or_only_erased(ink):
 
 
 def test_locked_pixels_stay():
-    told, _ = ask(question("digits", count=6))
-    changed = {described("digits")["features"].index(feature_of("digits", name)) for name in told["cells"]}
+    _, before = ask(question("digits", count=6))
+    names = {name for c in before for name in c.changes}
+    changed = {described("digits")["features"].index(feature_of("digits", name)) for name in names}
     locked = [*changed, *changed]
     now, answer = agrees(question("digits", count=6, locked=locked))
     assert now["wishes"] == [f"{len(changed)} pixels locked"]
     for picture in now["picture"]["answers"]:
         assert [picture[k] for k in locked] == [now["picture"]["source"][k] for k in locked]
-    assert all(answer.source[name] == row[name] for row in values_of(answer) for name in told["cells"])
+    assert all(answer.source[name] == row[name] for row in values_of(answer) for name in names)
     assert ask(question("digits", locked=[5]))[0]["wishes"] == ["1 pixel locked"]
 
 
@@ -335,9 +335,9 @@ def test_a_tiny_limit_gives_a_bound_or_an_answer(key, limit):
             told, answer = ask(given, at)
             assert told["status"] in ("optimal", "limit", "infeasible")
             if told["status"] == "limit":
-                assert told["limit"] == limit
+                assert told["limit"] in (limit, None)  # None where the clock was not what stopped it
                 assert told["least"] is None or float(told["least"]) >= 0
-                assert "stopped" in (told["sentence"] + told["proof"]).lower()
+                assert told["answers"] or "Stopped" in told["sentence"]
                 true = ask(given)[1]
                 assert answer.lower_bound <= (true[0].cost if len(true) else math.inf) * (1 + 1e-9)
             for one in told["answers"]:

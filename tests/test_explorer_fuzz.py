@@ -24,7 +24,7 @@ def explorer():
 
 @pytest.fixture(scope="module")
 def schema(explorer):
-    whole = schemathesis.openapi.from_url(f"http://{explorer.host}/openapi.json")
+    whole = schemathesis.openapi.from_url(f"http://{explorer.host}/openapi.json", headers={"Cookie": explorer.cookie})
     return whole.exclude(path="/api/status").exclude(path="/api/scenes")  # they take nothing
 
 

@@ -26,7 +26,7 @@ def test_the_token_gives_a_cookie_that_scripts_cannot_read_and_other_sites_do_no
     assert name == f"counterleaf-{explorer.port}"
     value, *flags = rest.split("; ")
     assert len(value) >= 43
-    assert flags == ["HttpOnly", "SameSite=Strict", "Path=/"]
+    assert flags == ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=604800"]
     assert explorer.entry["cache-control"] == "no-store"
 
 

@@ -32,10 +32,16 @@ def opened(folder, model, frame=None, suffix=".csv", **arguments):
     return open_desk({"model": str(folder / "model.json"), "data": data, "time_limit": 30.0, **arguments})
 
 
+def only(at):
+    """The scene of a desk that has one."""
+    (scene,) = at.scenes.values()
+    return scene
+
+
 def first(at, **said):
     scene = at.handle("scenes", {})[0]
     json.dumps(scene, allow_nan=False)
-    return {"scene": "own", "row": scene["row"], "spread": scene["spreads"][0]} | said
+    return {"scene": scene["key"], "row": scene["row"], "spread": scene["spreads"][0]} | said
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet"])
@@ -43,15 +49,16 @@ def test_an_explainer_with_a_table(tmp_path, suffix):
     explainer, rows = every_kind()
     at = opened(tmp_path, explainer, rows, suffix, row=2)
     scene = at.handle("scenes", {})[0]
-    assert (scene["key"], scene["title"], scene["row"], scene["rows"]) == ("own", "model", 2, 40)
+    assert scene["key"].startswith("own-")
+    assert (scene["title"], scene["row"], scene["rows"]) == ("model", 2, 40)
     assert scene["given"] is True
     for row in range(40):
-        read, given = at.scene("own").values(row, {}), rows.iloc[row]
+        read, given = only(at).values(row, {}), rows.iloc[row]
         assert all(read[name] == given[name] or (pd.isna(read[name]) and pd.isna(given[name])) for name in rows)
         agrees(first(at, row=row, count=12), at)
     told, _ = ask(first(at, row=1), at)
     assert told["cells"]["job"]["source"] == "(missing)"
-    assert at.handle("row", {"scene": "own", "row": 1})["values"][3] == 3.0
+    assert at.handle("row", {"scene": only(at).key, "row": 1})["values"][3] == 3.0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet"])
@@ -60,7 +67,7 @@ def test_a_plain_tree_with_a_table(tmp_path, suffix):
     scene = at.handle("scenes", {})[0]
     assert scene["spreads"] == ["range", "std", "mad", "none"]
     assert [feature["name"] for feature in scene["features"]] == ["a", "b"]
-    assert at.scene("own").values(2, {}) == {"a": 1 / 3, "b": 1.5}
+    assert only(at).values(2, {}) == {"a": 1 / 3, "b": 1.5}
     for spread in scene["spreads"]:
         agrees(first(at, spread=spread), at)
 
@@ -134,14 +141,14 @@ def test_rows_that_cannot_be_read_are_told_and_passed_over(tmp_path):
     at = opened(tmp_path, explainer, rows)
     for row, word in ((1, "PhD"), (2, "rate"), (3, "age"), (4, "whole number")):
         for verb, given in (
-            ("row", {"scene": "own", "row": row}),
+            ("row", {"scene": only(at).key, "row": row}),
             ("answer", first(at, row=row)),
             ("tree", first(at, row=row)),
         ):
             with pytest.raises(CounterleafError, match=word) as caught:
                 at.handle(verb, given)
             assert "\n" not in str(caught.value)
-    assert at.handle("find", {"scene": "own", "start": 1, "way": 1, "says": None})["row"] == 5
+    assert at.handle("find", {"scene": only(at).key, "start": 1, "way": 1, "says": None})["row"] == 5
     told, _ = ask(first(at, row=2, edits={"rate": 0.5}), at)
     assert told["status"] == "optimal"
 
@@ -151,7 +158,7 @@ def test_words_in_a_column_of_numbers(tmp_path):
     rows = rows.astype({"age": object})
     rows.loc[1, "age"] = "old"
     at = opened(tmp_path, explainer, rows, ".jsonl")
-    for verb, given in (("row", {"scene": "own", "row": 1}), ("answer", first(at, row=1))):
+    for verb, given in (("row", {"scene": only(at).key, "row": 1}), ("answer", first(at, row=1))):
         with pytest.raises(CounterleafError, match="age"):
             at.handle(verb, given)
 

@@ -138,17 +138,17 @@ class Desk:
     def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
         """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them.
 
-        A range beyond the table widens it: if no row is left without such ranges either, they are not in the way.
+        A range beyond the table widens it: if the rest leaves no row in the table as it was, such a range is not in the way.
         """
         if answer.status is not Status.INFEASIBLE:
             return []
-        inside = within(self.scene(question.scene).explainer, question)
-        if inside != question:
-            other, fewer = self.explain(inside, count=1)
-            if other.status is Status.INFEASIBLE:
-                return self._conflict(inside, other, fewer)
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
         held = [wish.constraint for wish in found]
+        inside = within(self.scene(question.scene).explainer, question)
+        if inside != question:
+            rest = [wish.constraint for wish in found if wish.part != "range"]
+            if self.explain(inside, count=1, constraints=rest)[0].status is Status.INFEASIBLE:
+                return self._conflict(inside, *self.explain(inside, count=1))
         for wish in wished:
             if wish.part not in ("margin", "step"):
                 continue
@@ -240,8 +240,8 @@ def _described(scene: Scene) -> dict[str, Any]:
         "target": [] if scene.target is None else [scene.target],
         "classes": [str(label) for label in explainer.tree.classes.tolist()],
         "spreads": ["range", "std", "mad", "none"] if measured else ["none"],
-        "costs": scene.costs,
-        "locked": scene.locked,
+        "costs": list(scene.costs),
+        "locked": list(scene.locked),
         "shape": scene.shape,
         "leaves": len(explainer.tree.leaves),
         "features": [_feature(feature) for feature in explainer.schema],

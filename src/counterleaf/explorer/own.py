@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from counterleaf.errors import CounterleafError
@@ -46,7 +45,8 @@ def _format(text: str) -> Any:
 def _explainer(model: Path, text: str) -> Explainer:
     if not _format(text):
         raise CounterleafError(
-            f"{model} is no counterleaf JSON; in Python, write it with Path('model.json').write_text(explainer.to_json())"
+            f"{model} is no counterleaf JSON; expected what explainer.to_json() gives, as in "
+            f"Path('model.json').write_text(explainer.to_json())"
         )
     return Explainer.from_json(text)
 
@@ -76,13 +76,8 @@ def _columns(data: Path, schema: Schema) -> pd.DataFrame:
     for feature in schema:
         column = rows[feature.name]
         if isinstance(feature, Numeric) and not pd.api.types.is_numeric_dtype(column):
-            bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
-            if len(bad):
-                raise CounterleafError(
-                    f"{data} has {column.iloc[bad[0]]!r} in column {feature.name!r}, row {bad[0]} (from 0); "
-                    f"expected a number: mend or empty it"
-                )
-            rows[feature.name] = pd.to_numeric(column)
+            numbers = pd.to_numeric(column, errors="coerce")  # a word among them is told when its own row is asked about
+            rows[feature.name] = numbers.astype(object).where(numbers.notna() | column.isna(), column)
     return rows[schema.names]
 
 
