@@ -60,7 +60,7 @@ def main() -> None:
             for feature in ("capital-gain", "capital-loss", "education"):
                 lock(page, feature)
             page.get_by_role("tab", name="Compare").click()
-            take(page, "explorer_compare", 760)
+            take(page, "explorer_compare", 1040)
             page.get_by_role("tab", name="Explore").click()
             page.get_by_role("button", name="Digits").click()
             settle(page)
