@@ -47,7 +47,7 @@ def enter_own(browser, own_server):
 def hold(explorer, pattern):
     """Requests of a kind from here on: they wait until they are let go."""
     held = []
-    explorer.page.route(pattern, held.append)
+    explorer.page.route(pattern, lambda route: held.append(route))
     return held
 
 
@@ -132,6 +132,21 @@ def test_after_an_error_with_alternatives_these_are_gone(loans):
     loans.page.unroute(ANSWER)
     loans.after(loans.page.get_by_label("L1: few changes").check)
     assert loans.shown() == first
+
+
+@pytest.mark.parametrize(("tab", "drawn"), [("Tree", "path.way"), ("Plane", "polygon.region")])
+@pytest.mark.parametrize("pattern", [ANSWER, re.compile("/api/(tree|plane)$")])
+def test_after_an_error_no_old_drawing_stands(loans, tab, drawn, pattern):
+    """Neither where the answer did not come nor where the drawing did not."""
+    panel = loans.tab(tab)
+    expect(panel.locator(drawn).first).to_be_visible()
+    refuse(loans, pattern, 503, "busy")
+    loans.after(loans.page.get_by_label("L2: small changes").check)
+    expect(panel.locator(drawn)).to_have_count(0)
+    expect(loans.page.locator("#sentence, #note").filter(has_text="busy")).to_have_count(1)
+    loans.page.unroute(pattern)
+    loans.after(loans.page.get_by_label("L1: few changes").check)
+    expect(panel.locator(drawn).first).to_be_visible()
 
 
 def test_a_row_that_did_not_come_is_not_invented(enter):
