@@ -79,9 +79,25 @@ def test_a_range_beyond_the_table_is_named_only_where_it_is_in_the_way():
     told = asked(low=200.0, high=300.0)
     assert (told["status"], told["conflict"]) == ("infeasible", [])
     assert asked(low=100.0, high=170.0)["status"] == "optimal"
-    told = asked(low=100.0, high=170.0, lock=True)
-    assert told["status"] == "infeasible"
-    assert [one["part"] for one in told["conflict"]] in ([], ["lock"])
+    for other in ({"lock": True}, {"way": "down"}):  # without these the wider range works
+        told = asked(low=0.0, high=170.0, **other)
+        assert [one["part"] for one in told["conflict"]] == list(other)
+
+
+def test_a_range_beyond_the_table_does_not_hide_what_is_in_the_way_within_it():
+    """y has to rise: with x out of place and y locked, first the range is told, then the lock."""
+    rows = pd.DataFrame({"x": [0.0, 50.0, 100.0], "y": [0.0, 1.0, 2.0]})
+    weights = [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    tree = cl.Tree(
+        *([1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], weights),
+        *([-1.5, -400.0, -180.0, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 1, 0], ["no", "yes"]),
+    )
+    at = small_desk(cl.Explainer(tree, data=rows), rows)
+    asked = {"x": {"low": 200.0, "high": 300.0}, "y": {"lock": True}}
+    for controls, feature in ((asked, "x"), ({"y": asked["y"]}, "y")):
+        told = at.handle("answer", {"scene": "own", "target": ["yes"], "controls": controls})
+        assert [one["feature"] for one in told["conflict"]] == [feature]
+    assert at.handle("answer", {"scene": "own", "target": ["yes"]})["status"] == "optimal"
 
 
 # Exports

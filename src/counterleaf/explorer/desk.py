@@ -18,7 +18,7 @@ from counterleaf.explorer.bundled import bundled, mnist
 from counterleaf.explorer.own import own
 from counterleaf.explorer.question import ExportQuestion, PlaneQuestion, Question
 from counterleaf.explorer.scene import Scene, code
-from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes, within
+from counterleaf.explorer.wishes import Wish, beyond_the_table, cost_of, reshaped, spoken, wishes
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
 from counterleaf.result import Explanation
@@ -138,15 +138,11 @@ class Desk:
     def _conflict(self, question: Question, answer: Explanation, wished: list[Wish]) -> list[dict[str, Any]]:
         """The wishes of which one has to give; margin and steps, which are no constraints, if some row is left without them.
 
-        A range beyond the table widens it: if no row is left without such ranges either, they are not in the way.
+        A range beyond the table widens it: if the others leave no row without it either, it is not in the way.
         """
         if answer.status is not Status.INFEASIBLE:
             return []
-        inside = within(self.scene(question.scene).explainer, question)
-        if inside != question:
-            other, fewer = self.explain(inside, count=1)
-            if other.status is Status.INFEASIBLE:
-                return self._conflict(inside, other, fewer)
+        asked, ranges = question, beyond_the_table(self.scene(question.scene).explainer, question)
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
         held = [wish.constraint for wish in found]
         for wish in wished:
@@ -157,6 +153,16 @@ class Desk:
                 found.append(wish)
             else:
                 question = eased  # the others rule everything out without it
+        beyond = [wish for wish in found if wish.part == "range" and wish.feature in ranges]
+        if beyond:
+            for wish in beyond:
+                asked = _without(asked, wish)
+            found = [wish for wish in found if wish not in beyond]
+            held = [wish.constraint for wish in found if wish.constraint is not None]
+            if len(self.explain(asked, count=1, constraints=held)[0]):
+                found += beyond
+            elif not found:
+                return self._conflict(asked, *self.explain(asked, count=1))
         return [{"words": wish.words, "part": wish.part, "feature": wish.feature} for wish in wished if wish in found]
 
     def _tree(self, question: Question) -> dict[str, Any]:
@@ -219,10 +225,11 @@ class Desk:
 
 
 def _without(question: Question, wish: Wish) -> Question:
-    """The question without a margin or a step."""
+    """The question without a margin, a step or a range."""
     if wish.feature is None:
         return question.model_copy(update={"margin": 0.0})
-    control = question.controls[wish.feature].model_copy(update={"step": None})
+    blank = {"low": None, "high": None} if wish.part == "range" else {"step": None}
+    control = question.controls[wish.feature].model_copy(update=blank)
     return question.model_copy(update={"controls": {**question.controls, wish.feature: control}})
 
 

@@ -117,15 +117,16 @@ def reshaped(explainer: Explainer, question: Question) -> Explainer:
     return explainer.replace(*new) if new else explainer
 
 
-def within(explainer: Explainer, question: Question) -> Question:
-    """The question without the ranges that reach beyond the table."""
-    schema, kept = explainer.schema, {}
-    for name, control in question.controls.items():
-        feature = schema.features[schema.index(name)]
-        ends = [end for end in (control.low, control.high) if end is not None]
-        beyond = isinstance(feature, Numeric) and any(not feature.lower <= end <= feature.upper for end in ends)
-        kept[name] = control.model_copy(update={"low": None, "high": None}) if beyond else control
-    return question.model_copy(update={"controls": kept})
+def beyond_the_table(explainer: Explainer, question: Question) -> set[str]:
+    """The features whose ranges reach beyond the table, and so widen it."""
+    out = set()
+    for feature in explainer.schema:
+        control = question.controls.get(feature.name)
+        if control is not None and isinstance(feature, Numeric):
+            ends = [end for end in (control.low, control.high) if end is not None]
+            if any(not feature.lower <= end <= feature.upper for end in ends):
+                out.add(feature.name)
+    return out
 
 
 def cost_of(scene: Scene, question: Question) -> Any:
