@@ -44,23 +44,24 @@ def enter_own(browser, own_server):
         yield enter
 
 
-def hold(explorer, pattern):
-    """Requests of a kind from here on: they wait until they are let go."""
-    held = []
-    explorer.page.route(pattern, lambda route: held.append(route))
-    return held
+class Held:
+    """Requests of a kind, which wait from here on until they are let go."""
 
+    def __init__(self, explorer, pattern):
+        self.explorer, self.waiting, self.open = explorer, [], False
+        explorer.page.route(pattern, lambda route: route.continue_() if self.open else self.waiting.append(route))
 
-def wait_for(explorer, held):
-    while not held:
-        explorer.page.wait_for_timeout(10)
+    def wait(self):
+        for _ in range(500):
+            if self.waiting:
+                return
+            self.explorer.page.wait_for_timeout(10)
+        raise AssertionError("nothing was asked within 5 s")
 
-
-def let_go(explorer, pattern, held):
-    """All that were held, and what comes after them."""
-    explorer.page.unroute(pattern)
-    for route in held:
-        route.continue_()
+    def let_go(self):
+        self.open = True
+        for route in self.waiting:
+            route.continue_()
 
 
 def refuse(explorer, pattern, status, line):
@@ -164,14 +165,14 @@ def test_a_row_that_did_not_come_is_not_invented(enter):
 
 
 def test_a_number_half_typed_survives_an_answer(loans):
-    held = hold(loans, ANSWER)
+    held = Held(loans, ANSWER)
     before = loans.answered()
     loans.button(f"lock {loans.changed()[0]}").click()
-    wait_for(loans, held)
+    held.wait()
     field = loans.page.get_by_label("credit amount now")
     field.select_text()
     field.press_sequentially("12")
-    let_go(loans, ANSWER, held)
+    held.let_go()
     loans.settle(before)
     expect(field).to_have_value("12")
     expect(field).to_be_focused()
@@ -181,13 +182,13 @@ def test_a_number_half_typed_survives_an_answer(loans):
 
 def test_back_while_a_row_is_on_its_way(loans):
     first = loans.shown()
-    held = hold(loans, ROWS)
+    held = Held(loans, ROWS)
     before, field = loans.answered(), loans.page.get_by_label("Row", exact=True)
     field.fill("7")
     field.press("Enter")
-    wait_for(loans, held)
+    held.wait()
     loans.page.go_back()
-    let_go(loans, ROWS, held)
+    held.let_go()
     loans.settle(before)
     assert loans.shown() == first
 
@@ -344,12 +345,12 @@ def test_of_more_than_sixty_steps_the_last_sixty_are_exported(loans):
 
 
 def test_a_step_kept_before_its_answer_came_is_kept_with_it(loans):
-    held = hold(loans, ANSWER)
+    held = Held(loans, ANSWER)
     before = loans.answered()
     loans.button(f"lock {loans.changed()[0]}").click()
-    wait_for(loans, held)
+    held.wait()
     loans.button("☆ Keep").click()
-    let_go(loans, ANSWER, held)
+    held.let_go()
     loans.settle(before)
     cost = loans.costs()[0]
     loans.page.reload()
