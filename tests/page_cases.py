@@ -17,6 +17,7 @@ OFFLINE = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
+MINUTES = 60_000  # milliseconds
 GIVEN = {name for names in bundled.GIVEN.values() for name in names}
 
 
@@ -43,6 +44,36 @@ def running(*arguments):
         process.communicate(timeout=30)
 
 
+def cookies_of(browser, address):
+    """What a browser keeps once it was let in and all kernels are ready."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("#confirmed", timeout=2 * MINUTES)
+    page.wait_for_selector("#interim:empty", state="attached", timeout=9 * MINUTES)
+    cookies = {"cookies": context.storage_state()["cookies"], "origins": []}
+    context.close()
+    return cookies
+
+
+@contextmanager
+def windows(browser, origin, cookies):
+    """A function that opens a window; at the end, nothing has left the machine and nothing complained."""
+    opened = []
+
+    def enter(where="/", **look):
+        context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **look})
+        explorer = Explorer(context.new_page(), origin)
+        opened.append((context, explorer))
+        return explorer.open(where)
+
+    yield enter
+    for context, explorer in opened:
+        context.close()
+        assert [url for url in explorer.requests if not url.startswith((f"{origin}/", "data:", f"blob:{origin}/"))] == []
+        assert [error for error in explorer.errors if not re.search(explorer.forgiven, error)] == []
+
+
 # the page forbids that text is run as a script, which Playwright's own waiting does
 SETTLED = """before => new Promise((done, fail) => {
     const late = performance.now() + 20_000;
@@ -62,6 +93,7 @@ class Explorer:
     def __init__(self, page, origin):
         self.page, self.origin = page, origin
         self.requests, self.errors = [], []
+        self.forgiven = "^$"  # a pattern of the complaints that a test provokes
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))

@@ -7,71 +7,14 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_cases import OFFLINE, Explorer, find_browser, running
-from playwright.sync_api import expect, sync_playwright
+from page_cases import Explorer
+from playwright.sync_api import expect
 
 import counterleaf as cl
 
+pytest_plugins = ["page_fixtures"]
 pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
-MINUTES = 60_000  # milliseconds
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = find_browser()
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=OFFLINE)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def server(browser):
-    """(address without its token, the cookies of the browser that was let in), with all kernels ready."""
-    with running() as address:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(address)
-        page.wait_for_selector("#confirmed", timeout=2 * MINUTES)
-        page.wait_for_selector("#interim:empty", state="attached", timeout=9 * MINUTES)
-        cookies = {"cookies": context.storage_state()["cookies"], "origins": []}
-        context.close()
-        yield address.partition("/?")[0], cookies
-
-
-@pytest.fixture
-def enter(browser, server):
-    """Opens the page in a window of its own; at the end, nothing has left the machine and nothing complained."""
-    origin, cookies = server
-    opened = []
-
-    def enter(where="/", **look):
-        context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **look})
-        explorer = Explorer(context.new_page(), origin)
-        opened.append((context, explorer))
-        return explorer.open(where)
-
-    yield enter
-    for context, explorer in opened:
-        context.close()
-        assert [url for url in explorer.requests if not url.startswith((f"{origin}/", "data:", f"blob:{origin}/"))] == []
-        assert explorer.errors == []
-
-
-@pytest.fixture
-def loans(enter):
-    return enter()
-
-
-@pytest.fixture
-def adult(enter):
-    return enter().scene("Adult")
-
-
-@pytest.fixture
-def digits(enter):
-    return enter().scene("Digits")
 
 
 # What is asked and answered

@@ -20,10 +20,13 @@ export function summary(answer) {
   };
 }
 
+/** Whether something that was stored is such a summary, also by an earlier version. */
+const isResult = (given) => Boolean(given?.cells) && Array.isArray(given.wishes);
+
 /** The steps that were kept, which outlive the tab: by the part of the address that holds them. */
 export class Kept {
   constructor() {
-    this.list = stored(localStorage, STORE, []).filter((step) => step?.result?.cells && isState(step.state));
+    this.list = stored(localStorage, STORE, []).filter((step) => isResult(step?.result) && isState(step.state));
   }
 
   has(hash) {

@@ -115,7 +115,7 @@ async function ask() {
 async function drawView() {
   page.drawing?.abort();
   if (page.tab === "compare") compare.update(page.scene, steps);
-  if (!page.answer) return;
+  if (!page.answer) return wipe();
   const { state } = page;
   const { signal } = (page.drawing = new AbortController());
   try {
@@ -129,8 +129,16 @@ async function drawView() {
       plane.draw(await post("/api/plane", { question: state, across, up }, signal));
     }
   } catch (error) {
-    if (error.name !== "AbortError") note(error.message);
+    if (error.name === "AbortError") return;
+    wipe();
+    note(error.message);
   }
+}
+
+/** No drawing of another question stands. */
+function wipe() {
+  fill(byId("tree"));
+  plane.tell("");
 }
 
 /** Go to the next row in a direction, if asked for the next of which the model says something. */

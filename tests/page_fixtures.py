@@ -1,0 +1,43 @@
+"""Fixtures of the tests in a browser: a plugin that their modules name, each with a browser and a server of its own."""
+
+import pytest
+from page_cases import OFFLINE, cookies_of, find_browser, running, windows
+from playwright.sync_api import sync_playwright
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = find_browser()
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=OFFLINE)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(browser):
+    """(address without its token, the cookies of the browser that was let in), with all kernels ready."""
+    with running() as address:
+        yield address.partition("/?")[0], cookies_of(browser, address)
+
+
+@pytest.fixture
+def enter(browser, server):
+    """Opens the page in a window of its own."""
+    with windows(browser, *server) as enter:
+        yield enter
+
+
+@pytest.fixture
+def loans(enter):
+    return enter()
+
+
+@pytest.fixture
+def adult(enter):
+    return enter().scene("Adult")
+
+
+@pytest.fixture
+def digits(enter):
+    return enter().scene("Digits")
