@@ -149,9 +149,12 @@ def refused(folder, *given, **arguments):
     return str(caught.value)
 
 
-def test_a_word_in_a_column_of_numbers_is_named_with_its_row(tmp_path):
-    line = refused(tmp_path, model_of_words(), "kind,age\n1,20\n2,old\n")
-    assert line.endswith("rows.csv has 'old' in column 'age', row 1 (from 0); expected a number: mend or empty it")
+def test_a_word_in_a_column_of_numbers_is_told_for_its_row_alone(tmp_path):
+    at = opened(tmp_path, model_of_words(), "kind,age\n1,20\n2,old\n")
+    assert at.handle("answer", {"scene": key_of(at), "row": 0, "spread": "none"})["status"] == "optimal"
+    with pytest.raises(CounterleafError, match="feature 'age' is 'old'; expected a number"):
+        at.handle("row", {"scene": key_of(at), "row": 1})
+    assert refused(tmp_path, model_of_words(), "kind,age\n1,20\n2,old\n", row=1).startswith("feature 'age' is 'old'")
 
 
 def test_a_plain_tree_with_a_column_too_many_gets_the_remedy(tmp_path):
@@ -161,7 +164,7 @@ def test_a_plain_tree_with_a_column_too_many_gets_the_remedy(tmp_path):
 
 def test_what_is_no_json_is_told_how_a_model_is_saved(tmp_path):
     line = refused(tmp_path, "PK\x03\x04")
-    assert "model.json is no counterleaf JSON; in Python, write it with Path('model.json').write_text(" in line
+    assert "model.json is no counterleaf JSON; expected what explainer.to_json() gives, as in Path('model.json')" in line
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ class Desk:
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
         held = [wish.constraint for wish in found]
         inside = within(self.scene(question.scene).explainer, question)
-        if inside != question:
+        if inside != question and any(wish.part == "range" for wish in found):
             rest = [wish.constraint for wish in found if wish.part != "range"]
             if self.explain(inside, count=1, constraints=rest)[0].status is Status.INFEASIBLE:
                 return self._conflict(inside, *self.explain(inside, count=1))
