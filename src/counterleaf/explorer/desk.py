@@ -145,9 +145,13 @@ class Desk:
         found = [wish for wish in wished if any(wish.constraint is one for one in answer.conflict)]
         held = [wish.constraint for wish in found]
         inside = within(self.scene(question.scene).explainer, question)
-        if inside != question and any(wish.part == "range" for wish in found):
-            rest = [wish.constraint for wish in found if wish.part != "range"]
-            if self.explain(inside, count=1, constraints=rest)[0].status is Status.INFEASIBLE:
+        widened = {name for name, control in question.controls.items() if inside.controls[name] != control}
+        rest = [wish for wish in found if wish.part != "range" or wish.feature not in widened]
+        if len(rest) < len(found):
+            left = [wish.constraint for wish in rest]
+            if self.explain(inside, count=1, constraints=left)[0].status is Status.INFEASIBLE:
+                found = rest
+            if not found:
                 return self._conflict(inside, *self.explain(inside, count=1))
         for wish in wished:
             if wish.part not in ("margin", "step"):
