@@ -589,6 +589,7 @@ CLICK = """async ([find, pause]) => {
 }"""
 
 
+@pytest.mark.timed
 def test_from_click_to_answer_within_a_tenth_of_a_second(adult):
     """Of all clicks, 95 in 100; where the machine was busy with something else, in one of three rounds."""
     names = adult.features()
