@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from urllib.request import Request, urlopen
 
 from counterleaf.explorer import bundled
 
@@ -17,7 +19,6 @@ OFFLINE = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
-MINUTES = 60_000  # milliseconds
 GIVEN = {name for names in bundled.GIVEN.values() for name in names}
 
 
@@ -44,16 +45,18 @@ def running(*arguments):
         process.communicate(timeout=30)
 
 
-def cookies_of(browser, address):
-    """What a browser keeps once it was let in and all kernels are ready."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_selector("#confirmed", timeout=2 * MINUTES)
-    page.wait_for_selector("#interim:empty", state="attached", timeout=9 * MINUTES)
-    cookies = {"cookies": context.storage_state()["cookies"], "origins": []}
-    context.close()
-    return cookies
+def cookies_of(address):
+    """What a browser would keep once it was let in, with all kernels ready."""
+    origin = address.partition("/?")[0]
+    with urlopen(address) as reply:
+        name, value = reply.headers["Set-Cookie"].partition(";")[0].split("=", 1)
+    ask = Request(f"{origin}/api/status", headers={"Cookie": f"{name}={value}"})
+    late = time.monotonic() + 9 * 60
+    while json.load(urlopen(ask)) != {"ready": True, "note": ""}:
+        assert time.monotonic() < late, "the kernels were not ready within 9 minutes"
+        time.sleep(0.2)
+    rest = {"domain": "127.0.0.1", "path": "/", "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}
+    return {"cookies": [{"name": name, "value": value, **rest}], "origins": []}
 
 
 @contextmanager
@@ -85,6 +88,12 @@ SETTLED = """before => new Promise((done, fail) => {
     };
     look();
 })"""
+
+
+TABLE = """() => Object.fromEntries([...document.querySelectorAll(".lines tbody tr:not(.editor)")].map((line) => [
+    line.querySelector(".lock").ariaLabel.replace("lock ", "").trim(),
+    [...line.querySelectorAll("td.to")].map((cell) => cell.innerText.trim()),
+]))"""
 
 
 class Explorer:
@@ -133,18 +142,21 @@ class Explorer:
         """The line of a feature in the table."""
         return self.page.get_by_role("row").filter(has=self.button(f"lock {feature}"))
 
+    def table(self):
+        """What each alternative makes of every feature, as they are written on the page."""
+        return self.page.evaluate(TABLE)
+
     def cells(self, feature):
         """What each alternative makes of a feature."""
-        return [text.strip() for text in self.line(feature).locator("td.to").all_inner_texts()]
+        return self.table()[feature]
 
     def features(self):
         """All features, as they are written on the page."""
-        labels = self.page.locator("button.lock").evaluate_all("nodes => nodes.map(node => node.ariaLabel)")
-        return [label.removeprefix("lock ") for label in labels]
+        return list(self.table())
 
     def changed(self):
         """The features that the first alternative changes."""
-        return [name for name in self.features() if self.cells(name) and self.cells(name)[0] != "="]
+        return [name for name, cells in self.table().items() if cells and cells[0] != "="]
 
     def sentence(self):
         return self.page.locator("#sentence").inner_text()

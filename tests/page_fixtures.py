@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser: a plugin that their modules name, each with a browser and a server of its own."""
+"""Fixtures of the tests in a browser: a plugin that their modules name, each with a browser of its own, all with one server."""
 
 import pytest
 from page_cases import OFFLINE, cookies_of, find_browser, running, windows
@@ -14,11 +14,11 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(scope="module")
-def server(browser):
-    """(address without its token, the cookies of the browser that was let in), with all kernels ready."""
+@pytest.fixture(scope="session")
+def server():
+    """(address without its token, the cookies of who was let in), with all kernels ready."""
     with running() as address:
-        yield address.partition("/?")[0], cookies_of(browser, address)
+        yield address.partition("/?")[0], cookies_of(address)
 
 
 @pytest.fixture
