@@ -11,7 +11,7 @@ demo: .venv/installed
 test: .venv/test .venv/browser
 	$(BIN)/python -c "from counterleaf import warm; [process.wait() for process in warm.start()]"
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not timed"
-	$(BIN)/python -m pytest -q -s -m timed tests
+	$(BIN)/python -m pytest -q -s -m timed tests/test_explorer_page.py
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .
