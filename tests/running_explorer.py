@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
@@ -29,6 +30,15 @@ _FILES = {
     "leaf.svg": "<svg/>",
     "notes.txt": "not for the page",
 }
+
+
+def alive(process):
+    """Whether there is a process of that number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class Explorer:

@@ -5,6 +5,7 @@ import time
 
 import fake_desk
 import pytest
+from running_explorer import alive
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.child import InternalError
@@ -34,14 +35,6 @@ async def ready(crew):
 async def compiled(crew):
     while crew.status() != {"ready": True, "note": ""}:
         await asyncio.sleep(0.02)
-
-
-def alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_question_waits_for_the_first_worker_and_is_answered():

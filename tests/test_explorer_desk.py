@@ -311,7 +311,10 @@ def test_rows_and_the_search_for_them(key):
         assert told["label"] == scene.label(scene.values(row, {}))
         codes = dict(zip(scene.explainer.schema.names, told["values"], strict=True))
         assert scene.values(0, codes) == scene.values(row, {})
-    find = lambda start, way, says: desk().handle("find", {"scene": key, "start": start, "way": way, "says": says})["row"]  # noqa: E731
+
+    def find(start, way, says):
+        return desk().handle("find", {"scene": key, "start": start, "way": way, "says": says})["row"]
+
     labels = [scene.label(scene.values(row, {})) for row in range(60)]
     for says in classes:
         assert find(0, 1, says) == (labels.index(says) if says in labels else find(60, 1, says))

@@ -75,7 +75,10 @@ def test_a_range_beyond_the_table_is_named_only_where_it_is_in_the_way():
     weights = np.hstack([band().weights.toarray(), np.zeros((5, 1))])
     tree = cl.Tree(band().left, band().right, weights, band().bias, band().value, ["no", "yes"])
     at = small_desk(cl.Explainer(tree, data=rows), rows)
-    asked = lambda **x: at.handle("answer", {"scene": "own", "target": ["yes"], "controls": {"x": x}})  # noqa: E731
+
+    def asked(**x):
+        return at.handle("answer", {"scene": "own", "target": ["yes"], "controls": {"x": x}})
+
     told = asked(low=200.0, high=300.0)
     assert (told["status"], told["conflict"]) == ("infeasible", [])
     assert asked(low=100.0, high=170.0)["status"] == "optimal"

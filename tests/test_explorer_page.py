@@ -368,7 +368,10 @@ def pixels(explorer, which):
 
 def test_pixels_are_locked_by_the_mouse(digits):
     box = digits.page.locator("canvas.brush").bounding_box()
-    at = lambda row, column: (box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + (row + 0.5) * box["height"] / 8)  # noqa: E731
+
+    def at(row, column):
+        return box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + (row + 0.5) * box["height"] / 8
+
     digits.page.mouse.move(*at(2, 1))
     digits.page.mouse.down()
     for column in range(1, 7):
@@ -567,7 +570,10 @@ def test_the_door(browser, server, look):
 
 def test_light_and_dark_by_the_button(enter):
     explorer = enter(color_scheme="light")
-    shade = lambda: explorer.page.evaluate("getComputedStyle(document.body).backgroundColor")  # noqa: E731
+
+    def shade():
+        return explorer.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
     light = shade()
     explorer.button("Light or dark").click()
     assert shade() != light

@@ -209,7 +209,9 @@ def test_undo_is_seen_in_a_field_of_choices(loans):
 
 
 def test_the_ends_of_a_range_push_each_other_and_the_end_of_a_slider_is_no_limit(adult):
-    said = lambda: adult.state().get("controls", {}).get("hours-per-week")  # noqa: E731
+    def said():
+        return adult.state().get("controls", {}).get("hours-per-week")
+
     adult.limits("hours-per-week")
     fill(adult, "At most", "30")
     fill(adult, "At least", "50")

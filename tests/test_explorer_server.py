@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -11,7 +10,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
-from running_explorer import QUESTION, running
+from running_explorer import QUESTION, alive, running
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer import server
@@ -23,14 +22,6 @@ def explorer(tmp_path_factory):
         explorer.enter()
         explorer.wait_for_compiled()
         yield explorer
-
-
-def alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 PLANE = {"question": QUESTION, "across": "age", "up": "hours"}

@@ -56,7 +56,7 @@ def test_replacing_equals_starting_anew_on_pipelines(which):
             except cl.CounterleafError as error:  # a fraction where whole numbers are asked for
                 with pytest.raises(cl.CounterleafError) as raised:
                     ours.explain(table.iloc[[k]], count=2)
-                assert str(raised.value) == str(error)  # noqa: PT017
+                assert str(raised.value) == str(error)  # noqa: PT017  # both may as well answer
                 continue
             assert told(ours.explain(table.iloc[[k]], count=2)) == expected
         ours, theirs = (one.explain_many(table[:20], progress=False) for one in (ours, theirs))

@@ -143,8 +143,8 @@ def explore(
     """
     with one_line("the explorer had not started"):
         try:
-            import fastapi  # noqa: F401  # only to see whether they are there
-            import uvicorn  # noqa: F401
+            import fastapi  # noqa: F401  # only to see whether it is there, before anything is loaded
+            import uvicorn  # noqa: F401  # the same
         except ImportError:
             message = 'the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"'
             raise CounterleafError(message) from None
