@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from urllib.request import Request, urlopen
 
-from counterleaf.explorer import bundled
+from counterleaf import samples
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 OFFLINE = [
@@ -19,7 +19,7 @@ OFFLINE = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
-GIVEN = {name for names in bundled.GIVEN.values() for name in names}
+GIVEN = {name for names in samples.GIVEN.values() for name in names}
 
 
 def find_browser():

@@ -52,20 +52,20 @@ def test_every_argument_is_handed_on(explore):
     ],
 )
 def test_a_mistake_is_one_line_before_the_server_starts(explore, arguments, line):
-    assert explore(*arguments) == (cli.USAGE, "", f"counterleaf: {line}\n", [])
+    assert explore(*arguments) == (shell.USAGE, "", f"counterleaf: {line}\n", [])
 
 
 @pytest.mark.parametrize("arguments", [["--row", "-1"], ["--port", "65536"], ["--row", "x"], ["a", "b"]])
 def test_a_wrong_option_is_a_usage_error(explore, arguments):
     code, _, _, started = explore(*arguments)
-    assert (code, started) == (cli.USAGE, [])
+    assert (code, started) == (shell.USAGE, [])
 
 
 @pytest.mark.parametrize("module", ["fastapi", "uvicorn"])
 def test_without_its_packages_it_says_how_to_get_them(explore, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     line = 'counterleaf: the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"\n'
-    assert explore() == (cli.USAGE, "", line, [])
+    assert explore() == (shell.USAGE, "", line, [])
 
 
 def test_a_taken_port_is_one_line(explore, monkeypatch):
@@ -73,7 +73,7 @@ def test_a_taken_port_is_one_line(explore, monkeypatch):
         raise CounterleafError("port 9000 cannot be used")
 
     monkeypatch.setattr(server, "serve", serve)
-    assert explore("--port", "9000")[:3] == (cli.USAGE, "", "counterleaf: port 9000 cannot be used\n")
+    assert explore("--port", "9000")[:3] == (shell.USAGE, "", "counterleaf: port 9000 cannot be used\n")
 
 
 def test_ctrl_c_while_files_are_read_is_one_line(explore, monkeypatch):
@@ -82,4 +82,4 @@ def test_ctrl_c_while_files_are_read_is_one_line(explore, monkeypatch):
 
     monkeypatch.setattr(sys.modules["counterleaf.explorer.desk"], "open_desk", interrupt)
     code, _, errors, _ = explore()
-    assert (code, errors) == (cli.INTERRUPTED, "counterleaf: interrupted; the explorer had not started\n")
+    assert (code, errors) == (shell.INTERRUPTED, "counterleaf: interrupted; the explorer had not started\n")

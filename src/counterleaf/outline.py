@@ -87,6 +87,13 @@ def export_text(
     return "\n".join(lines)
 
 
+def looks(tree: Tree, starts: Array) -> Array:
+    """(split, feature) of each split and each feature that it looks at; ``starts`` are the first columns of the features."""
+    splits = np.repeat(np.arange(tree.n_nodes), np.diff(tree.weights.indptr))
+    features = np.searchsorted(starts, tree.weights.indices, side="right") - 1
+    return np.unique(np.stack([splits, features], axis=1), axis=0)
+
+
 def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = None, shape: Any = None) -> Figure:
     """The tree as a matplotlib figure: splits as conditions, leaves as classes.
 

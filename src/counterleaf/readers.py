@@ -59,6 +59,7 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
         raise CounterleafError(f"this {kind} has {model.n_outputs_} outputs; expected one: fit one tree per output")
     if np.any(getattr(arrays, "is_categorical", False)) or getattr(model, "categorical_features", None) is not None:
         raise CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
+    _check_nodes(model, arrays, kind)
     n = arrays.node_count
     inner = np.flatnonzero(arrays.children_left >= 0)
     threshold = arrays.threshold[inner]
@@ -73,6 +74,19 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
     )
     _probe(model, tree, kind)
     return tree
+
+
+def _check_nodes(model: Any, arrays: Any, kind: str) -> None:
+    """scikit-learn follows the indices of a tree unchecked, and a file can hold any."""
+    leaf, n = arrays.children_left < 0, arrays.n_features
+    sound = (
+        n == model.n_features_in_
+        and arrays.value.shape[1:] == (1, len(model.classes_))
+        and (arrays.children_left[leaf] == -1).all()
+        and ((arrays.feature[~leaf] >= 0) & (arrays.feature[~leaf] < n)).all()
+    )
+    if not sound:
+        raise CounterleafError(f"this {kind} has nodes that point nowhere: the file is damaged; fit it again")
 
 
 def _probe(model: Any, tree: Tree, kind: str) -> None:

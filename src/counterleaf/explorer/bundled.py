@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import pandas as pd
 
-from counterleaf import datasets
+from counterleaf import datasets, samples
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.explorer.scene import Scene
 from counterleaf.files import write
 from counterleaf.learn import TAOClassifier
 
-GIVEN = {  # what no one can change
-    "german": ("age", "personal_status_and_sex", "foreign_worker"),
-    "adult": ("age", "race", "sex", "native-country"),
-}
 _LEARNED = 10_000  # digits of MNIST
 
 
@@ -36,19 +31,15 @@ def bundled(row: int | None) -> list[Scene]:
     return [
         loans if row is None else replace(loans, first=loans.checked(row)),
         census,
-        Scene("digits", "Digits", "Which digit is this?", _archive("digits"), digits, shape=(8, 8)),
+        Scene("digits", "Digits", "Which digit is this?", samples.load("digits"), digits, shape=(8, 8)),
     ]
 
 
 def _opened(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -> Scene:
     """A scene that opens on the first row of which the model does not say the target."""
-    scene = Scene(key, title, about, _archive(key), rows.reset_index(drop=True), target=target, locked=GIVEN[key])
+    scene = Scene(key, title, about, samples.load(key), rows.reset_index(drop=True), target=target, locked=samples.GIVEN[key])
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
     return replace(scene, first=scene.find(0, 1, other) or 0)
-
-
-def _archive(name: str) -> Explainer:
-    return Explainer.from_json((resources.files("counterleaf.explorer") / "files" / f"{name}.json").read_text("utf-8"))
 
 
 def mnist(folder: Path) -> Scene:

@@ -1,9 +1,9 @@
-"""Rebuild the trees of the explorer in src/counterleaf/explorer/files, and the table of its README.
+"""Rebuild the trees that come along in src/counterleaf/samples, and the table of its README.
 
 Learns one oblique tree on each of three data sets that come along with counterleaf or scikit-learn, and writes it with its
 features and spreads as ``Explainer.to_json`` does. Takes less than a minute once the kernels are compiled.
 
-    python scripts/build_explorer_trees.py
+    python scripts/build_samples.py
 """
 
 import gzip
@@ -20,14 +20,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 
-FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/explorer/files"
+FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/samples"
 LARGE = 150_000  # bytes beyond which a file is gzipped
 
-README = """# The explorer's trees
+README = """# Trees that come along
 
 Three decision trees as `Explainer.to_json` writes them: the tree over the table's own columns, the features (bounds as seen in
 the training rows, whole numbers whole), and the spreads behind named weights. No row of any table is in them.
-`scripts/build_explorer_trees.py` builds them and this page; `Explainer.from_json` reads them, unzipped where they end in `.gz`.
+`scripts/build_samples.py` builds them and this page; `Explainer.from_json` reads them, unzipped where they end in `.gz`.
 
 | file | learned from | licence of the data | how | leaves | columns per split | accuracy on test rows | commonest class |
 | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 
-FILES = resources.files("counterleaf.explorer") / "files"
+FILES = resources.files("counterleaf.samples")
 
 
 def read(name):

@@ -1,0 +1,48 @@
+"""The command ``counterleaf``. Data goes to stdout, progress to stderr and only on a terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from counterleaf.cli.bench import bench
+from counterleaf.cli.convert import convert
+from counterleaf.cli.demo import demo
+from counterleaf.cli.explain import explain
+from counterleaf.cli.explore import explore
+from counterleaf.cli.inspect import inspect
+from counterleaf.cli.reproduce import reproduce
+from counterleaf.cli.shell import CODES
+from counterleaf.cli.train import train
+from counterleaf.cli.verify import verify
+
+_CODES = "  \n".join(f"`{code}` {meaning}" for code, meaning in CODES.items())
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Exit codes:  \n{_CODES}",
+)
+for command in (demo, train, explain, convert, inspect, verify, explore, reproduce, bench):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from counterleaf import __version__
+
+        typer.echo(f"counterleaf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")] = False,
+) -> None:
+    """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
+
+    New here? `counterleaf demo` shows it in a minute; `counterleaf demo --save .` writes the files that the examples of every
+    `--help` use.
+    """

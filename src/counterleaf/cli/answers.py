@@ -1,0 +1,156 @@
+"""Answers as people read them and as files hold them: a table, JSON lines with proofs, CSV or Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from counterleaf.errors import CounterleafError
+from counterleaf.result import Explanation
+from counterleaf.search import Status
+from counterleaf.words import apart, written
+
+FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
+PROBLEM = "counterleaf-problem"  # the format of a line of JSON in place of an answer
+_LONGEST = 100  # characters of what changes in a line of the table
+_LIFT = "bounds=False lifts them", "--range sets others"  # in Python, and here
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What there is to say of one row: an answer, or why it could not be asked about."""
+
+    row: Any  # its number or its name
+    answer: Explanation | None
+    problem: str = ""
+
+
+def read_format(wanted: str | None, out: Path | None) -> str:
+    """The format that was asked for, or that the suffix of the file says."""
+    if wanted is not None and wanted not in FORMATS:
+        raise CounterleafError(f"--format is {wanted!r}; expected {', '.join(FORMATS)}")
+    if out is None:
+        return wanted or "table"
+    fitting = [name for name, suffixes in FORMATS.items() if out.name.lower().endswith(suffixes)]
+    if not fitting:
+        known = [suffix for suffixes in FORMATS.values() for suffix in suffixes]
+        raise CounterleafError(f"--out is {out}; expected a name that ends in {', '.join(known[:-1])} or {known[-1]}")
+    if wanted is not None and wanted not in fitting:
+        raise CounterleafError(f"--out is {out} and --format is {wanted}; expected a name that ends in {FORMATS[wanted][0]}")
+    return fitting[0]
+
+
+def text(answer: Explanation) -> str:
+    """One answer as ``print`` writes it, with the option's name for what has another in Python."""
+    return str(answer).replace(*_LIFT)
+
+
+def json_line(reply: Reply) -> str:
+    """The answer with its proof, or the row's problem."""
+    if reply.answer is not None:
+        return reply.answer.to_json()
+    return json.dumps({"format": PROBLEM, "row": reply.row, "problem": reply.problem}, default=str)
+
+
+def table(replies: list[Reply]) -> str:
+    """A line per answer and a summary."""
+    lines = [["row", "model says", "would say", "cost", "if"]]
+    for reply in replies:
+        lines += _lines(reply)
+    widths = [max(len(line[k]) for line in lines) for k in range(4)]
+    rows = [
+        "  ".join(
+            [line[0].rjust(widths[0]), line[1].ljust(widths[1]), line[2].ljust(widths[2]), line[3].rjust(widths[3]), line[4]]
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([*rows, "", summary(replies)])
+
+
+def _lines(reply: Reply) -> list[list[str]]:
+    name, answer = str(reply.row), reply.answer
+    if answer is None:
+        return [[name, "", "", "", f"not asked: {reply.problem}"]]
+    says = str(answer.label)
+    if not len(answer):
+        why = "no such row" if answer.status is Status.INFEASIBLE else "stopped before a row was found"
+        held = f": {'; '.join(map(str, answer.conflict))}" if answer.conflict else ""
+        return [[name, says, "-", "", why + held]]
+    out = []
+    for k, (one, cost) in enumerate(zip(answer, apart([one.cost for one in answer]), strict=True)):
+        values = {answer.schema.names[d]: ends for d, ends in written(answer, k).items()}
+        parts = [f"{feature} {old} -> {new}" for feature, (old, new) in values.items()]
+        more = len(one.changes) - len(parts)
+        told = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
+        shown = told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
+        label = str(one.label) if one.verified else "NOT confirmed"
+        out.append([name if not k else "", says if not k else "", label, cost, shown])
+    return out
+
+
+def summary(replies: list[Reply]) -> str:
+    """How many rows have an answer, and what it is worth."""
+    counts: Counter[str] = Counter()
+    for reply in replies:
+        answer = reply.answer
+        if answer is None:
+            counts["that cannot be asked about"] += 1
+        elif len(answer) and not answer[0].changes and answer.status is Status.OPTIMAL:
+            counts["already as wanted"] += 1
+        elif answer.status is Status.OPTIMAL:
+            counts["with an answer that is proved cheapest"] += 1
+        elif answer.status is Status.INFEASIBLE:
+            counts["proved impossible"] += 1
+        else:
+            counts["stopped by the limit"] += 1
+    told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    given = [one for reply in replies if reply.answer is not None for one in reply.answer]
+    doubted = sum(not one.verified for one in given)
+    said = f" The model does NOT confirm {doubted:,} of {len(given):,}." if doubted else " The model confirms every answer."
+    return f"{len(replies):,} row{'s' * (len(replies) != 1)}: {told}.{said if given else ''}"
+
+
+def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFrame:
+    """A line per alternative: the row, which alternative, what was found, and all values; for a row without any, its status."""
+    fixed = [name, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified"]
+    check_names(features, [*fixed, "problem"])
+    lines: list[dict[str, Any]] = []
+    for reply in replies:
+        answer = reply.answer
+        if answer is None:
+            lines.append({name: reply.row, "status": "invalid", "problem": reply.problem})
+        elif not len(answer):
+            lines.append({name: reply.row, "status": str(answer.status), "lower_bound": answer.lower_bound})
+        else:
+            lines += [
+                {
+                    name: reply.row,
+                    "rank": k + 1,
+                    "status": str(answer.status),
+                    "cost": one.cost,
+                    "lower_bound": one.lower_bound,
+                    "leaf": one.leaf,
+                    "label": one.label,
+                    "n_changed": len(one.changes),
+                    "verified": one.verified,
+                    **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source.items()},
+                }
+                for k, one in enumerate(answer)
+            ]
+    problem = ["problem"] * any("problem" in line for line in lines)
+    out = pd.DataFrame(lines, columns=[*fixed, *problem, *features])
+    whole = dict.fromkeys(("rank", "leaf", "n_changed"), "Int64")
+    return out.astype({**whole, "verified": "boolean"})
+
+
+def check_names(features: Iterable[str], taken: Iterable[str]) -> None:
+    """Refuse features that are called like the columns beside them."""
+    both = sorted(set(features) & set(taken))
+    if both:
+        raise CounterleafError(f"features named {both} collide with the columns of the answers; use --format json")

@@ -1,0 +1,266 @@
+"""``counterleaf explain``: the cheapest change, for a row or a file of rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import pandas as pd
+import typer
+
+from counterleaf.cli.answers import Reply, check_names, frame, json_line, read_format, table, text
+from counterleaf.cli.question import Asked, read_count
+from counterleaf.cli.shell import FAILED, UNANSWERED, one_line
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.features import Numeric
+from counterleaf.files import aside, write, write_frame
+from counterleaf.models import fit_rows, read_model, read_table, text_types
+from counterleaf.progress import shown
+from counterleaf.schema import Schema
+from counterleaf.tree import Tree
+
+Repeated = list[str] | None
+
+
+def _asked(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="What may change")
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`.")],
+    rows: Annotated[
+        str | None,
+        typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object."),
+    ] = None,
+    row: Annotated[int | None, typer.Option(min=0, help="Only this row of the file, counted from 0.")] = None,
+    target: Annotated[
+        Repeated, typer.Option(help="What the model should say; several times: any of them; `A=0.5`: at that extra cost.")
+    ] = None,
+    freeze: Annotated[Repeated, _asked("These stay as they are.", "NAME,...")] = None,
+    increase: Annotated[Repeated, _asked("May only rise; `age=2`: rises by 2 or more.", "NAME[=BY]")] = None,
+    decrease: Annotated[Repeated, _asked("May only fall; `debt=100`: falls by 100 or more.", "NAME[=BY]")] = None,
+    between: Annotated[Repeated, _asked("Stays within limits, of which one may be left out.", "NAME=LOW:HIGH")] = None,
+    fix: Annotated[Repeated, _asked("Becomes this value.", "NAME=VALUE")] = None,
+    allow: Annotated[Repeated, _asked("Only these categories.", "NAME=VALUE,...")] = None,
+    forbid: Annotated[Repeated, _asked("None of these categories.", "NAME=VALUE,...")] = None,
+    linear: Annotated[Repeated, _asked("A weighted sum of features, with >=, <= or ==.", "'A=1,B=-2 >= 0'")] = None,
+    implies: Annotated[Repeated, _asked("If a feature changes, this holds as well.", "'A: increase B=2'")] = None,
+    at_most: Annotated[
+        int | None, typer.Option(min=0, help="So many features change.", rich_help_panel="What may change")
+    ] = None,
+    among: Annotated[
+        Path | None, typer.Option(help="The answer is one of the rows of this file.", rich_help_panel="What may change")
+    ] = None,
+    range_: Annotated[
+        Repeated,
+        typer.Option(
+            "--range",
+            metavar="NAME=LOW:HIGH",
+            help="Bounds in place of those that the model's data had.",
+            rich_help_panel="What may change",
+        ),
+    ] = None,
+    step: Annotated[Repeated, _asked("Moves in steps of this size.", "NAME=STEP")] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COST",
+            help="L1 (few changes) or L2 (small ones), over `:range`, `:std`, `:mad` or `:none`; sums: 'L1:mad + 0.1*L2:mad'.",
+        ),
+    ] = None,
+    times: Annotated[
+        Repeated, typer.Option(metavar="NAME=FACTOR", help="A change of this costs so many times as much.")
+    ] = None,
+    count: Annotated[str, typer.Option(metavar="N|all", help="So many alternatives, each by another path of the tree.")] = "1",
+    margin: Annotated[float, typer.Option(min=0, help="How far from each cut the answer keeps.")] = 0.0,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for each row.")] = None,
+    jobs: Annotated[int, typer.Option(help="Workers for CSV and Parquet; -1: every core.")] = 1,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="A column that names the rows in the answers.")
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="table|json|csv", help="json: a line per row, with its proof, for `verify`."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file (.txt, .jsonl, .csv, .csv.gz, .parquet) in place of stdout.")] = None,
+) -> None:
+    """The cheapest change to a row that makes the model say the target; proved, and confirmed by the model.
+
+    One row is told in words, a file of rows in a line each. Options can be given several times. Exit code 3: some row has no
+    answer; 4: the model did not confirm one.
+
+    Examples, with the files of `counterleaf demo --save .`:
+
+    - `counterleaf explain model.json applicants.csv --row 3 --target granted`
+    - `counterleaf explain model.json applicants.csv --row 3 --freeze age,housing --count 3`
+    - `counterleaf explain model.json applicants.csv --row 3 --increase age=1 --between duration_months=6:36 --at-most 2`
+    - `counterleaf explain model.json applicants.csv --target granted --out answers.csv --jobs -1`
+    - `counterleaf explain model.json - --format json < applicants.csv > answers.jsonl`
+    """
+    with one_line("nothing was written"):
+        form = read_format(format_, out)
+        asked = Asked(
+            target=target,
+            freeze=freeze,
+            fix=fix,
+            between=between,
+            increase=increase,
+            decrease=decrease,
+            allow=allow,
+            forbid=forbid,
+            linear=linear,
+            implies=implies,
+            among=among,
+            at_most=at_most,
+            cost=cost,
+            times=times,
+            range=range_,
+            step=step,
+        )
+        explainer, given = _open(model, rows, id_)
+        if row is not None:
+            if row >= len(given):
+                raise CounterleafError(f"--row is {row}; the rows are 0 to {len(given) - 1}")
+            given = given.iloc[[row]]
+        explainer = asked.reshape(explainer)
+        question: dict[str, Any] = {
+            "target": asked.aim(explainer.tree.classes.tolist()),
+            "cost": asked.priced(explainer),
+            "constraints": asked.constraints(explainer.schema),
+            "margin": margin,
+            "time_limit": time_limit,
+        }
+        answered, confirmed = _answer(explainer, given, question, read_count(count), jobs, form, out, id_ or "row")
+    if not confirmed:
+        typer.echo("counterleaf: the model did not confirm an answer", err=True)
+        raise typer.Exit(FAILED)
+    if not answered:
+        raise typer.Exit(UNANSWERED)
+
+
+def _open(model: Path, rows: str | None, name: str | None) -> tuple[Explainer, pd.DataFrame]:
+    """The explainer, and the rows indexed by their number or by the column that names them."""
+    found = read_model(model)
+    if rows is None:
+        raise CounterleafError(
+            "no rows were given; expected a file, - for standard input, or a JSON object as the second argument"
+        )
+    whole, told = (_typed(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
+    if isinstance(found, Tree):
+        whole = read_table(Path(rows)) if whole is None else whole
+        found = _plain(found, whole, name, told)
+    elif whole is None:
+        whole = read_table(Path(rows), text_types(found.schema))
+    given = fit_rows(whole, found.schema, told)
+    if name is not None:
+        if name not in whole.columns:
+            raise CounterleafError(f"--id is {name!r}; {told} has the columns {list(whole.columns[:8])}")
+        given.index = pd.Index(whole[name], name=name)
+    return found, given
+
+
+def _typed(text: str) -> pd.DataFrame:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise CounterleafError(f"the row is no JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
+    return pd.DataFrame([row])
+
+
+def _plain(tree: Tree, rows: pd.DataFrame, name: str | None, told: str) -> Explainer:
+    """A tree knows no names: the columns of the rows are its own, in its order, and any number will do."""
+    names = [column for column in rows.columns if column != name]
+    if len(names) != tree.n_features:
+        raise CounterleafError(
+            f"{told} has {len(names)} columns, and this tree has {tree.n_features}; leave out what it does not know, or save "
+            f"the model with explainer.to_json(), which knows its columns by name"
+        )
+    return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
+
+
+def _answer(
+    explainer: Explainer,
+    rows: pd.DataFrame,
+    question: dict[str, Any],
+    count: int | None,
+    jobs: int,
+    form: str,
+    out: Path | None,
+    name: str,
+) -> tuple[bool, bool]:
+    """Answer and write; whether every row has an answer, and whether the model confirms all of them."""
+    if form == "csv" and count == 1:
+        check_names(explainer.schema.names, [name])
+        found = explainer.explain_many(rows, **question, n_jobs=jobs)
+        confirmed = found["verified"].fillna(True).all()
+        _put_frame(found.rename_axis(name).reset_index(), out)
+        return bool(found["label"].notna().all()), bool(confirmed)
+    replies, sound = [], []
+    with shown(len(rows), out is not None or not sys.stdout.isatty()) as advance, _sink(out, form) as sink:
+        for reply in _each(explainer, rows, {**question, "count": count}):
+            if sink is not None:
+                sink.write(f"{json_line(reply)}\n")  # proofs are long: each is written and forgotten
+            else:
+                replies.append(reply)
+            answer = reply.answer
+            sound.append((bool(answer), answer is None or all(one.verified for one in answer)))
+            advance(1)
+    if form == "csv":
+        _put_frame(frame(replies, explainer.schema.names, name), out)
+    elif form == "table":
+        only = replies[0].answer if len(replies) == 1 else None
+        _put(table(replies) if only is None else text(only), out)
+    return all(has for has, _ in sound), all(holds for _, holds in sound)
+
+
+def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) -> Iterator[Reply]:
+    """A reply for each row; where none can be asked about and all for one reason, that is a mistake in the question."""
+    held: list[Reply] | None = []  # until the first answer
+    for name, one in zip(rows.index.tolist(), rows.to_dict("records"), strict=True):
+        try:
+            reply = Reply(name, explainer.explain(one, **question))
+        except CounterleafError as error:
+            reply = Reply(name, None, str(error))
+        if held is not None:
+            held.append(reply)
+            if reply.answer is None:
+                continue
+            yield from held
+            held = None
+        else:
+            yield reply
+    if held:
+        if len({reply.problem for reply in held}) == 1:
+            raise CounterleafError(held[0].problem)
+        yield from held
+
+
+@contextmanager
+def _sink(out: Path | None, form: str) -> Iterator[TextIO | None]:
+    """Where lines of JSON go as they come: stdout, or a file that is in its place once it is whole."""
+    if form != "json":
+        yield None
+    elif out is None:
+        yield sys.stdout
+    else:
+        with aside(out) as part, part.open("w", encoding="utf-8") as file:
+            yield file
+
+
+def _put(words: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(words)
+    else:
+        write(out, f"{words}\n")
+
+
+def _put_frame(found: pd.DataFrame, out: Path | None) -> None:
+    if out is None:
+        found.to_csv(sys.stdout, index=False)
+    else:
+        write_frame(out, found)

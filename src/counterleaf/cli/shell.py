@@ -1,0 +1,69 @@
+"""What all commands share: exit codes, mistakes as one line, bars on stderr, small things read from text."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+from counterleaf.errors import CounterleafError
+
+INTERNAL, USAGE, UNANSWERED, FAILED, INTERRUPTED = 1, 2, 3, 4, 130
+CODES = {
+    0: "all went well",
+    INTERNAL: "a defect of counterleaf; the traceback is on stderr",
+    USAGE: "a wrong argument or file; one line on stderr says what was expected",
+    UNANSWERED: "some row has no answer: proved impossible, stopped by a limit, or a row that cannot be asked about",
+    FAILED: "something did not stand its check: an answer, a proof, or a claim of the paper",
+    INTERRUPTED: "interrupted by Ctrl-C",
+}
+
+
+@contextmanager
+def one_line(after_interrupt: str) -> Iterator[None]:
+    """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code; a defect with its traceback."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except BrokenPipeError:  # whoever read our output has seen enough
+        sys.stdout = None  # so that the interpreter does not try to flush it at its end
+        raise typer.Exit(0) from None
+    except (CounterleafError, OSError) as error:
+        told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        typer.echo(f"counterleaf: {told}", err=True)
+        raise typer.Exit(USAGE) from None
+    except KeyboardInterrupt:
+        typer.echo(f"counterleaf: interrupted; {after_interrupt}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception:
+        traceback.print_exc()
+        typer.echo("counterleaf: this is a defect of counterleaf; please report it with the lines above", err=True)
+        raise typer.Exit(INTERNAL) from None
+
+
+@contextmanager
+def job(title: str, steps: int) -> Iterator[Callable[[], None]]:
+    """A line of progress on stderr, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=steps)
+        yield lambda: bar.advance(task)
+
+
+def read_shape(text: str | None) -> list[int] | None:
+    """``"8x8"`` as ``[8, 8]``."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,3})[xX]([1-9]\d{0,3})", text, re.ASCII)
+    if found is None:
+        raise CounterleafError(f"--shape is {text!r}; expected HEIGHTxWIDTH in pixels, such as 8x8")
+    return [int(side) for side in found.groups()]

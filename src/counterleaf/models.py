@@ -1,0 +1,140 @@
+"""Models from files: counterleaf JSON by anyone, scikit-learn's own files only where they cannot run code or are trusted."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explain import Explainer
+from counterleaf.features import Numeric
+from counterleaf.files import read_frame
+from counterleaf.schema import Schema
+from counterleaf.steps import is_pipeline
+from counterleaf.tree import Tree
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+_CHECKED = (
+    "sklearn.tree._tree.Tree",
+    "scipy.sparse._csr.csr_array",
+)  # skops warns of their indices; those of a tree are checked
+
+
+def read_model(path: Path) -> Explainer | Tree:
+    """What ``Explainer.to_json`` or ``Tree.to_json`` wrote."""
+    if path.suffix.lower() in (*PICKLES, ".skops"):
+        raise CounterleafError(
+            f"{path} is a scikit-learn file; expected counterleaf JSON: counterleaf convert {path} --out {path.stem}.json"
+        )
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        kind = json.loads(text).get("format")
+    except (ValueError, AttributeError, RecursionError):
+        kind = None
+    if not kind:
+        raise CounterleafError(
+            f"{path} is no counterleaf JSON; expected what explainer.to_json() gives, as in "
+            f"Path('model.json').write_text(explainer.to_json())"
+        )
+    return Tree.from_json(text) if kind == "counterleaf-tree" else Explainer.from_json(text)
+
+
+def read_estimator(path: Path, allow_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
+    """The scikit-learn model of a skops file, or of a pickle, which runs whatever code it holds."""
+    if path.suffix.lower() == ".skops":
+        return _skops(path, trusted)
+    if path.suffix.lower() not in PICKLES:
+        raise CounterleafError(f"{path} has no suffix that is known; expected .skops, .pkl, .pickle or .joblib")
+    if not allow_pickle:
+        raise CounterleafError(
+            f"{path} is a pickle, which can run any code when it is opened; if you trust whoever made it, say "
+            f"--allow-pickle, or save the model with skops"
+        )
+    import joblib
+
+    with path.open("rb") as file, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            model = joblib.load(file)
+        except Exception as error:  # whatever a pickle, or the classes in it, may raise
+            raise CounterleafError(f"{path} does not open as a pickle ({type(error).__name__}: {_line(error)})") from None
+    _check_version(path, told)
+    return model
+
+
+def _skops(path: Path, trusted: Sequence[str]) -> Any:
+    """A skops file makes only objects of types that are trusted."""
+    try:
+        from skops import io as skops
+    except ImportError:
+        raise CounterleafError(f'{path}: skops files need skops; install it with: pip install "counterleaf[skops]"') from None
+    content = path.read_bytes()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = skops.get_untrusted_types(data=content)
+            strange = [name for name in found if not (name.startswith("counterleaf.") or name in (*_CHECKED, *trusted))]
+            model: Any = None if strange else skops.loads(content, trusted=found)
+        except Exception as error:  # whatever a garbled file may raise
+            raise CounterleafError(f"{path} does not open as a skops file ({type(error).__name__}: {_line(error)})") from None
+    if strange:
+        raise CounterleafError(
+            f"{path} holds the types {strange}, which could run code; if you trust whoever made it, say --trust for each"
+        )
+    _check_version(path, told)
+    tree = getattr(model[-1] if is_pipeline(model) else model, "tree_", None)
+    if isinstance(tree, Tree):  # made without its constructor, which checks
+        tree.weights.check_format(full_check=True)
+        replace(tree)
+    return model
+
+
+def _check_version(path: Path, told: Sequence[warnings.WarningMessage]) -> None:
+    """A model of another scikit-learn may say something else than it said there."""
+    for one in told:
+        if "version" in type(one.message).__name__.lower():
+            raise CounterleafError(f"{path}: {_line(one.message)}; expected this machine's version: fit and save it again here")
+
+
+def read_rows(path: Path, schema: Schema) -> pd.DataFrame:
+    """The features of a model among the columns of a file, words as words and numbers as numbers."""
+    return fit_rows(read_table(path, text_types(schema)), schema, str(path))
+
+
+def text_types(schema: Schema) -> dict[str, type]:
+    """The features that are words, also where a file's words look like numbers."""
+    words = (f.name for f in schema if not isinstance(f, Numeric) and all(isinstance(value, str) for value in f.values))
+    return dict.fromkeys(words, str)
+
+
+def fit_rows(rows: pd.DataFrame, schema: Schema, told: str) -> pd.DataFrame:
+    """The columns that are features; a number that came as text becomes one."""
+    missing = [name for name in schema.names if name not in rows.columns]
+    if missing:
+        raise CounterleafError(f"{told} lacks the columns {missing[:8]}; the model needs {schema.names[:8]}")
+    rows = rows[schema.names].copy()
+    for feature in schema:
+        column = rows[feature.name]
+        if isinstance(feature, Numeric) and not pd.api.types.is_numeric_dtype(column):
+            numbers = pd.to_numeric(column, errors="coerce")  # a word among them is told when its own row is asked about
+            rows[feature.name] = numbers.astype(object).where(numbers.notna() | column.isna(), column)
+    return rows
+
+
+def read_table(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame:
+    """A table with at least one row, its columns named by text."""
+    rows = read_frame(path, types)
+    rows.columns = rows.columns.map(str)
+    if not len(rows):
+        raise CounterleafError(f"{path} has no rows; expected at least one to start from")
+    return rows
+
+
+def _line(error: Any) -> str:
+    return " ".join(str(error).split())
