@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from counterleaf import cli
+from counterleaf.cli import shell
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer import server
 
