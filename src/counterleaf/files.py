@@ -19,6 +19,7 @@ STDIN = Path("-")
 _GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
 # from 3.1 on pandas reads every float exactly by itself, and warns where it is told to
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+_MOST = 2.0**53  # beyond it floats skip whole numbers
 _SUFFIXES = ".csv, .csv.gz, .jsonl or .parquet"
 
 
@@ -30,10 +31,9 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame
     told, kind, source = _open(path)
     try:
         if kind.endswith((".csv", ".csv.gz")):
-            frame: pd.DataFrame = pd.read_csv(source, keep_default_na=False, na_values=_GAPS, dtype=types or None, **_EXACT)
-            return frame
+            return _whole(pd.read_csv(source, keep_default_na=False, na_values=_GAPS, dtype=types or None, **_EXACT))
         if kind.endswith((".jsonl", ".ndjson")):
-            return _json_lines(source)
+            return _whole(_json_lines(source))
         if kind.endswith(".parquet"):
             return pd.read_parquet(source)
     except OSError:
@@ -71,6 +71,20 @@ def _json_lines(source: Any) -> pd.DataFrame:
                 raise ValueError(f"line {k + 1} holds no object")
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _whole(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whole numbers with gaps as whole numbers with gaps; pandas has made floats of them."""
+    for name in frame.select_dtypes("float64").columns:
+        column = frame[name]
+        if (
+            column.hasnans
+            and column.notna().any()
+            and (column.dropna().abs() < _MOST).all()
+            and (column.dropna() % 1 == 0).all()
+        ):
+            frame[name] = column.astype("Int64")
+    return frame
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
