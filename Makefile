@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint bench reproduce docs clean
 
 demo: .venv/installed
-	$(BIN)/python examples/first_answer.py
+	$(BIN)/counterleaf demo
 
 # kernels are compiled once, not by every worker; what measures time runs alone
 test: .venv/test .venv/browser
