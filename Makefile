@@ -28,12 +28,12 @@ reproduce: .venv/reproduce
 
 # every example is run anew: what they print depends on the library too
 docs: .venv/docs
-	rm -rf docs/_build docs/gallery
+	rm -rf docs/_build docs/auto_examples
 	$(BIN)/sphinx-build -W --keep-going -n -q docs docs/_build/html
 	@echo "The book: docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist docs/_build docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/pip: 

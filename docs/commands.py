@@ -1,9 +1,8 @@
-"""The pages' line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift."""
+"""A page's line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift."""
 
 import inspect
 import re
 
-import click
 import typer
 
 from counterleaf import cli
@@ -11,64 +10,40 @@ from counterleaf import cli
 PLACE = "<!-- commands -->"
 
 
-def usage(name: str, command: click.Command) -> str:
-    """The line of a command: its arguments, those that may be left out in brackets."""
-    arguments = [p for p in command.params if isinstance(p, click.Argument)]
-    words = [p.make_metavar(click.Context(command)).strip("[]") for p in arguments]
-    shown = [word if p.required else f"[{word}]" for word, p in zip(words, arguments, strict=True)]
-    options = ["[OPTIONS]"] if any(isinstance(p, click.Option) for p in command.params) else []
-    return " ".join(["counterleaf", name, *shown, *options])
+def every(command, name=""):
+    """(name, command) of a command, or of all below a group, in the order of --help; the hidden ones left out."""
+    for sub, one in getattr(command, "commands", {}).items():
+        yield from every(one, f"{name} {sub}".strip())
+    if not hasattr(command, "commands") and not command.hidden:
+        yield name, command
 
 
-def lines_of(parameters: list[click.Parameter]) -> list[str]:
-    """A definition list: how each is written, then what it means and what it is if left out."""
-    out = []
-    for p in parameters:
-        if isinstance(p, click.Option):
-            flag = p.is_flag or p.count
-            value = "" if flag else " " + p.make_metavar(click.Context(click.Command("counterleaf")))
-            name = ", ".join(f"`{word}{value}`" for word in (*p.opts, *p.secondary_opts))
-            nothing = p.default in (None, False, "", ()) or callable(p.default) or "UNSET" in repr(p.default).upper()
-            default = "" if flag or nothing else f" By default `{plain(p.default)}`."
-            more = " May be given several times." if p.multiple else ""
-        else:
-            name, default, more = f"`{p.make_metavar(click.Context(click.Command('counterleaf'))).strip('[]')}`", "", ""
-        text = " ".join((getattr(p, "help", None) or "").split())
-        out += [name, f": {escaped(text)}{default}{more}", ""]
+def section(name, command):
+    """A command as Markdown: its heading, how it is called, what it does, its arguments and options as --help has them."""
+    context = command.make_context(f"counterleaf {name}", [], resilient_parsing=True)
+    call = " ".join(context.get_usage().split()).removeprefix("Usage: ")
+    out = [f"## `{name}`", "", "```text", call, "```", "", inspect.cleandoc(command.help or "").split("\f")[0], ""]
+    for title, kind in (("Arguments", "argument"), ("Options", "option")):
+        records = [p.get_help_record(context) for p in command.params if p.param_type_name == kind and p.name != "help"]
+        shown = [record for record in records if record]
+        out += [f"**{title}**", ""] if shown else []
+        for written, meaning in shown:
+            out += [f"`{' '.join(written.split())}`", f": {escaped(meaning)}", ""]
     return out
 
 
-def plain(value: object) -> str:
-    """A default as it would be typed."""
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(getattr(value, "value", value))
-
-
-def escaped(text: str) -> str:
+def escaped(text):
     """No emphasis, links or tags in a sentence of help; what stands in backticks stays."""
-    parts = re.split(r"(`[^`]*`)", text)
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]])", r"\\\1", part) for part in parts)
-
-
-def section(name: str, command: click.Command) -> list[str]:
-    """A command's heading, what it does, and its arguments and options; of a group, its commands instead."""
-    if isinstance(command, click.Group):
-        return [line for sub, one in command.commands.items() for line in section(f"{name} {sub}".strip(), one)]
-    if command.hidden:
-        return []
-    body = inspect.cleandoc(command.help or "").split("\f")[0]
-    out = [f"## `{name}`", "", "```text", usage(name, command), "```", "", body, ""]
-    shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
-    for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
-        some = [p for p in shown if isinstance(p, kind)]
-        out += [f"**{title}**", "", *lines_of(some)] if some else []
-    return out
 
 
 def fill(app, docname, source):
     """Write the commands into the page that asks for them."""
     if PLACE in source[0]:
         app.env.note_dependency(cli.__file__)
-        source[0] = source[0].replace(PLACE, "\n".join(section("", typer.main.get_command(cli.app))))
+        commands = every(typer.main.get_command(cli.app))
+        source[0] = source[0].replace(PLACE, "\n".join(line for one in commands for line in section(*one)))
 
 
 def setup(app):

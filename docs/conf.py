@@ -3,11 +3,16 @@
 import re
 import sys
 from pathlib import Path
+from weakref import WeakSet
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for commands.py
 
-import counterleaf  # noqa: E402  # after the path
+import matplotlib.pyplot as plt  # noqa: E402  # after the path
+from matplotlib.figure import Figure  # noqa: E402  # the same
+from sphinx_gallery.scrapers import figure_rst  # noqa: E402  # the same
+
+import counterleaf  # noqa: E402  # the same
 from counterleaf import notice  # noqa: E402  # the same
 
 project = "counterleaf"
@@ -16,8 +21,9 @@ project_copyright = "the counterleaf developers, BSD-3-Clause"
 version = release = counterleaf.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery", "commands"]
-exclude_patterns = ["_build", "gallery/index.rst"]  # the book's own index names the gallery's pages, each in its place
+exclude_patterns = ["_build", "auto_examples/index.rst"]  # the book's own index names the gallery's pages, each in its place
 nitpicky = True
+suppress_warnings = ["config.cache"]  # a function among the settings only means that every page is read anew
 
 html_theme = "furo"
 html_title = "counterleaf"
@@ -26,6 +32,7 @@ html_css_files = ["book.css"]
 html_copy_source = html_show_sphinx = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
@@ -34,16 +41,30 @@ autodoc_typehints = "none"  # the docstrings say what may come
 autodoc_default_options = {"members": True, "exclude-members": "set_fit_request, set_score_request"}
 napoleon_google_docstring = napoleon_use_param = napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
+SHOWN = WeakSet()
+
+
+def last_figure(block, block_vars, gallery_conf):
+    """A figure that an example's block ends with, as a notebook would show it; ours are unknown to pyplot."""
+    figure = block_vars["example_globals"].get("___")  # stays there until a block ends with something else
+    if not isinstance(figure, Figure) or figure in SHOWN or figure in map(plt.figure, plt.get_fignums()):
+        return ""
+    SHOWN.add(figure)
+    path = next(block_vars["image_path_iterator"])
+    figure.savefig(path, dpi=150)
+    return figure_rst([path], gallery_conf["src_dir"])
+
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]\d\d_",
     "ignore_pattern": r"(^|[/\\])(?!\d\d_)[^/\\]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "run_stale_examples": True,  # the library may have changed though the script has not
     "only_warn_on_example_error": False,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": (last_figure, "matplotlib"),
+    "ignore_repr_types": r"matplotlib\.",
     "doc_module": ("counterleaf",),
     "reference_url": {"counterleaf": None},
     "backreferences_dir": None,
