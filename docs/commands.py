@@ -28,7 +28,8 @@ def section(name, command):
         shown = [record for record in records if record]
         out += [f"**{title}**", ""] if shown else []
         for written, meaning in shown:
-            out += [f"`{' '.join(written.split())}`", f": {escaped(meaning)}", ""]
+            written = re.sub(r"<list\[(\w+)\]>", r"<\1>", " ".join(written.split()))  # given several times, one at a time
+            out += [f"`{written}`", f": {escaped(meaning)}", ""]
     return out
 
 

@@ -30,7 +30,7 @@ html_title = "counterleaf"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
 html_copy_source = html_show_sphinx = False
-pygments_style, pygments_dark_style = "friendly", "github-dark"
+pygments_style, pygments_dark_style = "tango", "github-dark"
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
