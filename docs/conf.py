@@ -38,8 +38,8 @@ myst_links_external_new_tab = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what may come
-autodoc_default_options = {"members": True, "exclude-members": "set_fit_request, set_score_request"}
-napoleon_google_docstring = napoleon_use_param = napoleon_use_rtype = False
+autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
+napoleon_google_docstring = napoleon_use_param = napoleon_use_rtype = napoleon_attr_annotations = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 SHOWN = WeakSet()
 
