@@ -42,7 +42,7 @@ class _Term:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class L1(_Term):
-    """sum_d w_d |x_d - source_d|.
+    """sum_d w_d abs(x_d - source_d).
 
     weights: None (all 1), a number, an array, a dict or Series by name (others 1), or "range", "std", "mad": one over
     that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ. ``times``: factors

@@ -35,7 +35,7 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """A decision tree with sparse oblique (or axis-aligned) splits, learned by tree alternating optimisation (TAO).
 
     The tree has a fixed shape; sweeps over its nodes, from the deepest up, replace one split at a time by a better one for the
-    rows about which it decides, towards the least misclassified weight + alpha * sum of |w|. Columns should be of
+    rows about which it decides, towards the least misclassified weight + alpha * sum of abs(w). Columns should be of
     comparable size (``StandardScaler``), as for any l1 penalty; a weight of 1 counts as one row.
 
     Parameters

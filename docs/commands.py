@@ -1,0 +1,53 @@
+"""A page's line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift."""
+
+import inspect
+import re
+
+import typer
+
+from counterleaf import cli
+
+PLACE = "<!-- commands -->"
+
+
+def every(command, name=""):
+    """(name, command) of a command, or of all below a group, in the order of --help; the hidden ones left out."""
+    for sub, one in getattr(command, "commands", {}).items():
+        yield from every(one, f"{name} {sub}".strip())
+    if not hasattr(command, "commands") and not command.hidden:
+        yield name, command
+
+
+def section(name, command):
+    """A command as Markdown: its heading, how it is called, what it does, its arguments and options as --help has them."""
+    context = command.make_context(f"counterleaf {name}", [], resilient_parsing=True)
+    call = " ".join(context.get_usage().split()).removeprefix("Usage: ")
+    out = [f"## `{name}`", "", "```text", call, "```", "", inspect.cleandoc(command.help or "").split("\f")[0], ""]
+    for title, kind in (("Arguments", "argument"), ("Options", "option")):
+        records = [p.get_help_record(context) for p in command.params if p.param_type_name == kind and p.name != "help"]
+        shown = [record for record in records if record]
+        out += [f"**{title}**", ""] if shown else []
+        for written, meaning in shown:
+            written = re.sub(r"<list\[(\w+)\]>", r"<\1>", " ".join(written.split()))  # given several times, one at a time
+            out += [f"`{written}`", f": {escaped(meaning)}", ""]
+    return out
+
+
+def escaped(text):
+    """No emphasis, links or tags in a sentence of help; what stands in backticks stays."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]])", r"\\\1", part) for part in parts)
+
+
+def fill(app, docname, source):
+    """Write the commands into the page that asks for them."""
+    if PLACE in source[0]:
+        app.env.note_dependency(cli.__file__)
+        commands = every(typer.main.get_command(cli.app))
+        source[0] = source[0].replace(PLACE, "\n".join(line for one in commands for line in section(*one)))
+
+
+def setup(app):
+    """For ``extensions`` in conf.py."""
+    app.connect("source-read", fill)
+    return {"version": "1", "parallel_read_safe": True}
