@@ -19,8 +19,8 @@ print(f"{model.score(X_test, y_test):.1%} of the test digits right, with {model.
 
 # %%
 # Ink goes from 0 to 16 in every pixel, also in those at the rim that no training picture uses; so the schema says it, in place
-# of the ranges seen. The splits are weighted sums of pixels, so an answer is a point at the corner of several hyperplanes, not a
-# threshold to look up.
+# of the ranges seen. The splits are weighted sums of pixels, so an answer is a point at the corner of several hyperplanes, not
+# a threshold to look up.
 
 explainer = cl.Explainer(model, schema=cl.Schema([cl.Numeric(f"pixel {k}", 0, 16) for k in range(64)]))
 image = X_test[(y_test == 4) & (model.predict(X_test) == 4)][0]
@@ -47,8 +47,8 @@ little.plot(shape=(8, 8))
 # Quadratic: like a stroke of a pen
 # ---------------------------------
 #
-# ``Quadratic(Q)`` prices changes together. Here Q charges for the *difference* between the changes of two neighbouring pixels, and
-# a little for each change as such: what changes should change with its neighbours.
+# ``Quadratic(Q)`` prices changes together. Here Q charges for the *difference* between the changes of two neighbouring pixels,
+# and a little for each change as such: what changes should change with its neighbours.
 
 at = np.arange(64).reshape(8, 8)
 pairs = np.vstack([np.c_[at[:, :-1].ravel(), at[:, 1:].ravel()], np.c_[at[:-1].ravel(), at[1:].ravel()]])
@@ -71,8 +71,8 @@ for name, answer in {"L1": few, "L2": little, "smooth": together}.items():
 # Only add ink, only below
 # ------------------------
 #
-# A pen cannot erase: ``increase`` for every pixel. And the upper half is already dry: ``freeze`` its 32 pixels. A position serves
-# as a name.
+# A pen cannot erase: ``increase`` for every pixel. And the upper half is already dry: ``freeze`` its 32 pixels. A position
+# serves as a name.
 
 pen = [cl.increase(*range(64)), cl.freeze(*range(32))]
 added = explainer.explain(image, target=[0, 6, 8], cost=cl.L1(), constraints=pen)

@@ -116,8 +116,8 @@ answer = ask(me, past, account, to=in_steps)
 # %%
 # "Safely": margin and explain_path
 # ---------------------------------
-# An answer stands just past the splits that it has to pass. ``margin`` keeps it away from them, in the units of the split's sum;
-# ``explain_path`` shows what safety costs.
+# An answer stands just past the splits that it has to pass. ``margin`` keeps it away from them, in the units of the split's
+# sum; ``explain_path`` shows what safety costs.
 
 path = explainer.explain_path(row, margins=[0.1 * k for k in range(13)], target="good", constraints=[me, past])
 print(path)
@@ -126,7 +126,8 @@ path.plot()
 # %%
 # Where nothing is left: conflict
 # -------------------------------
-# Too many wishes have no answer. Then the answer is the proof of that, and the fewest wishes that clash: one of them has to give.
+# Too many wishes have no answer. Then the answer is the proof of that, and the fewest wishes that clash: one of them has to
+# give.
 
 wishes = [me, past, account, cl.increase("credit_amount", "duration_months"), cl.freeze("existing_credits")]
 wishes += [cl.freeze("savings"), cl.freeze("purpose"), cl.freeze("other_debtors"), cl.freeze("property", "housing")]

@@ -89,8 +89,8 @@ compare({"L2 by std": cl.L2("std"), "Mahalanobis": mahalanobis, "and few": mahal
 # Any of several targets, at a price
 # ----------------------------------
 #
-# ``target`` may be several classes, and a dict says what each of them costs as such. Barolo is nearest to this wine; the more it
-# costs to be one (a licence, say), the sooner a Barbera will do. The price is part of the cost.
+# ``target`` may be several classes, and a dict says what each of them costs as such. Barolo is nearest to this wine; the more
+# it costs to be one (a licence, say), the sooner a Barbera will do. The price is part of the cost.
 
 for price in (0.0, 0.1, 0.2, 0.3):
     best = explainer.explain(row, target={"Barolo": price, "Barbera": 0.0})[0]
@@ -100,8 +100,8 @@ for price in (0.0, 0.1, 0.2, 0.3):
 # Categories: a table from-to
 # ---------------------------
 #
-# A change of category costs 1 under a named spread, 2 under plain weights (two 0/1 columns move), or what you say: with a table,
-# from a clerk it is a short way to a cook and a long one to a nurse. Here a table of one's own, asked as any other.
+# A change of category costs 1 under a named spread, 2 under plain weights (two 0/1 columns move), or what you say: with a
+# table, from a clerk it is a short way to a cook and a long one to a nurse. Here a table of one's own, asked as any other.
 
 jobs = ["clerk", "cook", "nurse"]
 staff = pd.DataFrame({"job": jobs * 20, "hours": np.arange(60)})

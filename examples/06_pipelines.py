@@ -57,13 +57,13 @@ locks = cl.freeze("age", "sex", "race", "native-country", "marital-status", "rel
 # A man of 54 has left his work and his occupation blank. The pipeline takes a gap for what it fills in, and so does the answer.
 
 row = X.loc[27]
-print(row.to_frame().T.to_string())
+print(row.to_string())
 answer = explainer.explain(row, target=">50K", constraints=locks)
 print(answer)
 
 # %%
-# *Had he an occupation in tech support, the model would say more than 50,000.* His work stays blank in the answer, where it need not
-# change. And the pipeline itself, asked about that very row, agrees:
+# *Had he an occupation in tech support, the model would say more than 50,000.* His work stays blank in the answer, where it
+# need not change. And the pipeline itself, asked about that very row, agrees:
 
 best = answer[0].row.to_frame().T
 print(best[["workclass", "occupation", "hours-per-week"]].to_string())
@@ -86,7 +86,11 @@ except cl.CounterleafError as error:
 # %%
 # Questions are checked in the same way, before anything is searched:
 
-for question in ({"target": ">50k"}, {"target": ">50K", "constraints": cl.freeze("hours")}, {"target": ">50K", "margin": "much"}):
+for question in (
+    {"target": ">50k"},
+    {"target": ">50K", "constraints": cl.freeze("hours")},
+    {"target": ">50K", "margin": "much"},
+):
     try:
         explainer.explain(row, **question)
     except cl.CounterleafError as error:

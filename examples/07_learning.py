@@ -18,10 +18,10 @@ import counterleaf as cl
 
 X_train, X_test, y_train, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
 scores = []
-for depth in (4, 5, 6, 7, 8):
+for depth in (3, 5, 7):
     cart = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X_train, y_train)
-    digits = cl.TAOClassifier(max_depth=depth, random_state=0).fit(X_train, y_train)
-    for name, model in {"CART": cart, "TAO": digits}.items():
+    tao = cl.TAOClassifier(max_depth=depth, random_state=0).fit(X_train, y_train)
+    for name, model in {"CART": cart, "TAO": tao}.items():
         scores.append({"learner": name, "leaves": model.get_n_leaves(), "right": model.score(X_test, y_test)})
 scores = pd.DataFrame(scores)
 
@@ -29,16 +29,22 @@ figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for (name, line), colour in zip(scores.groupby("learner"), ("#8a8a8a", "#1f5a8a"), strict=True):
     axes.plot(line["leaves"], line["right"], "o-", color=colour)
     axes.annotate(name, line[["leaves", "right"]].iloc[-1], (8, -4), textcoords="offset points", color=colour)
-axes.set(xlabel="leaves", ylabel="test digits read right", xlim=(0, 150), ylim=(0.5, 1), title="Depth 4 to 8, handwritten digits")
+axes.set(
+    xlabel="leaves",
+    ylabel="test digits read right",
+    xlim=(0, 120),
+    ylim=(0.4, 1),
+    title="Handwritten digits, trees of depth 3, 5 and 7",
+)
 axes.spines[["top", "right"]].set_visible(False)
 
 # %%
-# On these digits a TAO tree of some thirty leaves reads what CART does not read with a hundred. It is no free lunch: each of its
-# splits looks at several pixels. Where the columns are pixels, a split can be drawn as the picture of its weights: dark where ink
-# sends a digit to one side, light or red where it sends it to the other.
+# On these digits a TAO tree of some thirty leaves reads what CART does not read with a hundred. It is no free lunch: each of
+# its splits looks at several pixels. Where the columns are pixels, a split can be drawn as the picture of its weights: dark
+# where ink sends a digit to one side, light or red where it sends it to the other.
 
-small = cl.TAOClassifier(max_depth=5, random_state=0).fit(X_train, y_train)
-cl.plot_tree(small, shape=(8, 8), max_depth=4)
+digits = cl.TAOClassifier(max_depth=5, random_state=0).fit(X_train, y_train)
+cl.plot_tree(digits, shape=(8, 8), max_depth=4)
 
 # %%
 # Depth and alpha
@@ -64,8 +70,8 @@ table = pd.DataFrame(search.cv_results_).pivot(
 table.rename_axis(index="depth", columns="alpha").round(3)
 
 # %%
-# With only a few hundred rows, neighbours in this table differ by a tumour or two. A larger alpha at little loss gives a tree that
-# can be read out, here in standard deviations of each column:
+# With only a few hundred rows, neighbours in this table differ by a tumour or two. A larger alpha at little loss gives a tree
+# that can be read out, here in standard deviations of each column:
 
 model = make_pipeline(StandardScaler(), cl.TAOClassifier(max_depth=2, alpha=30, random_state=0)).fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.3f} right")
@@ -75,8 +81,8 @@ print(cl.export_text(model[-1], X.columns))
 # Ask it
 # ------
 #
-# It is asked like any other tree, in the table's own units. A sum can be met in many ways; the cheapest is the one that buys most
-# of it for its cost.
+# It is asked like any other tree, in the table's own units. A sum can be met in many ways; the cheapest is the one that buys
+# most of it for its cost.
 
 row = X_test[model.predict(X_test) == "malignant"].iloc[0]
 answer = cl.Explainer(model, data=X_train).explain(row, target="benign", cost=cl.L1("std") + cl.L2("std"))
