@@ -12,7 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 import counterleaf as cl
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-model = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(X, y.map({0: "malignant", 1: "benign"}))
+model = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(
+    X, y.map({0: "malignant", 1: "benign"})
+)
 row = X.iloc[4]
 
 explainer = cl.Explainer(model, data=X)
@@ -54,9 +56,9 @@ print(answer.status, "- proof holds:", answer.certificate.check())
 # The picture
 # -----------
 #
-# What changes, within the range of each feature, and what share of the cost it is:
+# What the cheapest answer changes, within the range of each feature, and what share of the cost each change is:
 
-answer.plot(count=3)
+answer.plot()
 
 # %%
 # And where in the tree: the path of the tumour, and the path of the answer, which part where the change makes a difference.

@@ -19,10 +19,14 @@ from counterleaf.datasets import load_adult
 adult = load_adult()
 X_train, X_test, y_train, y_test = adult.split()
 words = X_train.select_dtypes(exclude="number").columns
-columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), remainder=StandardScaler())
+columns = make_column_transformer(
+    (OneHotEncoder(handle_unknown="ignore"), words), remainder=StandardScaler()
+)
 model = make_pipeline(columns, cl.TAOClassifier(max_depth=5, random_state=0))
 model.fit(X_train[:8000], y_train[:8000])  # a part of the rows, so that this page is quick to build
-print(f"{model.score(X_test, y_test):.1%} of the test rows right, with {model[-1].get_n_leaves()} leaves")
+print(
+    f"{model.score(X_test, y_test):.1%} of the test rows right, with {model[-1].get_n_leaves()} leaves"
+)
 
 # %%
 # The person is the paper's. Degrees have an order, which a table of text does not show, so we say it: ``increase`` can then
@@ -42,7 +46,18 @@ person = {
     "hours-per-week": 40,
     "native-country": "United-States",
 }
-degrees = ["Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad", "Some-college"]
+degrees = [
+    "Preschool",
+    "1st-4th",
+    "5th-6th",
+    "7th-8th",
+    "9th",
+    "10th",
+    "11th",
+    "12th",
+    "HS-grad",
+    "Some-college",
+]
 degrees += ["Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate"]
 schema = adult.schema.replace(cl.Ordinal("education", degrees))
 explainer = cl.Explainer(model, data=X_train, schema=schema)
@@ -68,25 +83,36 @@ given, story = [], []
 for name, lock in locks.items():
     given += [lock] if lock is not None else []
     answer = explainer.explain(person, target=">50K", constraints=given)
-    best = answer[0] if len(answer) else None
-    wants = ", ".join(f"{feature} {new}" for feature, (_, new) in best.changes.items()) if best else "no such change exists"
-    story.append({"also locked": name, "the answer wants": wants, "cost": best.cost if best else None})
-story = pd.DataFrame(story).set_index("also locked")
-print(story.to_string(float_format="%.3f", na_rep=""))
+    for best in answer:  # one, or none
+        wanted = {feature: new for feature, (_, new) in best.changes.items()}
+        story.append({"also locked": name, "cost": round(best.cost, 3), **wanted})
+print("with everything locked:", answer.status)
+story = pd.DataFrame(story, dtype=object).set_index("also locked").fillna("")
+story
 
 # %%
 # Read it as he would: *wait until I am 78?* So no age above 40. *Work 99 hours a week?* So at most 60. *Change what I am born
 # as, or my family, to please a model?* No. What is left at that point is a real plan, if a hard one: ten years, a professional
-# degree, a manager's job. With his job locked too there is nothing.
+# degree, a manager's job. The next two locks change nothing, since that plan obeys them already. With his job locked too there
+# is nothing.
 
-held = story["cost"].dropna()
+held = story["cost"].astype(float)
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 axes.step(range(len(held)), held, where="mid", color="#1f5a8a", linewidth=2)
 axes.plot(range(len(held)), held, "o", color="#1f5a8a")
 axes.plot(len(held), held.max(), "x", color="#b3401f", markersize=9, markeredgewidth=2)
-axes.annotate("none", (len(held), held.max()), (0, -16), textcoords="offset points", ha="center", color="#b3401f")
-axes.set_xticks(range(len(story)), story.index, rotation=30, ha="right")
-axes.set(ylabel="cost of the cheapest change", ylim=(0, 2), title="Each lock can only make it dearer")
+axes.annotate(
+    "none",
+    (len(held), held.max()),
+    (0, -16),
+    textcoords="offset points",
+    ha="center",
+    color="#b3401f",
+)
+axes.set_xticks(range(len(locks)), locks, rotation=30, ha="right")
+axes.set(
+    ylabel="cost of the cheapest change", ylim=(0, 2), title="Each lock can only make it dearer"
+)
 axes.spines[["top", "right"]].set_visible(False)
 
 # %%
@@ -105,7 +131,11 @@ print("proved:", answer.certificate.check())
 for lock in answer.conflict:
     others = [other for other in given if other is not lock]
     freed = explainer.explain(person, target=">50K", constraints=others)
-    print(f"{freed[0].cost:.3f} without {lock}" if len(freed) else f"none  without {lock}: something else still clashes")
+    print(
+        f"{freed[0].cost:.3f} without {lock}"
+        if len(freed)
+        else f"none  without {lock}: something else still clashes"
+    )
 
 # %%
 # For an auditor this is the other side of the same table: a cost that falls when ``race``, ``sex`` or ``native-country`` is

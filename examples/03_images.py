@@ -15,14 +15,18 @@ import counterleaf as cl
 
 X_train, X_test, y_train, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
 model = cl.TAOClassifier(max_depth=6, random_state=0).fit(X_train, y_train)
-print(f"{model.score(X_test, y_test):.1%} of the test digits right, with {model.get_n_leaves()} leaves")
+print(
+    f"{model.score(X_test, y_test):.1%} of the test digits right, with {model.get_n_leaves()} leaves"
+)
 
 # %%
 # Ink goes from 0 to 16 in every pixel, also in those at the rim that no training picture uses; so the schema says it, in place
 # of the ranges seen. The splits are weighted sums of pixels, so an answer is a point at the corner of several hyperplanes, not
 # a threshold to look up.
 
-explainer = cl.Explainer(model, schema=cl.Schema([cl.Numeric(f"pixel {k}", 0, 16) for k in range(64)]))
+explainer = cl.Explainer(
+    model, schema=cl.Schema([cl.Numeric(f"pixel {k}", 0, 16) for k in range(64)])
+)
 image = X_test[(y_test == 4) & (model.predict(X_test) == 4)][0]
 
 # %%
@@ -51,21 +55,28 @@ little.plot(shape=(8, 8))
 # and a little for each change as such: what changes should change with its neighbours.
 
 at = np.arange(64).reshape(8, 8)
-pairs = np.vstack([np.c_[at[:, :-1].ravel(), at[:, 1:].ravel()], np.c_[at[:-1].ravel(), at[1:].ravel()]])
+pairs = np.vstack(
+    [np.c_[at[:, :-1].ravel(), at[:, 1:].ravel()], np.c_[at[:-1].ravel(), at[1:].ravel()]]
+)
 ones, number = np.ones(len(pairs)), np.arange(len(pairs))
-difference = sparse.csr_array((np.r_[ones, -ones], (np.r_[number, number], pairs.T.ravel())), shape=(len(pairs), 64))
+difference = sparse.csr_array(
+    (np.r_[ones, -ones], (np.r_[number, number], pairs.T.ravel())), shape=(len(pairs), 64)
+)
 smooth = cl.Quadratic(difference.T @ difference + 0.1 * sparse.eye_array(64))
 
 together = explainer.explain(image, target=9, cost=smooth)
 together.plot(shape=(8, 8))
 
 # %%
-# The three side by side. Each is the cheapest in its own row and dearer in the others: there is no best change without a cost.
+# The three side by side. Each is the best by its own measure and worse by the two others: what is best depends on the cost.
 
 for name, answer in {"L1": few, "L2": little, "smooth": together}.items():
     change = np.asarray(answer[0].row) - image
-    ink, squares, rough = np.abs(change).sum(), (change**2).sum(), ((difference @ change) ** 2).sum() + 0.1 * (change**2).sum()
-    print(f"{name:>6}: {len(answer[0].changes):2} pixels, ink {ink:5.2f}, squares {squares:6.2f}, roughness {rough:6.2f}")
+    ink, squares = np.abs(change).sum(), (change**2).sum()
+    rough = ((difference @ change) ** 2).sum() + 0.1 * squares
+    print(
+        f"{name:>6}: {len(answer[0].changes):2} pixels, ink {ink:5.2f}, squares {squares:6.2f}, roughness {rough:6.2f}"
+    )
 
 # %%
 # Only add ink, only below

@@ -16,16 +16,20 @@ from counterleaf.datasets import load_german_credit
 X_train, X_test, y_train, y_test = load_german_credit().split()
 words = X_train.select_dtypes(exclude="number").columns
 columns = make_column_transformer((OneHotEncoder(), words), remainder=StandardScaler())
-bank = make_pipeline(columns, cl.TAOClassifier(max_depth=3, alpha=3, random_state=0)).fit(X_train, y_train)
+bank = make_pipeline(columns, cl.TAOClassifier(max_depth=3, alpha=3, random_state=0)).fit(
+    X_train, y_train
+)
 explainer = cl.Explainer(bank, data=X_train)
 row = X_test.loc[491]
 
 
 def ask(*constraints, to=explainer, **more):
-    """The cheapest change under the constraints, on one line."""
+    """The cheapest change under the constraints, its cost first."""
     answer = to.explain(row, target="good", constraints=constraints, **more)
     for best in answer[:1]:
-        print(f"{best.cost:.3f} ", "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in best.changes.items()))
+        print(f"cost {best.cost:.3f}")
+        for name, (old, new) in best.changes.items():
+            print(f"  {name}: {old} -> {new}")
     return answer
 
 
@@ -36,7 +40,9 @@ answer = ask()
 # ------------------------------
 # Whatever comes after is asked with these locks as well.
 
-me = cl.freeze("personal_status_and_sex", "age", "foreign_worker", "people_liable", "residence_since")
+me = cl.freeze(
+    "personal_status_and_sex", "age", "foreign_worker", "people_liable", "residence_since"
+)
 past = cl.freeze("credit_history", "employment_since")
 answer = ask(me, past)
 
@@ -53,7 +59,9 @@ answer = ask(me, past, cl.fix("other_debtors", "guarantor"))
 # "From here to there": between
 # -----------------------------
 
-answer = ask(me, past, cl.between("existing_credits", 2, 3), cl.between("credit_amount", 7000, 9000))
+answer = ask(
+    me, past, cl.between("existing_credits", 2, 3), cl.between("credit_amount", 7000, 9000)
+)
 
 # %%
 # "Only up", "only down", "by at least": increase, decrease
@@ -67,7 +75,13 @@ answer = ask(me, past, cl.increase("duration_months"), cl.decrease("credit_amoun
 # ----------------------------------------------
 # ``allow`` lists where a category may end, ``forbid`` where it may not.
 
-answer = ask(me, past, cl.allow("status_of_checking_account", ["0 to below 200 DM", "200 DM or more/salary for a year"]))
+answer = ask(
+    me,
+    past,
+    cl.allow(
+        "status_of_checking_account", ["0 to below 200 DM", "200 DM or more/salary for a year"]
+    ),
+)
 account = cl.forbid("status_of_checking_account", ["no checking account"])
 answer = ask(me, past, account, cl.forbid("savings", ["1000 DM or more"]))
 
@@ -78,7 +92,9 @@ answer = ask(me, past, account, cl.forbid("savings", ["1000 DM or more"]))
 # whoever names a guarantor may have up to 9,000 marks, others up to 7,000.
 
 answer = ask(me, past, cl.linear({"credit_amount": 1, "duration_months": -250}, "<=", 0))
-answer = ask(me, past, cl.linear({"credit_amount": 1, "other_debtors=guarantor": -2000}, "<=", 7000))
+answer = ask(
+    me, past, cl.linear({"credit_amount": 1, "other_debtors=guarantor": -2000}, "<=", 7000)
+)
 
 # %%
 # "Not more than two things": at_most
@@ -93,7 +109,9 @@ answer = ask(me, past, account, cl.at_most(2))
 # -----------------------------
 # To pay back the other credit takes 1,000 marks, which she would then need on top.
 
-answer = ask(me, past, cl.implies(cl.changes("existing_credits"), cl.increase("credit_amount", by=1000)))
+answer = ask(
+    me, past, cl.implies(cl.changes("existing_credits"), cl.increase("credit_amount", by=1000))
+)
 
 # %%
 # "Like somebody who was accepted": among
@@ -109,7 +127,9 @@ answer = ask(cl.among(X_train[y_train == "good"]))
 # Ages and months were taken for whole numbers, since the data has no others. The bank lends in steps of 500 marks and for half
 # years: the answer is the best row on that grid, not one rounded to it, and rounding could have lost the verdict.
 
-in_steps = explainer.replace(cl.Numeric("credit_amount", 500, 15_000, step=500), cl.Numeric("duration_months", 6, 72, step=6))
+in_steps = explainer.replace(
+    cl.Numeric("credit_amount", 500, 15_000, step=500), cl.Numeric("duration_months", 6, 72, step=6)
+)
 answer = ask(me, past, account)
 answer = ask(me, past, account, to=in_steps)
 
@@ -119,7 +139,9 @@ answer = ask(me, past, account, to=in_steps)
 # An answer stands just past the splits that it has to pass. ``margin`` keeps it away from them, in the units of the split's
 # sum; ``explain_path`` shows what safety costs.
 
-path = explainer.explain_path(row, margins=[0.1 * k for k in range(13)], target="good", constraints=[me, past])
+path = explainer.explain_path(
+    row, margins=[0.1 * k for k in range(13)], target="good", constraints=[me, past]
+)
 print(path)
 path.plot()
 
@@ -129,8 +151,19 @@ path.plot()
 # Too many wishes have no answer. Then the answer is the proof of that, and the fewest wishes that clash: one of them has to
 # give.
 
-wishes = [me, past, account, cl.increase("credit_amount", "duration_months"), cl.freeze("existing_credits")]
-wishes += [cl.freeze("savings"), cl.freeze("purpose"), cl.freeze("other_debtors"), cl.freeze("property", "housing")]
+wishes = [
+    me,
+    past,
+    account,
+    cl.increase("credit_amount", "duration_months"),
+    cl.freeze("existing_credits"),
+]
+wishes += [
+    cl.freeze("savings"),
+    cl.freeze("purpose"),
+    cl.freeze("other_debtors"),
+    cl.freeze("property", "housing"),
+]
 answer = ask(*wishes)  # prints nothing: there is no change to print
 print(answer.status, "- proved:", answer.certificate.check())
 for clashing in answer.conflict:

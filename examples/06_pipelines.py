@@ -26,10 +26,13 @@ print(X.isna().sum()[lambda gaps: gaps > 0])
 # %%
 # An everyday pipeline: gaps in text become the most frequent word, gaps in numbers the median.
 
-words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+words = make_pipeline(
+    SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+)
 numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
 columns = make_column_transformer(
-    (words, make_column_selector(dtype_exclude="number")), (numbers, make_column_selector(dtype_include="number"))
+    (words, make_column_selector(dtype_exclude="number")),
+    (numbers, make_column_selector(dtype_include="number")),
 )
 model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)).fit(X, y)
 
@@ -48,7 +51,16 @@ print(explainer.schema)
 # age is not for changing at all, which is a constraint, not a guess, and belongs into the question.
 
 explainer = explainer.replace(cl.Numeric("hours-per-week", 0, 60, step=5))
-locks = cl.freeze("age", "sex", "race", "native-country", "marital-status", "relationship", "capital-gain", "capital-loss")
+locks = cl.freeze(
+    "age",
+    "sex",
+    "race",
+    "native-country",
+    "marital-status",
+    "relationship",
+    "capital-gain",
+    "capital-loss",
+)
 
 # %%
 # A row with a gap
@@ -76,7 +88,9 @@ print(model.predict(best)[0], "- verified:", answer[0].verified)
 # A step is read exactly or not at all. One that bends or mixes columns is refused by name, with what to do about it: here,
 # take the logarithm in the table, before the pipeline.
 
-logs = make_column_transformer((FunctionTransformer(np.log1p), ["capital-gain"]), (StandardScaler(), ["age"]))
+logs = make_column_transformer(
+    (FunctionTransformer(np.log1p), ["capital-gain"]), (StandardScaler(), ["age"])
+)
 bent = make_pipeline(logs, DecisionTreeClassifier(max_depth=3)).fit(X, y)
 try:
     cl.Explainer(bent, data=X)
@@ -121,4 +135,6 @@ print(again.explain(row, target=">50K", constraints=locks)[0].changes == answer[
 # An answer, too, can be kept with its whole proof, and checked by someone who has neither the data nor the model:
 
 kept = answer.to_json()
-print(f"{len(kept):,} characters, proof holds: {cl.Explanation.from_json(kept).certificate.check()}")
+print(
+    f"{len(kept):,} characters, proof holds: {cl.Explanation.from_json(kept).certificate.check()}"
+)

@@ -22,26 +22,30 @@ for depth in (3, 5, 7):
     cart = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X_train, y_train)
     tao = cl.TAOClassifier(max_depth=depth, random_state=0).fit(X_train, y_train)
     for name, model in {"CART": cart, "TAO": tao}.items():
-        scores.append({"learner": name, "leaves": model.get_n_leaves(), "right": model.score(X_test, y_test)})
+        scores.append(
+            {"learner": name, "leaves": model.get_n_leaves(), "right": model.score(X_test, y_test)}
+        )
 scores = pd.DataFrame(scores)
 
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for (name, line), colour in zip(scores.groupby("learner"), ("#8a8a8a", "#1f5a8a"), strict=True):
     axes.plot(line["leaves"], line["right"], "o-", color=colour)
-    axes.annotate(name, line[["leaves", "right"]].iloc[-1], (8, -4), textcoords="offset points", color=colour)
+    axes.annotate(
+        name, line[["leaves", "right"]].iloc[-1], (8, -4), textcoords="offset points", color=colour
+    )
 axes.set(
     xlabel="leaves",
     ylabel="test digits read right",
-    xlim=(0, 120),
+    xlim=(0, 80),
     ylim=(0.4, 1),
     title="Handwritten digits, trees of depth 3, 5 and 7",
 )
 axes.spines[["top", "right"]].set_visible(False)
 
 # %%
-# On these digits a TAO tree of some thirty leaves reads what CART does not read with a hundred. It is no free lunch: each of
-# its splits looks at several pixels. Where the columns are pixels, a split can be drawn as the picture of its weights: dark
-# where ink sends a digit to one side, light or red where it sends it to the other.
+# With some thirty leaves TAO reads 95 % of the digits, CART with twice as many not 80 %. It is no free lunch: each of TAO's
+# splits looks at several pixels. Where the columns are pixels, a split can be drawn as the picture of its weights: ink on blue
+# pixels sends a digit to the right, ink on red ones to the left.
 
 digits = cl.TAOClassifier(max_depth=5, random_state=0).fit(X_train, y_train)
 cl.plot_tree(digits, shape=(8, 8), max_depth=4)
@@ -59,13 +63,19 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, strati
 pipeline = make_pipeline(StandardScaler(), cl.TAOClassifier(random_state=0))
 grid = {"taoclassifier__max_depth": [1, 2, 3], "taoclassifier__alpha": [1, 3, 10, 30]}
 search = GridSearchCV(pipeline, grid, cv=5).fit(X_train, y_train)
-cart = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_leaf_nodes": [4, 8, 16, 32]}, cv=5).fit(X_train, y_train)
+cart = GridSearchCV(
+    DecisionTreeClassifier(random_state=0), {"max_leaf_nodes": [4, 8, 16, 32]}, cv=5
+).fit(X_train, y_train)
 print("chosen:", search.best_params_)
-print(f"TAO:  {search.score(X_test, y_test):.3f} right, {search.best_estimator_[-1].get_n_leaves()} leaves")
+print(
+    f"TAO:  {search.score(X_test, y_test):.3f} right, {search.best_estimator_[-1].get_n_leaves()} leaves"
+)
 print(f"CART: {cart.score(X_test, y_test):.3f} right, {cart.best_estimator_.get_n_leaves()} leaves")
 
 table = pd.DataFrame(search.cv_results_).pivot(
-    index="param_taoclassifier__max_depth", columns="param_taoclassifier__alpha", values="mean_test_score"
+    index="param_taoclassifier__max_depth",
+    columns="param_taoclassifier__alpha",
+    values="mean_test_score",
 )
 table.rename_axis(index="depth", columns="alpha").round(3)
 
@@ -73,7 +83,9 @@ table.rename_axis(index="depth", columns="alpha").round(3)
 # With only a few hundred rows, neighbours in this table differ by a tumour or two. A larger alpha at little loss gives a tree
 # that can be read out, here in standard deviations of each column:
 
-model = make_pipeline(StandardScaler(), cl.TAOClassifier(max_depth=2, alpha=30, random_state=0)).fit(X_train, y_train)
+model = make_pipeline(
+    StandardScaler(), cl.TAOClassifier(max_depth=2, alpha=30, random_state=0)
+).fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.3f} right")
 print(cl.export_text(model[-1], X.columns))
 
@@ -85,6 +97,8 @@ print(cl.export_text(model[-1], X.columns))
 # most of it for its cost.
 
 row = X_test[model.predict(X_test) == "malignant"].iloc[0]
-answer = cl.Explainer(model, data=X_train).explain(row, target="benign", cost=cl.L1("std") + cl.L2("std"))
+answer = cl.Explainer(model, data=X_train).explain(
+    row, target="benign", cost=cl.L1("std") + cl.L2("std")
+)
 print(answer)
 answer.plot()

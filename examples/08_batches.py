@@ -22,17 +22,26 @@ from counterleaf.datasets import load_adult
 
 X_train, X_test, y_train, y_test = load_adult().split()
 words = X_train.select_dtypes(exclude="number").columns
-columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough")
-model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=60, random_state=0)).fit(X_train, y_train)
+columns = make_column_transformer(
+    (OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough"
+)
+model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=60, random_state=0)).fit(
+    X_train, y_train
+)
 poor = X_test[model.predict(X_test) == "<=50K"]
-print(f"{model.score(X_test, y_test):.1%} right; {len(poor):,} people of the test set are put at or below 50,000")
+print(
+    f"{model.score(X_test, y_test):.1%} right; {len(poor):,} people of the test set are put at or below 50,000"
+)
 
 # %%
 # A frame in, a frame out: one line per person, with the person's index. What depends on the row (the value that is frozen, the
 # age that may only rise) is taken from each row. The answers are those of ``explain``, bit for bit.
 
 explainer = cl.Explainer(model, data=X_train)
-locks = [cl.freeze("race", "sex", "native-country", "marital-status", "relationship"), cl.increase("age")]
+locks = [
+    cl.freeze("race", "sex", "native-country", "marital-status", "relationship"),
+    cl.increase("age"),
+]
 table = explainer.explain_many(poor, target=">50K", constraints=locks, n_jobs=-1)
 table.iloc[:5, :10]
 
@@ -44,8 +53,6 @@ print("confirmed by the model:", table.loc[table["status"] == "optimal", "verifi
 print(table["n_changed"].value_counts().rename_axis("features to change").to_string())
 
 # %%
-# *Infeasible* is a verdict, not a failure: for such a person no allowed change leads above 50,000, and that is proved.
-#
 # What would most people have to change?
 # --------------------------------------
 #
@@ -57,22 +64,34 @@ def share_changed(table):
     """Of the people with an answer, the share for whom each feature changes."""
     found = table[table["status"] == "optimal"]
     features = [name for name in poor.columns if name in found]
-    return pd.Series({name: (found[name].to_numpy() != poor.loc[found.index, name].to_numpy()).mean() for name in features})
+    return pd.Series(
+        {
+            name: (found[name].to_numpy() != poor.loc[found.index, name].to_numpy()).mean()
+            for name in features
+        }
+    )
 
 
 more = [cl.freeze("capital-gain", "capital-loss", "age"), cl.between("hours-per-week", 0, 60)]
 stricter = explainer.explain_many(poor, target=">50K", constraints=[*locks, *more])
-shares = pd.DataFrame({"as above": share_changed(table), "capital and age locked too": share_changed(stricter)}).fillna(0)
+shares = pd.DataFrame(
+    {"as above": share_changed(table), "capital and age locked too": share_changed(stricter)}
+).fillna(0)
 shares = shares[shares.max(axis=1) > 0].sort_values("capital and age locked too")
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 shares.plot.barh(ax=axes, color=["#b9c6d3", "#1f5a8a"], width=0.75)
-axes.set(xlabel="share of the people with an answer", title="What the cheapest change touches", xlim=(0, 1))
+axes.set(
+    xlabel="share of the people with an answer",
+    title="What the cheapest change touches",
+    xlim=(0, 1),
+)
 axes.spines[["top", "right"]].set_visible(False)
 print(stricter["status"].value_counts().to_string())
 
 # %%
-# Nearly everybody is told to have capital gains, which is no advice. With these locked, the model's real levers show, a degree
-# and longer hours, and a quarter of the people have none: a finding about the model that no single answer could give.
+# Nearly everybody is told to have capital gains, which is no advice. With these locked, the model's real levers show: a degree
+# and longer hours. And a quarter of the people have none. *Infeasible* is a verdict, not a failure: no allowed change leads such a
+# person above 50,000. That is a finding about the model which no single answer could give.
 #
 # Who has the way open?
 # ---------------------
@@ -90,7 +109,8 @@ broken = poor.iloc[:3].copy()
 broken.iloc[0, broken.columns.get_loc("education")] = "Night school"
 broken["age"] = broken["age"].astype(float)
 broken.iloc[1, broken.columns.get_loc("age")] = float("nan")
-explainer.explain_many(broken, target=">50K")[["status", "cost", "problem"]]
+for index, line in explainer.explain_many(broken, target=">50K").iterrows():
+    print(index, line["status"], "" if pd.isna(line["problem"]) else f"- {line['problem']}")
 
 # %%
 # Beside the nearest row
@@ -101,10 +121,16 @@ explainer.explain_many(broken, target=">50K")[["status", "cost", "problem"]]
 nearest = NearestRow(model, X_train[:5000])
 few = poor.iloc[:40]
 rows = [nearest.explain(person, target=">50K", constraints=locks) for _, person in few.iterrows()]
-found = pd.DataFrame({"near": [answer[0].cost if len(answer) else None for answer in rows]}, index=few.index).dropna()
+found = pd.DataFrame(
+    {"near": [answer[0].cost if len(answer) else None for answer in rows]}, index=few.index
+).dropna()
 found["exact"] = table.loc[found.index, "cost"]
-print(f"nearest row: {len(found)} of {len(few)} have one; exact: {(table.loc[few.index, 'status'] == 'optimal').sum()}")
-print(f"median cost {found['near'].median():.3f} against {found['exact'].median():.3f}, for the same people")
+print(
+    f"nearest row: {len(found)} of {len(few)} have one; exact: {(table.loc[few.index, 'status'] == 'optimal').sum()}"
+)
+print(
+    f"median cost {found['near'].median():.3f} against {found['exact'].median():.3f}, for the same people"
+)
 print("the nearest row is never cheaper:", (found["near"] >= found["exact"]).all())
 
 # %%

@@ -15,10 +15,15 @@ SHOWN = {  # by page: lines without which its text would be wrong
         "the model says benign - verified: True",
         "optimal - proof holds: True",
     ],
-    "02_adult_story.py": ["If capital-gain were ", "no such change exists", "These cannot all hold: ", "proved: True"],
+    "02_adult_story.py": [
+        "If capital-gain were ",
+        "with everything locked: infeasible",
+        "These cannot all hold: ",
+        "proved: True",
+    ],
     "03_images.py": ["verified: True", "\nTrue\n"],
     "04_constraints.py": ["male: married/widowed", "infeasible - proved: True", "  freeze('savings')"],
-    "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.3: Barbera", "'cook'), 'hours': (20, 31)"],
+    "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.1: Barbera", "'cook'), 'hours': (20, "],
     "06_pipelines.py": [
         "as guessed from the data",
         ">50K - verified: True",
@@ -27,7 +32,12 @@ SHOWN = {  # by page: lines without which its text would be wrong
         "proof holds: True",
     ],
     "07_learning.py": ["chosen: ", "class: malignant", "Proved: no allowed change costs less than this one"],
-    "08_batches.py": ["confirmed by the model: True", "infeasible", "the nearest row is never cheaper: True"],
+    "08_batches.py": [
+        "confirmed by the model: True",
+        "infeasible    3012",
+        "invalid - feature 'education' is 'Night school'",
+        "the nearest row is never cheaper: True",
+    ],
 }
 
 
@@ -48,7 +58,7 @@ def test_a_page_runs_without_a_warning_and_shows_what_it_says(page):
 @pytest.mark.parametrize("page", SHOWN)
 def test_a_page_can_be_read_in_one_sitting(page):
     lines = (FOLDER / page).read_text().splitlines()
-    assert len(lines) <= 140
+    assert len(lines) <= 160
     assert lines[0] == '"""'
     assert set(lines[2]) == {"="}
     assert len(lines[2]) == len(lines[1])
