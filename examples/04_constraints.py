@@ -75,13 +75,8 @@ answer = ask(me, past, cl.increase("duration_months"), cl.decrease("credit_amoun
 # ----------------------------------------------
 # ``allow`` lists where a category may end, ``forbid`` where it may not.
 
-answer = ask(
-    me,
-    past,
-    cl.allow(
-        "status_of_checking_account", ["0 to below 200 DM", "200 DM or more/salary for a year"]
-    ),
-)
+some = ["0 to below 200 DM", "200 DM or more/salary for a year"]
+answer = ask(me, past, cl.allow("status_of_checking_account", some))
 account = cl.forbid("status_of_checking_account", ["no checking account"])
 answer = ask(me, past, account, cl.forbid("savings", ["1000 DM or more"]))
 
@@ -151,19 +146,9 @@ path.plot()
 # Too many wishes have no answer. Then the answer is the proof of that, and the fewest wishes that clash: one of them has to
 # give.
 
-wishes = [
-    me,
-    past,
-    account,
-    cl.increase("credit_amount", "duration_months"),
-    cl.freeze("existing_credits"),
-]
-wishes += [
-    cl.freeze("savings"),
-    cl.freeze("purpose"),
-    cl.freeze("other_debtors"),
-    cl.freeze("property", "housing"),
-]
+things = ("existing_credits", "savings", "purpose", "other_debtors", "housing", "property")
+more = cl.increase("credit_amount", "duration_months")
+wishes = [me, past, account, more, *(cl.freeze(thing) for thing in things)]
 answer = ask(*wishes)  # prints nothing: there is no change to print
 print(answer.status, "- proved:", answer.certificate.check())
 for clashing in answer.conflict:

@@ -52,6 +52,12 @@ def compare(costs, target="Barolo"):
 compare({"L1": cl.L1("range"), "L2": cl.L2("range"), "both": cl.L1("range") + 2 * cl.L2("range")})
 
 # %%
+# As a picture, the answer under both, and what each change adds to the cost:
+
+both = explainer.explain(row, target="Barolo", cost=cl.L1("range") + 2 * cl.L2("range"))
+both.plot()
+
+# %%
 # In what units? range, std, mad
 # ------------------------------
 #

@@ -51,16 +51,10 @@ print(explainer.schema)
 # age is not for changing at all, which is a constraint, not a guess, and belongs into the question.
 
 explainer = explainer.replace(cl.Numeric("hours-per-week", 0, 60, step=5))
-locks = cl.freeze(
-    "age",
-    "sex",
-    "race",
-    "native-country",
-    "marital-status",
-    "relationship",
-    "capital-gain",
-    "capital-loss",
-)
+locks = [
+    cl.freeze("age", "sex", "race", "native-country", "marital-status", "relationship"),
+    cl.freeze("capital-gain", "capital-loss"),
+]
 
 # %%
 # A row with a gap
@@ -69,7 +63,7 @@ locks = cl.freeze(
 # A man of 54 has left his work and his occupation blank. The pipeline takes a gap for what it fills in, and so does the answer.
 
 row = X.loc[27]
-print(row.to_string())
+print(row.to_string(), "\n")
 answer = explainer.explain(row, target=">50K", constraints=locks)
 print(answer)
 
@@ -80,6 +74,7 @@ print(answer)
 best = answer[0].row.to_frame().T
 print(best[["workclass", "occupation", "hours-per-week"]].to_string())
 print(model.predict(best)[0], "- verified:", answer[0].verified)
+answer.plot("tree")
 
 # %%
 # What is refused
@@ -114,8 +109,8 @@ for question in (
 # To keep and to pass on
 # ----------------------
 #
-# ``to_json`` writes what an answer depends on: the tree over the table's own columns, the features, the spreads. No pickle, no
-# scikit-learn needed to ask it again, and the answers are the same.
+# ``to_json`` writes what an answer depends on: the tree over the table's own columns, the features, the spreads. No pickle and
+# no pipeline is needed to ask it again, and the answers are the same.
 
 folder = Path(tempfile.mkdtemp())
 (folder / "model.json").write_text(explainer.to_json())

@@ -90,8 +90,8 @@ print(stricter["status"].value_counts().to_string())
 
 # %%
 # Nearly everybody is told to have capital gains, which is no advice. With these locked, the model's real levers show: a degree
-# and longer hours. And a quarter of the people have none. *Infeasible* is a verdict, not a failure: no allowed change leads such a
-# person above 50,000. That is a finding about the model which no single answer could give.
+# and longer hours. And a quarter of the people have none. *Infeasible* is a verdict, not a failure: no allowed change leads
+# such a person above 50,000. That is a finding about the model which no single answer could give.
 #
 # Who has the way open?
 # ---------------------
