@@ -101,6 +101,8 @@ by_sex = stricter.assign(sex=poor["sex"], open=stricter["status"] == "optimal").
 by_sex.agg(people=("open", "size"), open=("open", "mean"), median_cost=("cost", "median")).round(3)
 
 # %%
+# A difference here is a reason to look closer, not yet a verdict: the two groups differ in other ways too.
+#
 # Rows that cannot be asked about
 # -------------------------------
 # They do not stop the rest: the status is *invalid*, and ``problem`` says why.
