@@ -28,7 +28,9 @@ def pad(picture, height, width):
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["worst radius", "worst concave points"]]
-model = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(X, y.map({0: "malignant", 1: "benign"}))
+model = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(
+    X, y.map({0: "malignant", 1: "benign"})
+)
 answer = cl.Explainer(model, data=X).explain(X.iloc[432], target="benign", count=2)
 
 left = pixels(answer.plot("regions"))
