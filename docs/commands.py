@@ -1,4 +1,7 @@
-"""A page's line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift."""
+"""A page's line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift.
+
+`<!-- exit codes -->` becomes their table.
+"""
 
 import inspect
 import re
@@ -6,8 +9,9 @@ import re
 import typer
 
 from counterleaf import cli
+from counterleaf.cli.shell import CODES
 
-PLACE = "<!-- commands -->"
+PLACE, CODES_PLACE = "<!-- commands -->", "<!-- exit codes -->"
 
 
 def every(command, name=""):
@@ -39,12 +43,21 @@ def escaped(text):
     return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]])", r"\\\1", part) for part in parts)
 
 
+def exit_codes():
+    """The table of exit codes."""
+    return "\n".join(["| exit code | |", "| --- | --- |", *(f"| {code} | {meaning} |" for code, meaning in CODES.items())])
+
+
 def fill(app, docname, source):
     """Write the commands into the page that asks for them."""
     if PLACE in source[0]:
         app.env.note_dependency(cli.__file__)
         commands = every(typer.main.get_command(cli.app))
-        source[0] = source[0].replace(PLACE, "\n".join(line for one in commands for line in section(*one)))
+        source[0] = (
+            source[0]
+            .replace(CODES_PLACE, exit_codes())
+            .replace(PLACE, "\n".join(line for one in commands for line in section(*one)))
+        )
 
 
 def setup(app):
