@@ -117,3 +117,13 @@ def test_encode_and_decode_are_inverses_on_tables_and_keep_types():
             elif isinstance(row, pl.DataFrame):
                 assert again.equals(row, null_equal=True)
                 assert again.schema == row.schema == new.schema
+
+
+def test_a_name_that_is_nearly_right_gets_a_hint():
+    schema = cl.Schema([cl.Numeric("age"), cl.Numeric("hours-per-week")])
+    with pytest.raises(
+        cl.CounterleafError, match=r"the features are 'age', 'hours-per-week'; did you mean 'hours-per-week'\?$"
+    ):
+        schema.index("hours")
+    with pytest.raises(cl.CounterleafError, match="the features are 'age', 'hours-per-week'$"):
+        schema.index("zebra")

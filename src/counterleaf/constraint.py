@@ -174,7 +174,7 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     Examples
     --------
     >>> print(linear({"education=Masters": 1, "age": -0.1}, "<=", -2))
-    linear({'education=Masters': 1.0, 'age': -0.1}, '<=', -2.0)
+    linear({'education=Masters': 1, 'age': -0.1}, '<=', -2)
     """
     if not isinstance(coef, Mapping) or not coef:
         raise CounterleafError(f"linear got the coefficients {coef!r}; expected a dict from feature to number")
@@ -432,5 +432,12 @@ def _end(name: Any, value: float) -> float:
 
 
 def _call(verb: str, *arguments: Any, by: float = 0.0) -> str:
-    told = [repr(one) for one in arguments] + [f"by={int(by) if by.is_integer() else by}"] * bool(by)
+    told = [repr(_short(one)) for one in arguments] + [f"by={_short(by)}"] * bool(by)
     return f"{verb}({', '.join(told)})"
+
+
+def _short(given: Any) -> Any:
+    """Whole numbers as people write them."""
+    if isinstance(given, Mapping):
+        return {name: _short(value) for name, value in given.items()}
+    return int(given) if isinstance(given, float) and given.is_integer() else given

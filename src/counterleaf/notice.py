@@ -6,6 +6,7 @@ import sys
 import threading
 
 import numba
+from numba.core import event
 
 _FAMILIES = {
     "numbers": ("its kernels", "about a minute"),
@@ -14,17 +15,37 @@ _FAMILIES = {
     "tables": ("those for tables", "a minute or more"),
     "learning": ("those that learn trees", "up to half a minute"),
 }
+_COMPILE = "numba:compile"  # not told of kernels that are only loaded
+_SOON = 1.5  # seconds
 _used: set[tuple[str, bool]] = set()  # the families that this process has used
 
 
-def announce(family: str, variant: bool = False) -> threading.Timer | None:
-    """Say so if a first call takes that long; the caller cancels the timer when it is through."""
+class Notice(event.Listener):
+    """A line that is written once if compiling takes long; whoever waits cancels it when they are through."""
+
+    def __init__(self, text: str) -> None:
+        self._timer = threading.Timer(_SOON, lambda: sys.stderr.write(text))
+        self._timer.daemon = True
+        self._begun = False
+        event.register(_COMPILE, self)  # type: ignore[no-untyped-call]  # numba has no types
+
+    def on_start(self, event: object) -> None:
+        if not self._begun:
+            self._begun = True
+            self._timer.start()
+
+    def on_end(self, event: object) -> None:
+        pass
+
+    def cancel(self) -> None:
+        event.unregister(_COMPILE, self)  # type: ignore[no-untyped-call]  # the same
+        self._timer.cancel()
+
+
+def announce(family: str, variant: bool = False) -> Notice | None:
+    """Listen for kernels being compiled in a first call of its kind; the caller cancels the notice when it is through."""
     if (family, variant) in _used or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when numba is imported
         return None
     _used.add((family, variant))
     what, long = _FAMILIES[family]
-    text = f"counterleaf: compiling {what}, once on this machine; this takes {long}\n"
-    timer = threading.Timer(1.5, lambda: sys.stderr.write(text))
-    timer.daemon = True
-    timer.start()
-    return timer
+    return Notice(f"counterleaf: compiling {what}, once on this machine; this takes {long}\n")

@@ -117,7 +117,8 @@ class Probe:
                 odd = row[other]
                 if "unknown categor" in str(error) and odd not in self.found.known.get(other, [odd]):
                     raise CounterleafError(
-                        f"category {odd!r} of column {other!r} is unseen by the encoder; leave it out or fit the pipeline on it"
+                        f"category {odd!r} of column {other!r} is unseen by the encoder; leave it out, fit the pipeline "
+                        f"on it, or give the encoder handle_unknown='ignore'"
                     ) from None
             raise CounterleafError(f"the pipeline fails on {value!r} in column {name!r}: {_line(error)}") from None
 
