@@ -125,5 +125,5 @@ def test_a_name_that_is_nearly_right_gets_a_hint():
         cl.CounterleafError, match=r"the features are 'age', 'hours-per-week'; did you mean 'hours-per-week'\?$"
     ):
         schema.index("hours")
-    with pytest.raises(cl.CounterleafError, match="the features are 'age', 'hours-per-week'$"):
+    with pytest.raises(cl.CounterleafError, match=r"the features are 'age', 'hours-per-week'$"):
         schema.index("zebra")
