@@ -8,6 +8,7 @@ from pathlib import PosixPath as Path
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline_cases import DROPPING, NUMBERS, PREPARATIONS, fitted, people
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -15,7 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from strategies import random_case, whole_case
 from table_cases import table_case
-from test_pipelines import DROPPING, NUMBERS, PREPARATIONS, fitted, people
 
 import counterleaf as cl
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline_cases import NUMBERS, PREPARATIONS, fitted, people
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from strategies import random_case
-from test_pipelines import NUMBERS, PREPARATIONS, fitted, people
 
 import counterleaf as cl
 
