@@ -210,13 +210,24 @@ def explainer_of(key, grid):
     return cl.Explainer(MODELS[key], data=SMALL, schema=SCHEMA if grid else None)
 
 
-def least(key, i, target, price, holds, grid):
+@functools.cache
+def charged(key, i, price, grid):
+    """What all candidate rows cost."""
+    return price(every(key, i, grid)[0], SMALL.iloc[i].to_dict(), grid)
+
+
+@functools.cache
+def own_label(key, i):
+    return MODELS[key].predict(SMALL.iloc[[i]])[0]
+
+
+def least(key, i, target, price, obeying, grid):
     """(least cost, least by leaf) over all rows that the pipeline gives the label and that obey."""
-    (rows, label, leaf), row = every(key, i, grid), SMALL.iloc[i].to_dict()
-    kept = (label == target) & holds(rows, row)
+    _, label, leaf = every(key, i, grid)
+    kept = (label == target) & obeying
     if not kept.any():
         return np.inf, {}
-    cost = price(rows[kept], row, grid)
+    cost = charged(key, i, price, grid)[kept]
     return cost.min(), cost.groupby(leaf[kept]).min().to_dict()
 
 
@@ -228,9 +239,10 @@ def test_nothing_is_cheaper_by_brute_force(held, cost):
     for key, grid, i in itertools.product(MODELS, (False, True), ROWS):
         explainer, model = explainer_of(key, grid), MODELS[key]
         row = SMALL.iloc[i].to_dict()
-        for target in sorted({"low", "middle", "high"} - {model.predict(SMALL.iloc[[i]])[0]}):
+        obeying = holds(every(key, i, grid)[0], row)
+        for target in sorted({"low", "middle", "high"} - {own_label(key, i)}):
             where = (key, grid, i, target)
-            best, by_leaf = least(key, i, target, price, holds, grid)
+            best, by_leaf = least(key, i, target, price, obeying, grid)
             answer = explainer.explain(row, target=target, cost=asked, constraints=constraints, count=None)
             assert answer.status == ("infeasible" if np.isinf(best) else "optimal"), where
             assert answer.certificate.check() is True, where
@@ -262,9 +274,9 @@ def test_tables_of_costs():
     for key, model in MODELS.items():
         explainer = cl.Explainer(model, data=SMALL, schema=schema)
         for i in ROWS:
-            source = SMALL.iloc[[i]]
-            target = "high" if model.predict(source)[0] != "high" else "low"
-            best, _ = least(key, i, target, price, lambda a, r: a["pay"] == r["pay"], True)
+            source, rows = SMALL.iloc[[i]], every(key, i, True)[0]
+            target = "high" if own_label(key, i) != "high" else "low"
+            best, _ = least(key, i, target, price, rows["pay"] == source["pay"].iloc[0], True)
             answer = explainer.explain(source, target=target, cost=10 * cl.L1("range"), constraints=[cl.freeze("pay")])
             assert (answer[0].cost if len(answer) else np.inf) == pytest.approx(best, rel=1e-9)
 
