@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numba
 
@@ -28,3 +30,14 @@ def announce(family: str, variant: bool = False) -> threading.Timer | None:
     timer.daemon = True
     timer.start()
     return timer
+
+
+@contextmanager
+def announced(family: str, variant: bool = False) -> Iterator[None]:
+    """The same about a call that is made within."""
+    timer = announce(family, variant)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()
