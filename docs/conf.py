@@ -23,6 +23,7 @@ version = release = counterleaf.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery", "commands"]
 exclude_patterns = ["_build", "auto_examples/index.rst"]  # the book's own index names the gallery's pages, each in its place
 nitpicky = True
+smartquotes = False  # an option's two dashes are two
 suppress_warnings = ["config.cache"]  # a function among the settings only means that every page is read anew
 
 html_theme = "furo"

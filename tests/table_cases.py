@@ -4,6 +4,7 @@ A question is kept in plain tuples and numbers, from which both sides are made: 
 referee and the tests need to price a row and to see whether it obeys.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -132,6 +133,7 @@ def _weight(given, names, d):
     return given if isinstance(given, float) else given[d]
 
 
+@functools.lru_cache(100_000)
 def on(feature, count):
     """That many steps of a grid, as the float64 nearest to the decimal."""
     return float(Fraction(int(count)) * feature.grid)

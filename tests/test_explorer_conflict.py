@@ -181,7 +181,8 @@ def test_random_conflicts():
         }
         given["target"] = [str(rng.choice(["yes", "no", "maybe"]))]
         given["most"] = [None, 1, 0][int(rng.integers(3))]
-        if at.handle("answer", given)["status"] == "infeasible" and at.handle("answer", given)["conflict"]:
+        told = at.handle("answer", given)
+        if told["status"] == "infeasible" and told["conflict"]:
             every_relaxing_helps(given, at)
             seen += 1
     assert seen > 20

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from plot_cases import chain, stump
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,20 +15,6 @@ from strategies import random_tree
 import counterleaf as cl
 
 HOLDS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-
-
-def stump(weights, bias, **fields):
-    """A tree of one split; "no" lies left."""
-    zeros = np.zeros(len(weights))
-    return cl.Tree([1, -1, -1], [2, -1, -1], [weights, zeros, zeros], [bias, 0, 0], [0, 0, 1], ["no", "yes"], **fields)
-
-
-def chain(length):
-    """A tree that splits off one leaf per level."""
-    n = 2 * length + 1
-    left, right = np.full(n, -1), np.full(n, -1)
-    left[: 2 * length : 2], right[: 2 * length : 2] = np.arange(1, n, 2), np.arange(2, n, 2)
-    return cl.Tree(left, right, np.ones((n, 1)), -np.arange(n), np.arange(n) % 3)
 
 
 def first_line(*asked, **options):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Polygon, Rectangle
+from plot_cases import lines, words
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
@@ -18,8 +19,6 @@ from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import area, clip, near, regions, within
 from counterleaf.plot.sheet import ANSWER, SOURCE, hatch, reach, short, short_names, tint
 from counterleaf.plot.tree import path_to, prune
-
-matplotlib.use("Agg")
 
 
 def cancer():
@@ -48,16 +47,6 @@ def slope(features=2, bias=-1.0, **asked):
 
 CANCER, PETALS = cancer(), petals(count=3)
 STUCK = petals(target="virginica", constraints=[cl.freeze("petal length (cm)", "petal width (cm)")])
-
-
-def words(figure):
-    """Every text of the figure that is not empty."""
-    figure.draw_without_rendering()
-    return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_text() and text.get_visible()]
-
-
-def lines(figure, colour):
-    return [line for axes in figure.axes for line in axes.lines if to_rgb(line.get_color()) == to_rgb(colour)]
 
 
 def test_changes_tell_feature_values_and_share():

@@ -4,21 +4,17 @@ import re
 import subprocess
 import sys
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Polygon
+from plot_cases import chain, stump, words
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.tree import DecisionTreeClassifier
 from strategies import random_tree
-from test_outline import chain, stump
-from test_plot import words
 
 import counterleaf as cl
 from counterleaf.plot.sheet import tint
-
-matplotlib.use("Agg")
 
 
 def cancer(leaves):

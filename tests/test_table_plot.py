@@ -3,15 +3,13 @@
 import matplotlib
 import numpy as np
 import pytest
+from loan_cases import COLUMNS, EVERY, JOBS, ROW, SCHOOLS, chain, loan
 from matplotlib.colors import to_rgb
-from test_plot import lines, words
-from test_table_words import COLUMNS, EVERY, JOBS, ROW, SCHOOLS, chain, loan
+from plot_cases import lines, words
 
 import counterleaf as cl
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.sheet import ANSWER
-
-matplotlib.use("Agg")
 
 NO_ORDER = chain(
     ({"job=clerk": 1}, -0.5),

@@ -64,13 +64,14 @@ def test_no_row_undercuts_an_optimum(block):
 
 def nearby(rng, case, n):
     """Rows in which a few features of the source are changed."""
-    codes = np.repeat(case.source[None], n, axis=0)
+    source = case.source
+    codes = np.repeat(source[None], n, axis=0)
     for d, f in enumerate(case.schema):
         for i in np.flatnonzero(rng.random(n) < rng.choice([0.1, 0.3, 0.6], n)).tolist():
             if not isinstance(f, cl.Numeric):
                 codes[i, d] = rng.integers(len(f.values))
                 continue
-            x = float(np.clip(case.source[d] + case.scale[d] * rng.normal() * rng.choice([0.3, 2]), f.lower, f.upper))
+            x = float(np.clip(source[d] + case.scale[d] * rng.normal() * rng.choice([0.3, 2]), f.lower, f.upper))
             codes[i, d] = x if f.grid is None else on(f, within(f, round(x / float(f.grid))))
     return codes
 

@@ -61,9 +61,11 @@ def disagreements(case, answer, optima, thin=()):
     return wrong + [f"leaf {leaf} is no target" for leaf in found.keys() - optima.keys()]
 
 
-@pytest.mark.parametrize("block", range(6))
-def test_every_leaf_has_the_optimum_of_an_independent_solver(block):
-    for seed in range(100 * block, 100 * block + 15):
+# from 5 on: to check the proof of question 4 alone takes a minute, ten times as long as that of 404, the next in length;
+# test_archive.py asks it up to a limit of states
+@pytest.mark.parametrize("first", [5, 100, 200, 300, 400, 500])
+def test_every_leaf_has_the_optimum_of_an_independent_solver(first):
+    for seed in range(first, first + 15):
         case = table_case(np.random.default_rng(seed))
         optima, thin = leaf_optima(case)
         assert not disagreements(case, explain(case), optima, thin), seed

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline_cases import NUMBERS, PREPARATIONS, fitted, people
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from strategies import random_case
-from test_pipelines import NUMBERS, PREPARATIONS, fitted, people
 
 import counterleaf as cl
 
@@ -42,7 +42,7 @@ def test_replacing_equals_starting_anew_on_pipelines(which):
     model, table = fitted(*PREPARATIONS[which], "pandas")
     explainer = cl.Explainer(model, data=table)
     rng = np.random.default_rng(3)
-    for _ in range(3):
+    for _ in range(2):  # draws of new features for each of the pipelines: every kind of feature many times over
         some = [other(rng, f) for f in explainer.schema if rng.random() < 0.6]
         ours = explainer.replace(*some)
         theirs = cl.Explainer(model, data=table, schema=explainer.schema.replace(*some))

@@ -134,7 +134,8 @@ def test_numbers_in_a_corner_of_several_faces_stay_short():
     words = []
     for _ in range(20):
         answer = cl.Explainer(tree).explain(rng.normal(size=6), cost=cl.L1(), count=5)
-        words += [cells(str(answer))[name][k + 1] for k, c in enumerate(answer) for name in c.changes]
+        table = cells(str(answer))
+        words += [table[name][k + 1] for k, c in enumerate(answer) for name in c.changes]
     assert np.median([len(word) for word in words]) <= 6
     assert max(len(word) for word in words) <= 11
 

@@ -10,13 +10,12 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Numeric, some
 from counterleaf.notation import schema_in, schema_out
-from counterleaf.schema import Schema, Spreads
+from counterleaf.schema import SPREADS, Schema, Spreads
 from counterleaf.tree import Tree
 from counterleaf.view import View
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
-_SPREADS = ("range", "std", "mad")
 _GUARD = 1e-6  # rounding is far below
 _TINY, _HUGE = 1e-300, 1e300  # a spread whose inverse is a number
 _WHOLE = 2**63
@@ -77,7 +76,7 @@ def _content(view: View, spreads: Spreads | None) -> dict[str, Any]:
         "version": _VERSION,
         "tree": json.loads(view.tree.to_json()),
         "schema": schema_out(view.schema),
-        "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in _SPREADS},
+        "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
         "guard": view.guard,
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
@@ -124,8 +123,8 @@ def _check_values(tree: Tree, schema: Schema) -> None:
 def _spreads(given: Any, size: int) -> Spreads | None:
     if given is None:
         return None
-    arrays = [np.array([float(value) for value in given[name]]) for name in _SPREADS]
-    for name, array in zip(_SPREADS, arrays, strict=True):
+    arrays = [np.array([float(value) for value in given[name]]) for name in SPREADS]
+    for name, array in zip(SPREADS, arrays, strict=True):
         if array.shape != (size,) or not ((array > _TINY) & (array < _HUGE)).all():
             raise CounterleafError(
                 f"the explainer's spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"

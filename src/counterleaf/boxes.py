@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +11,7 @@ from counterleaf.features import Numeric
 from counterleaf.kernels.boxes import BoxNodes, Fields, cheapest_boxes, nearest_boxes
 from counterleaf.kernels.memory import OBLIQUE
 from counterleaf.layout import Layout
-from counterleaf.notice import announce
+from counterleaf.notice import announced
 from counterleaf.problem import Splits
 from counterleaf.schema import Array, Schema
 from counterleaf.search import Outcomes
@@ -69,14 +67,14 @@ class Boxes:
     def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
         """The cheapest target leaf of every row inside one box, for trees that are ``plain``; see ``nearest_boxes``."""
         told = _room(codes)
-        with _announced():
+        with announced("boxes"):
             nearest_boxes(self.nodes, self.labels, self.fields.prices, least, codes, lower, upper, limit, *told)
         return _outcomes(*told)
 
     def cheapest(self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, limit: float) -> Outcomes:
         """The cheapest target leaf of every row, in one box for all or each in its own; see ``cheapest_boxes``."""
         told = _room(codes)
-        with _announced():
+        with announced("boxes"):
             cheapest_boxes(self.fields, self.nodes, least, kinds, codes, lower, upper, limit, *told)
         return _outcomes(*told)
 
@@ -89,16 +87,6 @@ def _room(codes: Array) -> tuple[Array, Array, Array, Array]:
 
 def _outcomes(outcome: Array, leaves: Array, costs: Array, points: Array) -> Outcomes:
     return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved: they are the bounds
-
-
-@contextmanager
-def _announced() -> Iterator[None]:
-    notice = announce("boxes")
-    try:
-        yield
-    finally:
-        if notice is not None:
-            notice.cancel()
 
 
 def _unreachable(nodes: BoxNodes) -> Array:

@@ -119,7 +119,7 @@ class Limits:
 
 def freeze(*names: Any) -> Limit:
     """The named features keep their value, bit for bit."""
-    return Limit(_call("freeze", *names), _some("freeze", names), 0.0, 0.0, True, True)
+    return Limit(_call("freeze", *names), _named("freeze", names), 0.0, 0.0, True, True)
 
 
 def fix(name: Any, value: Any) -> Limit:
@@ -145,13 +145,13 @@ def between(name: Any, lower: Any, upper: Any) -> Limit:
 def increase(*names: Any, by: float = 0.0) -> Limit:
     """The named features do not fall, or rise by at least ``by`` (for ordered levels: that many)."""
     by = _by("increase", by)
-    return Limit(_call("increase", *names, by=by), _some("increase", names), lower=by, from_lower=True)
+    return Limit(_call("increase", *names, by=by), _named("increase", names), lower=by, from_lower=True)
 
 
 def decrease(*names: Any, by: float = 0.0) -> Limit:
     """The named features do not rise, or fall by at least ``by`` (for ordered levels: that many)."""
     by = _by("decrease", by)
-    return Limit(_call("decrease", *names, by=by), _some("decrease", names), upper=-by, from_upper=True)
+    return Limit(_call("decrease", *names, by=by), _named("decrease", names), upper=-by, from_upper=True)
 
 
 def allow(name: Any, values: Any) -> Choice:
@@ -396,7 +396,7 @@ def _aligned(rows: Any, schema: Schema) -> Array:
     return found if schema.numeric else schema.spread(found)
 
 
-def _some(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
+def _named(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
     if not names:
         raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
     for name in names:

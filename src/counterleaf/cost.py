@@ -12,9 +12,7 @@ import numpy as np
 from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Finite, Numeric
-from counterleaf.schema import Array, Schema, Spreads, labelled, number
-
-_SPREADS = ("range", "std", "mad")
+from counterleaf.schema import SPREADS, Array, Schema, Spreads, labelled, number
 
 
 class _Term:
@@ -153,7 +151,7 @@ def _check_weights(term: L1 | L2) -> None:
     for name in ("weights", "up", "down", "times"):
         given = copy.copy(getattr(term, name))  # the user's array may change, the cost may not
         object.__setattr__(term, name, given)
-        if name != "times" and isinstance(given, str) and given not in _SPREADS:
+        if name != "times" and isinstance(given, str) and given not in SPREADS:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 
 
@@ -176,7 +174,8 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, Linear or a sum of them")
     finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
     rows, moves = np.zeros((4, schema.width)), [np.zeros((feature.size, feature.size)) for _, feature in finite]
-    numbers = schema.starts[[d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]]
+    of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
+    numbers = schema.starts[of_numbers]
     Q: Any = None
     for factor, term in cost.parts():
         if isinstance(term, Linear):
@@ -199,7 +198,6 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         times = factor * _factors(term.times, schema, f"{type(term).__name__} times factor")
         up = times * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
         down = times * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
-        of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         if power == 1:
             rows[1, numbers] += up[of_numbers]
             rows[3, numbers] -= down[of_numbers]

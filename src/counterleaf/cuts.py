@@ -8,14 +8,11 @@ the floating-point numbers themselves, so that an axis-aligned problem is closed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from counterleaf.schema import Array
 from counterleaf.tree import Tree
-
-Array = npt.NDArray[Any]
 
 
 def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
@@ -74,12 +71,12 @@ def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
     """The least number in [-top, top] at which a monotone condition holds; inf where it never does, -inf where always."""
     ends = np.full(size, top)
     never, always = ~holds(ends), holds(-ends)
-    low, high = _rank(-ends), _rank(ends)
+    low, high = rank_of(-ends), rank_of(ends)
     while (low + 1 < high).any():
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        there = holds(_number(middle))
+        there = holds(number_at(middle))
         low, high = np.where(there, low, middle), np.where(there, middle, high)
-    return np.where(never, np.inf, np.where(always, -np.inf, _number(high)))
+    return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
 
 
 def _before(x: Array) -> Array:
@@ -87,13 +84,13 @@ def _before(x: Array) -> Array:
     return np.where(np.isinf(x), x, np.nextafter(x, -np.inf))
 
 
-def _rank(x: Array) -> Array:
+def rank_of(x: Array) -> Array:
     """Consecutive integers for consecutive floating-point numbers."""
     bits = np.abs(x).view(np.int64)
     return np.where(x < 0, -bits, bits)
 
 
-def _number(rank: Array) -> Array:
-    """The inverse of ``_rank``."""
+def number_at(rank: Array) -> Array:
+    """The inverse of ``rank_of``."""
     size = np.abs(rank).view(np.float64)
     return np.where(rank < 0, -size, size)

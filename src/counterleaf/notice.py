@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numba
 from numba.core import event
@@ -49,3 +51,14 @@ def announce(family: str, variant: bool = False) -> Notice | None:
     _used.add((family, variant))
     what, long = _FAMILIES[family]
     return Notice(f"counterleaf: compiling {what}, once on this machine; this takes {long}\n")
+
+
+@contextmanager
+def announced(family: str, variant: bool = False) -> Iterator[None]:
+    """The same about a call that is made within."""
+    notice = announce(family, variant)
+    try:
+        yield
+    finally:
+        if notice is not None:
+            notice.cancel()

@@ -13,8 +13,9 @@ import numpy as np
 from counterleaf.digits import plain
 from counterleaf.errors import CounterleafError
 from counterleaf.readers import read
+from counterleaf.schema import Array
 from counterleaf.steps import is_pipeline
-from counterleaf.tree import Array, Tree
+from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,11 +19,9 @@ from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Numeric
 from counterleaf.probing import Probe, frame_of
-from counterleaf.schema import Schema
-from counterleaf.steps import Survey, is_pipeline, survey
-from counterleaf.tree import Array, Tree
-
-__all__ = ["Folded", "Survey", "fold", "frame_of", "is_pipeline", "survey"]
+from counterleaf.schema import Array, Schema
+from counterleaf.steps import Survey, survey
+from counterleaf.tree import Tree
 
 _CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
 _FAR = 2.0**200  # a number next to which the offset of a scaler is nothing

@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from counterleaf.cuts import _number, _rank
+from counterleaf.cuts import number_at, rank_of
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Feature, Numeric, is_missing, some
-from counterleaf.schema import Schema
+from counterleaf.schema import Array, Schema
 from counterleaf.steps import Survey
 from counterleaf.tree import Tree
-
-Array = npt.NDArray[Any]
 
 TOP = 2.0**500  # far beyond any table, and scaled up or down still a finite number
 
@@ -220,7 +217,7 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
     """
     ends = np.repeat([[-TOP, 0.0, TOP]], size, axis=0)
     told = np.concatenate([holds(ends[:, [k] * points])[:, :1] for k in range(3)], axis=1)
-    ranks = _rank(ends)
+    ranks = rank_of(ends)
     low = np.where(told[:, 1], ranks[:, 0], ranks[:, 1])
     high = np.where(told[:, 1], ranks[:, 1], ranks[:, 2])
     each = np.arange(size)
@@ -228,11 +225,11 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
     while (high - low > 1).any():
         step = -(-(high - low) // (points + 1))
         tried = np.minimum(low[:, None] + step[:, None] * np.arange(1, points + 1), high[:, None])
-        there = holds(_number(tried)) | (tried == high[:, None])
+        there = holds(number_at(tried)) | (tried == high[:, None])
         at = np.where(there.any(axis=1), there.argmax(axis=1), points)
         around = np.concatenate([low[:, None], tried, high[:, None]], axis=1)
         low, high = around[each, at], around[each, at + 1]
-    return np.where(told[:, 0], -np.inf, np.where(told[:, 2], _number(high), np.inf))
+    return np.where(told[:, 0], -np.inf, np.where(told[:, 2], number_at(high), np.inf))
 
 
 def _places(found: Survey, schema: Schema) -> list[int | None]:

@@ -14,6 +14,7 @@ from counterleaf.cost import Prices
 from counterleaf.coupling import Coupling
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
+from counterleaf.features import some
 from counterleaf.kernels.memory import BOX, COUPLED, CURVED, FLAT, MIXED, NODE, OBLIQUE, Question, Table
 from counterleaf.layout import SOFT, Layout, Tables, lay_out
 from counterleaf.schema import Array
@@ -128,8 +129,7 @@ def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
     out: dict[int, float] = {}
     for label, price in wanted.items():
         if label not in labels:
-            shown = ", ".join(map(repr, labels[:12])) + (", ..." if len(labels) > 12 else "")
-            raise CounterleafError(f"no class {label!r}; the model's classes are {shown}")
+            raise CounterleafError(f"no class {label!r}; the model's classes are {some(labels)}")
         try:
             out[labels.index(label)] = float(price)
         except (TypeError, ValueError):

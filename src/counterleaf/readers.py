@@ -10,7 +10,8 @@ from scipy import sparse
 
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
-from counterleaf.tree import Array, Tree
+from counterleaf.schema import Array
+from counterleaf.tree import Tree
 
 _PROBES = 4_000_000  # numbers sent through the model to settle its routing
 

@@ -22,6 +22,8 @@ from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal
 
 Array = npt.NDArray[Any]
 
+SPREADS = ("range", "std", "mad")  # by which weights can be named
+
 
 @dataclass(frozen=True, slots=True)
 class Spreads:
@@ -74,7 +76,7 @@ class Schema:
             raise CounterleafError(f"a schema is made of a list of features; got {self.features!r}")
         object.__setattr__(self, "features", tuple(self.features))
         if not self.features:
-            raise CounterleafError("a schema needs at least one feature")
+            raise CounterleafError("a schema needs at least one feature; the list is empty: give some, as in [Numeric('age')]")
         index: dict[Any, int] = {}
         for k, feature in enumerate(self.features):
             if not isinstance(feature, Feature):
@@ -250,8 +252,8 @@ class Schema:
             missing = [name for name in self.names if name not in row]
             extra = [name for name in row if name not in self._index and name not in self.columns]
             if missing or extra:
-                told = [f"lacks {_some(missing)}"] * bool(missing) + [f"has the unknown {_some(extra)}"] * bool(extra)
-                raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features {_some(self.names)}")
+                told = [f"lacks [{some(missing)}]"] * bool(missing) + [f"has the unknown [{some(extra)}]"] * bool(extra)
+                raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features [{some(self.names)}]")
             row = [row[name] for name in self.names]
         elif self.columns and not isinstance(row, (str, bytes)) and isinstance(row, Iterable):
             cells = dict(zip(self.columns, row, strict=False))
@@ -387,11 +389,6 @@ def _kind(feature: Feature) -> str:
     if isinstance(feature, Ordinal):
         return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
     return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
-
-
-def _some(names: list[str]) -> str:
-    """A list of names, cut where it gets long."""
-    return str(names) if len(names) <= 12 else f"{str(names[:8])[:-1]}, ... {len(names) - 8} more]"
 
 
 def labelled(index: Any) -> bool:

@@ -28,7 +28,7 @@ from counterleaf.kernels.memory import (
     new_pool,
     reopened,
 )
-from counterleaf.notice import announce
+from counterleaf.notice import announced
 from counterleaf.problem import Problem, Questions
 from counterleaf.schema import Array
 
@@ -79,8 +79,7 @@ def find_many(questions: Questions, max_states: int | None) -> Outcomes:
     asked = questions.shared, questions.nodes, questions.kinds, questions.features, questions.methods, questions.homes
     told = out.outcome, out.leaves, out.costs, out.bounds, out.points
     budget = _EVERYTHING if max_states is None else max_states
-    notice = announce("numbers" if questions.tables is None else "tables", True)
-    try:
+    with announced("numbers" if questions.tables is None else "tables", True):
         if questions.tables is None:
             from counterleaf.kernels.many import search_many
 
@@ -90,9 +89,6 @@ def find_many(questions: Questions, max_states: int | None) -> Outcomes:
 
             t = questions.tables
             search_tables(*asked, t[0], t.own, t.soft, t.lower, t.upper, t.unit, pool, budget, *told)
-    finally:
-        if notice is not None:
-            notice.cancel()
     return out
 
 
@@ -114,8 +110,7 @@ def find(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     budget = _EVERYTHING if max_states is None else max_states
     family = "tables" if problem.table is not None else "coupled" if q.method == COUPLED else "numbers"
-    notice = announce(family)
-    try:
+    with announced(family):
         while True:
             piece = budget - int(pool.counts[SOLVED])
             if deadline is not None:
@@ -141,9 +136,6 @@ def find(
                 break
             if deadline is not None and time.perf_counter() >= deadline:
                 break
-    finally:
-        if notice is not None:
-            notice.cancel()
     return _report(pool, why in (PAUSED, FULL, ASK), wanted)
 
 

@@ -10,7 +10,7 @@ from counterleaf import rewrite
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Feature, Finite, Numeric, is_missing
 from counterleaf.schema import Array, Schema
-from counterleaf.tables import numbers_of
+from counterleaf.tables import cells_of, numbers_of
 
 
 class Sheet:
@@ -85,7 +85,7 @@ class Sheet:
     def _numbers(self, feature: Numeric, column: Any) -> Array:
         """Part of a column as numbers, gaps filled where the model does; text is none, even if it reads like one."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
-        out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in _listed(column)], float)
+        out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in cells_of(column)], float)
         if feature.name in self.schema.fills:
             out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
         if feature.integer:
@@ -165,10 +165,6 @@ def _is_native(feature: Feature, column: Any) -> bool:
     return dtype.kind in "biu" or (dtype.kind == "f" and not feature.integer)
 
 
-def _listed(column: Any) -> list[Any]:
-    return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
-
-
 def _number(value: Any) -> float:
     """A cell as a number, NaN where ``explain`` would refuse it."""
     if is_missing(value) or isinstance(value, (str, bytes)):
@@ -188,11 +184,11 @@ def _places(feature: Finite, column: Any) -> Array:
     if isinstance(column.dtype, pd.CategoricalDtype):
         keys, seen = column.cat.codes.to_numpy(), column.dtype.categories
     else:
-        values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(_listed(column), dtype=object)
+        values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(cells_of(column), dtype=object)
         try:
             keys, seen = pd.factorize(values)
         except TypeError:  # something that has no hash
-            return np.array([_place(feature, value) for value in _listed(column)])
+            return np.array([_place(feature, value) for value in cells_of(column)])
     known = np.array([*(_place(feature, value) for value in seen), _place(feature, None)])
     return np.asarray(known[keys])  # -1, the last, is a gap
 

@@ -44,7 +44,7 @@ def guess(name: str, column: Any, bounds: bool, finite: bool = False) -> Feature
     if kind == "b":
         return Boolean(name, missing=_has_gaps(column))
     if finite or kind == "O":
-        listed = _listed(column)
+        listed = cells_of(column)
         seen = {value for value in listed if not is_missing(value)}
         if seen and all(isinstance(value, (bool, np.bool_)) for value in seen):
             return Boolean(name, missing=len(seen) < len(set(listed)))
@@ -82,7 +82,7 @@ def codes(data: Any, schema: Schema) -> Array:
             out[:, d] = numbers_of(column, feature.name)
             continue
         place: dict[Any, int] = {}
-        for k, value in enumerate(_listed(column)):
+        for k, value in enumerate(cells_of(column)):
             key = None if is_missing(value) else value
             if key not in place:
                 place[key] = feature.place(key)
@@ -102,8 +102,13 @@ def numbers_of(column: Any, name: str) -> Array:
             raise ValueError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        odd = next((v for v in _listed(column) if not is_missing(v) and not isinstance(v, numbers.Real)), column)
+        odd = next((v for v in cells_of(column) if not is_missing(v) and not isinstance(v, numbers.Real)), column)
         raise CounterleafError(f"column {name!r} of the data holds {odd!r}; expected numbers") from None
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The values of a column of any kind."""
+    return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
 def stacked(rows: list[Any]) -> list[Any]:
@@ -164,13 +169,8 @@ def _kind(column: Any) -> str:
     return kind if kind in "biufMm" else "O"
 
 
-def _listed(column: Any) -> list[Any]:
-    out = column.to_list() if hasattr(column, "to_list") else column.tolist()
-    return list(out)
-
-
 def _has_gaps(column: Any) -> bool:
-    return any(map(is_missing, _listed(column)))
+    return any(map(is_missing, cells_of(column)))
 
 
 def _sorted(values: set[Any]) -> list[Any]:

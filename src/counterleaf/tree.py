@@ -12,8 +12,7 @@ from scipy import sparse
 
 from counterleaf.errors import CounterleafError
 from counterleaf.kernels.route import apply
-
-Array = npt.NDArray[Any]
+from counterleaf.schema import Array
 
 _FORMAT, _VERSION = "counterleaf-tree", 1
 

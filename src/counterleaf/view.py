@@ -12,9 +12,11 @@ from scipy import sparse
 from counterleaf import tables
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Feature, Finite, Numeric, some
-from counterleaf.pipeline import Survey, fold, frame_of, is_pipeline, survey
+from counterleaf.pipeline import fold
+from counterleaf.probing import frame_of
 from counterleaf.readers import read
 from counterleaf.schema import Array, Schema
+from counterleaf.steps import Survey, is_pipeline, survey
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:

@@ -223,7 +223,7 @@ def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
 def _nothing_found(answer: Explanation) -> str:
     wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
     if answer.status is Status.LIMIT:
-        least = f" None costs less than {_least(answer)}." if 0 < answer.lower_bound < math.inf else ""
+        least = f" None costs less than {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
         return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
     if answer.certificate.pool is not None:
         ruled = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
@@ -260,7 +260,7 @@ def _proof(answer: Explanation) -> str:
         return f"{proved}{others}. {_confirmed(answer)}"
     if _is_least(answer):
         return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer)}"
-    floor = f", but none costs less than {_least(answer)}" if math.isfinite(answer.lower_bound) else ""
+    floor = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
     return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer)}"
 
 
@@ -280,8 +280,8 @@ def _is_least(answer: Explanation) -> bool:
     return answer.status is Status.OPTIMAL or answer[0].cost - answer.lower_bound <= 1e-9 * abs(answer[0].cost)
 
 
-def _least(answer: Explanation) -> str:
-    """The bound, rounded down: what is written holds as well."""
+def least_of(answer: Explanation) -> str:
+    """What every answer costs at least, rounded down: what is written holds as well."""
     return plain(round_down(answer.lower_bound, 4))
 
 

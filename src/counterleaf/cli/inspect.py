@@ -15,7 +15,8 @@ from counterleaf.explain import Explainer
 from counterleaf.files import aside
 from counterleaf.models import read_model
 from counterleaf.outline import export_text, looks, plot_tree
-from counterleaf.tree import Array, Tree
+from counterleaf.schema import Array
+from counterleaf.tree import Tree
 
 _DRAWN = 4  # levels, unless others are asked for
 

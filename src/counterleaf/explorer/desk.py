@@ -117,7 +117,7 @@ class Desk:
             ]
             if len(answer)
             else [],
-            "least": None if not math.isfinite(answer.lower_bound) else writing.least_of(answer),
+            "least": None if not math.isfinite(answer.lower_bound) else words.least_of(answer),
             "wishes": [wish.words for wish in wished],
             "conflict": self._conflict(question, answer, wished),
             "limit": limit,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.features import Feature, Numeric, is_missing
+from counterleaf.features import Feature, Numeric, is_missing, some
 from counterleaf.schema import Array
 from counterleaf.sheet import Sheet
 
@@ -53,7 +53,7 @@ class Scene:
         self.checked(row)
         unknown = [name for name in edits if name not in schema.names]
         if unknown:
-            raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}")
+            raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}; expected some of {some(schema.names)}")
         line = None if self.rows is None else self.rows.iloc[row]
         out = {}
         for feature in schema:

@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 from counterleaf import words
-from counterleaf.digits import plain, round_down
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
 from counterleaf.features import is_missing
@@ -65,15 +64,10 @@ def nothing(answer: Explanation, limit: float | None) -> str:
     """Why there is no row, in words for a person who knows no code; ``limit``: seconds, where the clock stopped the search."""
     wanted = " or ".join(map(str, answer.target)) or "anything else"
     if answer.status is Status.LIMIT:
-        least = f" Whatever there is costs at least {least_of(answer)}." if math.isfinite(answer.lower_bound) else ""
+        least = f" Whatever there is costs at least {words.least_of(answer)}." if math.isfinite(answer.lower_bound) else ""
         at = "Stopped" if limit is None else f"Stopped at the limit of {limit:g} s"
         return f"{at} before a change was found that makes the model say {wanted}.{least}"
     return f"No allowed change makes the model say {wanted}. This is proved."
-
-
-def least_of(answer: Explanation) -> str:
-    """What every answer costs at least, rounded down: what is written holds as well."""
-    return plain(round_down(answer.lower_bound, 4))
 
 
 def _csv(steps: list[Step]) -> str:

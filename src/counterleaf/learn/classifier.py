@@ -21,7 +21,8 @@ from counterleaf.learn.finish import prune
 from counterleaf.learn.rows import compress
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.tree import Array, Tree
+from counterleaf.schema import Array
+from counterleaf.tree import Tree
 
 _NARROW = 128  # up to this many columns the Hessian of a split is written down
 _MANY = 100  # columns beyond which the l1 strength grows with the root of their number

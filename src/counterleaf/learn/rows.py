@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from counterleaf.tree import Array
+from counterleaf.schema import Array
 
 _SAMPLE = 999  # rows that stand for all where a column's median is sought
 _ZEROS = 0.2  # a column with this share of zeros is worth storing without them

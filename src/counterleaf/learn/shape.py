@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from counterleaf.tree import Array
+from counterleaf.schema import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.tree import Array
+from counterleaf.schema import Array
 
 _MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
 _RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split

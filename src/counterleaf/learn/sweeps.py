@@ -17,7 +17,7 @@ from counterleaf.learn.kernels.stump import improve_cuts
 from counterleaf.learn.kernels.sweep import gather, improve_all, judge, refresh, route
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.tree import Array
+from counterleaf.schema import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterleaf.learn.rows import Rows
-from counterleaf.tree import Array
+from counterleaf.schema import Array
 
 
 class Task(NamedTuple):

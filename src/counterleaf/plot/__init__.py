@@ -72,5 +72,7 @@ def _pair(answer: Explanation, features: Any) -> list[int]:
         raise CounterleafError(f"features names {features[0]!r} twice; expected two different features")
     for d in (a, b):
         if answer.schema.names[d] in _no_numbers(answer):
-            raise CounterleafError(f"feature {answer.schema.names[d]!r} is no number, and regions are drawn over two numbers")
+            raise CounterleafError(
+                f"feature {answer.schema.names[d]!r} is no number, and regions are drawn over two numbers: name others"
+            )
     return [int(answer.schema.starts[d]) for d in (a, b)]
