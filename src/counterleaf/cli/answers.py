@@ -145,7 +145,14 @@ def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFr
             ]
     problem = ["problem"] * any("problem" in line for line in lines)
     out = pd.DataFrame(lines, columns=[*fixed, *problem, *features], dtype=object)
-    return out.convert_dtypes(convert_string=False, convert_floating=False)  # whole numbers stay whole beside gaps
+    return out.apply(_typed)
+
+
+def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column in the type of its values: whole numbers, and yes and no, stay what they are beside gaps."""
+    kinds = {type(value) for value in column.dropna()}
+    name = {frozenset({int}): "Int64", frozenset({bool}): "boolean"}.get(frozenset(kinds))
+    return column.astype(name) if name else column.infer_objects()
 
 
 def check_names(features: Iterable[str], taken: Iterable[str]) -> None:

@@ -154,8 +154,6 @@ def read_value(feature: Feature, text: str) -> Any:
 
 def _names(schema: Schema, text: str) -> list[str]:
     """One name, or several separated by commas."""
-    if text in schema.names:
-        return [text]
     names = _parts(text, schema.names.__contains__)
     for name in names:
         schema.index(name)
@@ -218,7 +216,7 @@ def _between(schema: Schema, text: str) -> Limit:
 
 def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], Limit]:
     def read(schema: Schema, text: str) -> Limit:
-        if "=" not in text or text in schema.names:
+        if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
         feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
         return make(feature.name, by=_number(by, f"--{verb} of {feature.name!r}"))
