@@ -129,7 +129,10 @@ def aside(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         raise CounterleafError(f"{path} is {'a folder' if path.is_dir() else 'no file'}; expected the name of a file to write")
     path = Path(os.path.realpath(path))  # a link stays one
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise CounterleafError(f"{path} cannot be written: what its folder is named like is a file") from None
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

@@ -214,7 +214,7 @@ def _settings(
     near = [k for k in range(len(mean)) if mean[k] >= mean[best] - error[best]]
     settings = found["params"]
     smallest = min(near, key=lambda k: (settings[k]["tree__max_depth"], -mean[k]))
-    return dict(settings[smallest]), True
+    return {name: settings[smallest][name] for name in grid}, True
 
 
 def report(table: Table, trained: Trained) -> str:
