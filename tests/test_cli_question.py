@@ -257,6 +257,12 @@ def test_the_command_answers_what_python_answers(tmp_path, seed):
     assert sorted(map(repr, theirs.conflict)) == sorted(map(repr, ours.conflict))
 
 
+def test_as_many_changes_as_one_likes():
+    assert (
+        EXPLAINER.explain(ROW, target=1, constraints=[cl.at_most(10**30)])[0].cost == EXPLAINER.explain(ROW, target=1)[0].cost
+    )
+
+
 def test_ranges_and_steps_are_those_of_a_schema(tmp_path):
     (tmp_path / "model.json").write_text(EXPLAINER.to_json())
     options = ["--range", "pay=net=0:4", "--step", "pay=net=0.5", "--step", "age=5", "--target", "1"]
