@@ -169,9 +169,9 @@ def test_what_cannot_be_learned_from_is_told(table, label, drop, line):
         (loans().groupby("says").head(1), 0.25, "t.csv has 2 rows, too few to hold some out; use --test 0"),
         (loans(), 0.999, "t.csv has 160 rows, too few to hold some out; use --test 0"),
         (
-            loans().assign(says=["rare", *["no", "yes"] * 79, "no"]),
+            loans().assign(says=[f"c{k}" for k in range(40)] * 4),
             0.9,
-            "t.csv has too few rows of says rare to hold some out; leave them out or use --test 0",
+            "t.csv has too few rows of says c0 to hold some out; leave them out or use --test 0",
         ),
     ],
 )
@@ -179,6 +179,14 @@ def test_too_few_rows_are_told(table, test, line):
     with pytest.raises(CounterleafError) as error:
         training.train(prepare(table), **{**QUICK, "test": test})
     assert str(error.value) == line
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_class_of_one_row_is_learned(seed):
+    table = prepare(loans().assign(says=["rare", *["no", "yes"] * 79, "no"]))
+    trained = training.train(table, **{**QUICK, "seed": seed})
+    assert trained.explainer.tree.classes.tolist() == ["no", "rare", "yes"]
+    assert (trained.rows, len(trained.truth), set(trained.truth)) == (120, 40, {"no", "yes"})
 
 
 def test_two_rows_are_enough_to_learn_from_all():

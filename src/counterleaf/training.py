@@ -144,14 +144,16 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
     from sklearn.model_selection import train_test_split
 
     X, y = table.X, table.y
-    few = y.value_counts().min()
     X_test, y_test = X.iloc[:0], y.iloc[:0]
     if test > 0:
         held = math.ceil(test * len(X))
-        if len(X) - held < 2 or held < 1:
+        alone = y.map(y.value_counts()) < 2  # the one row of a class is learned from
+        left = len(X) - held - int(alone.sum())
+        if len(X) - held < 2 or left < 1:
             raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
-        fair = y if few > 1 and min(held, len(X) - held) >= y.nunique() else None
-        X, X_test, y, y_test = train_test_split(X, y, test_size=held, random_state=seed, stratify=fair)
+        fair = y[~alone] if min(held, left) >= y[~alone].nunique() else None
+        X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=held, random_state=seed, stratify=fair)
+        X, y = pd.concat([X, table.X[alone]]), pd.concat([y, table.y[alone]])
         lost = sorted(set(table.y) - set(y))
         if lost:
             raise CounterleafError(

@@ -151,8 +151,9 @@ def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFr
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column in the type of its values: whole numbers, and yes and no, stay what they are beside gaps."""
     kinds = {type(value) for value in column.dropna()}
-    name = {frozenset({int}): "Int64", frozenset({bool}): "boolean"}.get(frozenset(kinds))
-    return column.astype(name) if name else column.infer_objects()
+    if kinds == {int}:
+        return column.astype("Int64")
+    return column.astype("boolean") if kinds == {bool} else column.infer_objects()
 
 
 def check_names(features: Iterable[str], taken: Iterable[str]) -> None:
