@@ -255,7 +255,8 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, sources: Ar
         elif isinstance(given, Row):
             _add_row(out, given, schema)
         elif isinstance(given, AtMost):
-            out.most = given.count if out.most < 0 else min(out.most, given.count)
+            most = min(given.count, len(schema))  # more is no limit, and no number of the kernels' size
+            out.most = most if out.most < 0 else min(out.most, most)
         elif isinstance(given, Implies):
             frozen = _box(freeze(given.condition.name), schema, sources)
             out.clauses.append((frozen, _box(given.then, schema, sources)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,18 +33,21 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame
     told, kind, source = _open(path)
     try:
         if kind.endswith((".csv", ".csv.gz")):
-            return _whole(pd.read_csv(source, keep_default_na=False, na_values=_GAPS, dtype=types or None, **_EXACT))
+            return _whole(_csv(told, source, "gzip" if kind.endswith(".gz") else None, types))
         if kind.endswith((".jsonl", ".ndjson")):
             return _whole(_json_lines(source))
         if kind.endswith(".parquet"):
-            return pd.read_parquet(source)
-    except OSError:
-        raise
+            return _parquet(source)
     except ImportError:
         raise CounterleafError(f"{told}: reading Parquet needs pyarrow; install it with: pip install pyarrow") from None
-    except (ValueError, RecursionError) as error:  # of pandas' parsers, with their many subclasses
+    except CounterleafError:
+        raise
+    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:  # of the many parsers behind pandas
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of what the file holds
+            raise
         reason = " ".join(str(error).split())
-        raise CounterleafError(f"{told} does not read as a table ({reason}); expected what its suffix says") from None
+        expected = "what its suffix says" if path != STDIN else "CSV, JSON lines or Parquet"
+        raise CounterleafError(f"{told} does not read as a table ({reason}); expected {expected}") from None
     raise CounterleafError(f"{told} has no suffix that is known; expected {_SUFFIXES}")
 
 
@@ -53,8 +58,31 @@ def _open(path: Path) -> tuple[str, str, Any]:
     content = sys.stdin.buffer.read()
     if not content.strip():
         raise CounterleafError("standard input is empty; expected a table as CSV, JSON lines or Parquet")
-    kind = ".parquet" if content.startswith(b"PAR1") else ".jsonl" if content.lstrip().startswith(b"{") else ".csv"
+    starts = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl"}
+    kind = next((kind for start, kind in starts.items() if content.lstrip().startswith(start)), ".csv")
     return "standard input", kind, io.BytesIO(content)
+
+
+def _csv(told: str, source: Any, compression: Any, types: dict[str, type] | None) -> pd.DataFrame:
+    """Columns are read whole, so that one type is found for all of a column, not one for each stretch of it."""
+    plain: dict[str, Any] = {"keep_default_na": False, "compression": compression}
+    names = pd.read_csv(source, header=None, nrows=1, dtype=str, **plain).iloc[0].tolist()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CounterleafError(f"{told} has two columns named {twice!r}; names must differ")
+    if len(names) == 1 and any(sign in names[0] for sign in ";\t"):
+        raise CounterleafError(f"{told} has one column, named {names[0][:40]!r}; expected columns separated by commas")
+    if not isinstance(source, Path):
+        source.seek(0)
+    frame: pd.DataFrame = pd.read_csv(source, na_values=_GAPS, dtype=types or None, low_memory=False, **plain, **_EXACT)
+    return frame
+
+
+def _parquet(source: Any) -> pd.DataFrame:
+    """What pandas wrote as the names of the rows is a column, unless it has no name."""
+    frame = pd.read_parquet(source)
+    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return frame.reset_index(level=named).reset_index(drop=True) if named else frame.reset_index(drop=True)
 
 
 def _json_lines(source: Any) -> pd.DataFrame:
@@ -113,7 +141,13 @@ def write(path: Path, content: str | bytes) -> None:
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
     """A file to write to, beside ``path``, that takes its place once all is written and is gone if it is not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise CounterleafError(f"{path} is {'a folder' if path.is_dir() else 'no file'}; expected the name of a file to write")
+    path = Path(os.path.realpath(path))  # a link stays one
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise CounterleafError(f"{path} cannot be written: what its folder is named like is a file") from None
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

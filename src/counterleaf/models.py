@@ -13,7 +13,7 @@ import pandas as pd
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.features import Numeric
+from counterleaf.features import Numeric, some
 from counterleaf.files import read_frame
 from counterleaf.schema import Schema
 from counterleaf.steps import is_pipeline
@@ -40,7 +40,7 @@ def read_model(path: Path) -> Explainer | Tree:
     if not kind:
         raise CounterleafError(
             f"{path} is no counterleaf JSON; expected what explainer.to_json() gives, as in "
-            f"Path('model.json').write_text(explainer.to_json())"
+            f"Path('model.json').write_text(explainer.to_json()), or what counterleaf train or convert wrote"
         )
     return Tree.from_json(text) if kind == "counterleaf-tree" else Explainer.from_json(text)
 
@@ -117,14 +117,21 @@ def fit_rows(rows: pd.DataFrame, schema: Schema, told: str) -> pd.DataFrame:
     """The columns that are features; a number that came as text becomes one."""
     missing = [name for name in schema.names if name not in rows.columns]
     if missing:
-        raise CounterleafError(f"{told} lacks the columns {missing[:8]}; the model needs {schema.names[:8]}")
+        raise CounterleafError(f"{told} lacks the columns [{some(missing, 8)}]; the model needs [{some(schema.names, 8)}]")
     rows = rows[schema.names].copy()
     for feature in schema:
         column = rows[feature.name]
         if isinstance(feature, Numeric) and not pd.api.types.is_numeric_dtype(column):
-            numbers = pd.to_numeric(column, errors="coerce")  # a word among them is told when its own row is asked about
-            rows[feature.name] = numbers.astype(object).where(numbers.notna() | column.isna(), column)
+            rows[feature.name] = column.astype(object).map(_number)
     return rows
+
+
+def _number(cell: Any) -> Any:
+    """A number that is written as text as a number; anything else is told when its own row is asked about."""
+    try:
+        return float(cell) if isinstance(cell, str) else cell
+    except ValueError:
+        return cell
 
 
 def read_table(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame:

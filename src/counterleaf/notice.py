@@ -11,14 +11,15 @@ import numba
 from numba.core import event
 
 _FAMILIES = {
-    "numbers": ("its kernels", "about a minute"),
-    "boxes": ("those for many rows", "a few seconds"),
-    "coupled": ("those for quadratic costs", "up to half a minute"),
-    "tables": ("those for tables", "a minute or more"),
-    "learning": ("those that learn trees", "up to half a minute"),
+    "numbers": ("the search", "about a minute"),
+    "boxes": ("the search for many rows", "a few seconds"),
+    "coupled": ("the search for quadratic costs", "up to half a minute"),
+    "tables": ("the search for tables", "a minute or more"),
+    "learning": ("what learns trees", "up to half a minute"),
 }
 _COMPILE = "numba:compile"  # not told of kernels that are only loaded
 _SOON = 1.5  # seconds
+only_on_terminals = False  # in a notebook, which is none, the line is welcome; from a command it is not
 _used: set[tuple[str, bool]] = set()  # the families that this process has used
 
 
@@ -49,6 +50,8 @@ def announce(family: str, variant: bool = False) -> Notice | None:
     if (family, variant) in _used or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when numba is imported
         return None
     _used.add((family, variant))
+    if only_on_terminals and not sys.stderr.isatty():
+        return None
     what, long = _FAMILIES[family]
     return Notice(f"counterleaf: compiling {what}, once on this machine; this takes {long}\n")
 

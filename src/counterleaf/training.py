@@ -18,6 +18,7 @@ from counterleaf.outline import looks
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
 _FOLDS, _TRIED = 3, 6_000  # rows that settings are tried on
+_LARGEST = 1e30  # larger numbers do not survive the scaling, nor scikit-learn's float32
 _CLASSES = 100  # more are no classes
 _NAMES, _SHARE = 30, 0.5  # words that differ in so many and in so large a share of the rows tell rows apart, not kinds of them
 
@@ -47,6 +48,8 @@ class Trained:
 
 def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> Table:
     """The table without the label, and without what a tree cannot learn from."""
+    if label in drop:
+        raise CounterleafError(f"--drop is {label!r}, which is the label; expected other columns")
     for column in (label, *drop):
         if column not in frame.columns:
             raise CounterleafError(f"{name} has no column {column!r}; its columns are {some(frame.columns)}")
@@ -58,7 +61,7 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> 
     if not known.all():
         left_out[f"{(~known).sum():,} rows"] = f"without {label}"
         frame = frame[known]
-    y = frame[label]
+    y = _classes(frame[label], label, name)
     values = y.nunique()
     if values < 2:
         raise CounterleafError(f"the label {label!r} has {values} value in {name}; expected at least two classes")
@@ -72,9 +75,51 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> 
         if reason:
             left_out[column] = reason
             X = X.drop(columns=column)
+        elif pd.api.types.is_numeric_dtype(X[column]):
+            X[column] = _plain(X[column], name)
     if not X.shape[1]:
-        raise CounterleafError(f"{name} has no column to learn from beside {label!r}; left out: {some(left_out.items(), 4)}")
+        told = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
+        raise CounterleafError(f"{name} has no column to learn from beside {label!r}{f'; left out: {told}' if told else ''}")
     return Table(X, y, name, left_out)
+
+
+def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
+    """The label as text, whole numbers or yes and no, which pandas reads as other numbers where rows lack it."""
+    if pd.api.types.is_float_dtype(y):
+        if not (np.isfinite(y) & (y == np.floor(y)) & (y.abs() < 2**53)).all():
+            strange = next(value for value in y if not float(value).is_integer())
+            raise CounterleafError(
+                f"the label {label!r} holds the number {strange:g} in {name}; expected classes: cut it into ranges first, or "
+                f"write the classes as words"
+            )
+        return y.astype(np.int64)
+    if pd.api.types.is_numeric_dtype(y):
+        return y.astype(bool if pd.api.types.is_bool_dtype(y) else np.int64)
+    kinds = {type(value) for value in y}
+    if kinds == {bool}:
+        return y.astype(bool)
+    if not all(issubclass(kind, str) for kind in kinds):
+        told = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise CounterleafError(
+            f"the label {label!r} holds values of the kind {told} in {name}; expected words or whole numbers"
+        )
+    return y.astype(object)
+
+
+def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
+    """A column of numbers, or of yes and no, in NumPy's types."""
+    gaps = bool(column.isna().any())
+    if pd.api.types.is_bool_dtype(column):
+        return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
+    if pd.api.types.is_extension_array_dtype(column):
+        column = column.astype(np.float64) if gaps or pd.api.types.is_float_dtype(column) else column.astype(np.int64)
+    strange = column[column.abs() > _LARGEST]
+    if len(strange):
+        raise CounterleafError(
+            f"the column {column.name!r} of {name} holds {strange.iloc[0]:g}; expected numbers up to {_LARGEST:g}: correct it, "
+            f"or leave it out with --drop"
+        )
+    return column
 
 
 def _useless(column: pd.Series[Any]) -> str:
@@ -85,9 +130,11 @@ def _useless(column: pd.Series[Any]) -> str:
         return "dates"
     if pd.api.types.is_numeric_dtype(column):
         return ""
-    kinds = {type(value) for value in column.dropna().unique()}
+    kinds = {type(value) for value in column.dropna()}
     if not all(issubclass(kind, (str, bool, int, float, np.generic)) for kind in kinds):
         return "neither words nor numbers"
+    if len({issubclass(kind, str) for kind in kinds}) > 1:
+        return "words among numbers"
     count = column.nunique()
     return f"{count:,} different words" if count > _NAMES and count > _SHARE * len(column) else ""
 
@@ -97,16 +144,21 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
     from sklearn.model_selection import train_test_split
 
     X, y = table.X, table.y
-    few = y.value_counts().min()
     X_test, y_test = X.iloc[:0], y.iloc[:0]
     if test > 0:
         held = math.ceil(test * len(X))
-        if len(X) - held < 2 or held < 1:
+        alone = y.map(y.value_counts()) < 2  # the one row of a class is learned from
+        left = len(X) - held - int(alone.sum())
+        if len(X) - held < 2 or left < 1:
             raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
-        fair = y if few > 1 and min(held, len(X) - held) >= y.nunique() else None
-        X, X_test, y, y_test = train_test_split(X, y, test_size=held, random_state=seed, stratify=fair)
-        if y.nunique() < 2:
-            raise CounterleafError(f"{table.name} has too few rows of some class to hold some out; use --test 0")
+        fair = y[~alone] if min(held, left) >= y[~alone].nunique() else None
+        X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=held, random_state=seed, stratify=fair)
+        X, y = pd.concat([X, table.X[alone]]), pd.concat([y, table.y[alone]])
+        lost = sorted(set(table.y) - set(y))
+        if lost:
+            raise CounterleafError(
+                f"{table.name} has too few rows of {table.y.name} {lost[0]} to hold some out; leave them out or use --test 0"
+            )
     model = _pipeline(X, learner, seed)
     settings, chosen = _settings(model, X, y, learner, depth, alpha, seed)
     model.set_params(**settings).fit(X, y)
@@ -164,23 +216,26 @@ def _settings(
     near = [k for k in range(len(mean)) if mean[k] >= mean[best] - error[best]]
     settings = found["params"]
     smallest = min(near, key=lambda k: (settings[k]["tree__max_depth"], -mean[k]))
-    return dict(settings[smallest]), True
+    return {name: settings[smallest][name] for name in grid}, True
 
 
 def report(table: Table, trained: Trained) -> str:
     """What was learned from what, and how often it is right."""
     tree, schema = trained.explainer.tree, trained.explainer.schema
     counts = table.y.value_counts()
-    classes = ", ".join(f"{label} {count:,}" for label, count in counts.head(8).items())
+    classes = ", ".join(f"{label} ({count:,})" for label, count in counts.head(8).items())
     more = f", {len(counts) - 8} more" if len(counts) > 8 else ""
-    lines = [f"{table.name}: {len(table.X):,} rows, {len(schema)} features; {table.y.name}: {classes}{more}"]
+    lines = [
+        f"{table.name}: {len(table.X):,} rows, {len(schema)} feature{'s' * (len(schema) != 1)}; {table.y.name}: {classes}{more}"
+    ]
     lines += [f"Left out: {name} ({reason})" for name, reason in table.left_out.items()]
     pairs, splits = looks(tree, schema.starts), len(tree.left) - len(tree.leaves)
+    used = len(np.unique(pairs[:, 1]))
     kind = type(trained.model[-1]).__name__
     how = ", ".join(f"{name} {value:g}" for name, value in trained.settings.items())
     lines.append(
         f"Learned from {trained.rows:,} rows: {kind}, {how}{' by cross-validation' if trained.chosen else ''}; "
-        f"{len(tree.leaves)} leaves, {len(np.unique(pairs[:, 1]))} features used, {len(pairs) / max(splits, 1):.1f} a split"
+        f"{len(tree.leaves)} leaves, {used} feature{'s' * (used != 1)} used, {len(pairs) / max(splits, 1):.1f} a split"
     )
     if len(trained.truth):
         right = float(np.mean(trained.said == trained.truth.to_numpy()))

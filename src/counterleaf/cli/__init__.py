@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from counterleaf import notice
 from counterleaf.cli.bench import bench
 from counterleaf.cli.convert import convert
 from counterleaf.cli.demo import demo
@@ -46,3 +47,4 @@ def about(
     New here? `counterleaf demo` shows it in a minute; `counterleaf demo --save .` writes the files that the examples of every
     `--help` use.
     """
+    notice.only_on_terminals = True

@@ -34,7 +34,7 @@ class Reply:
 def read_format(wanted: str | None, out: Path | None) -> str:
     """The format that was asked for, or that the suffix of the file says."""
     if wanted is not None and wanted not in FORMATS:
-        raise CounterleafError(f"--format is {wanted!r}; expected {', '.join(FORMATS)}")
+        raise CounterleafError(f"--format is {wanted!r}; expected table, json or csv")
     if out is None:
         return wanted or "table"
     fitting = [name for name, suffixes in FORMATS.items() if out.name.lower().endswith(suffixes)]
@@ -144,9 +144,16 @@ def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFr
                 for k, one in enumerate(answer)
             ]
     problem = ["problem"] * any("problem" in line for line in lines)
-    out = pd.DataFrame(lines, columns=[*fixed, *problem, *features])
-    whole = dict.fromkeys(("rank", "leaf", "n_changed"), "Int64")
-    return out.astype({**whole, "verified": "boolean"})
+    out = pd.DataFrame(lines, columns=[*fixed, *problem, *features], dtype=object)
+    return out.apply(_typed)
+
+
+def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column in the type of its values: whole numbers, and yes and no, stay what they are beside gaps."""
+    kinds = {type(value) for value in column.dropna()}
+    if kinds == {int}:
+        return column.astype("Int64")
+    return column.astype("boolean") if kinds == {bool} else column.infer_objects()
 
 
 def check_names(features: Iterable[str], taken: Iterable[str]) -> None:

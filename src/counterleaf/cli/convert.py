@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from counterleaf.cli.shell import FAILED, one_line
+from counterleaf.cli.shell import FAILED, check_json, check_out, one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.files import write
@@ -42,9 +42,12 @@ def convert(
     - `counterleaf explain mine.json applicants.csv --row 3`
     """
     with one_line("nothing was written"):
-        estimator = read_estimator(model, allow_pickle, trust or ())
+        check_json(out)
+        check_out(out, model, *([] if data is None else [data]))
+        found = read_estimator(model, allow_pickle, trust or ())
+        estimator = found.model if isinstance(found, Explainer) else found
         rows = None if data is None else _columns(estimator, data)
-        explainer = estimator if isinstance(estimator, Explainer) else Explainer(estimator, data=rows)
+        explainer = found if isinstance(found, Explainer) else Explainer(estimator, data=rows)
         text = explainer.to_json()
         told, holds = ("", True) if rows is None else _compare(estimator, Explainer.from_json(text), rows)
         if not holds:
@@ -57,6 +60,10 @@ def convert(
         tree = explainer.tree
         name = type(estimator).__name__
         typer.echo(f"{name}: {len(explainer.schema)} features, {len(tree.leaves)} leaves{told}", err=out is None)
+        if rows is None and explainer.spreads is None:
+            typer.echo(
+                "Without --data: numbers have no bounds, and a change costs its square in the units it has", err=out is None
+            )
         if out is not None:
             typer.echo(f"Wrote {out}")
 
@@ -77,7 +84,8 @@ def _compare(estimator: Any, explainer: Explainer, rows: Any) -> tuple[str, bool
     """(what to say, whether model and JSON say the same of the rows)."""
     some = rows.iloc[:_CHECKED]
     points = np.array([explainer.schema.encode(row) for row in some[explainer.schema.names].to_dict("records")])
-    same = np.asarray(estimator.predict(some)) == explainer.tree.predict(points)
+    named = getattr(estimator, "feature_names_in_", None) is not None
+    same = np.asarray(estimator.predict(some if named else some.to_numpy())) == explainer.tree.predict(points)
     if same.all():
         return f"; says what the model says on all {len(some):,} rows tried", True
     return f"the JSON and the model disagree on {(~same).sum():,} of {len(some):,} rows", False

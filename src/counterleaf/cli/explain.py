@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from typing import Annotated, Any, TextIO
 import pandas as pd
 import typer
 
+from counterleaf.batch import COLUMNS
 from counterleaf.cli.answers import Reply, check_names, frame, json_line, read_format, table, text
 from counterleaf.cli.question import Asked, read_count
-from counterleaf.cli.shell import FAILED, UNANSWERED, one_line
+from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Numeric
@@ -81,7 +83,7 @@ def explain(
     time_limit: Annotated[float | None, typer.Option(help="Seconds for each row.")] = None,
     jobs: Annotated[int, typer.Option(help="Workers for CSV and Parquet; -1: every core.")] = 1,
     id_: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="A column that names the rows in the answers.")
+        str | None, typer.Option("--id", metavar="COLUMN", help="A column that names the rows in tables and CSV.")
     ] = None,
     format_: Annotated[
         str | None,
@@ -104,6 +106,11 @@ def explain(
     """
     with one_line("nothing was written"):
         form = read_format(format_, out)
+        check_out(out, model, *([] if rows is None else [Path(rows)]), *([] if among is None else [among]))
+        if jobs == 0:
+            raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
+        if time_limit is not None and not 0 < time_limit < math.inf:
+            raise CounterleafError(f"--time-limit is {time_limit:g}; expected seconds above 0")
         asked = Asked(
             target=target,
             freeze=freeze,
@@ -167,7 +174,7 @@ def _open(model: Path, rows: str | None, name: str | None) -> tuple[Explainer, p
 def _typed(text: str) -> pd.DataFrame:
     try:
         row = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CounterleafError(f"the row is no JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
     return pd.DataFrame([row])
 
@@ -195,8 +202,9 @@ def _answer(
 ) -> tuple[bool, bool]:
     """Answer and write; whether every row has an answer, and whether the model confirms all of them."""
     if form == "csv" and count == 1:
-        check_names(explainer.schema.names, [name])
+        check_names(explainer.schema.names, [name, *COLUMNS, "problem"])
         found = explainer.explain_many(rows, **question, n_jobs=jobs)
+        _check_question(found["problem"].tolist() if "problem" in found else [])
         confirmed = found["verified"].fillna(True).all()
         _put_frame(found.rename_axis(name).reset_index(), out)
         return bool(found["label"].notna().all()), bool(confirmed)
@@ -219,7 +227,7 @@ def _answer(
 
 
 def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) -> Iterator[Reply]:
-    """A reply for each row; where none can be asked about and all for one reason, that is a mistake in the question."""
+    """A reply for each row."""
     held: list[Reply] | None = []  # until the first answer
     for name, one in zip(rows.index.tolist(), rows.to_dict("records"), strict=True):
         try:
@@ -235,9 +243,14 @@ def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) ->
         else:
             yield reply
     if held:
-        if len({reply.problem for reply in held}) == 1:
-            raise CounterleafError(held[0].problem)
+        _check_question([reply.problem for reply in held])
         yield from held
+
+
+def _check_question(problems: list[str | None]) -> None:
+    """Refuse what no row can be asked, for one and the same reason: that is a mistake in the question."""
+    if len(set(problems)) == 1 and problems[0]:
+        raise CounterleafError(problems[0])
 
 
 @contextmanager

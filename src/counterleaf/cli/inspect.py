@@ -64,7 +64,7 @@ def inspect(
 def _numbers(model: Path, tree: Tree, starts: Array) -> str:
     inner = tree.left >= 0
     leaves = Counter(str(tree.classes[k]) for k in tree.value[tree.leaves])
-    told = ", ".join(f"{label} {leaves[str(label)]:,}" for label in tree.classes.tolist())
+    told = ", ".join(f"{label}: {leaves[str(label)]:,}" for label in tree.classes.tolist())
     per_split = len(looks(tree, starts)) / max(inner.sum(), 1)
     return "\n".join(
         [

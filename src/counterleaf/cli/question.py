@@ -147,22 +147,29 @@ def read_value(feature: Feature, text: str) -> Any:
     if isinstance(feature, Boolean) and text.lower() in (*_TRUE, *_FALSE):
         return text.lower() in _TRUE
     for value in feature.values:
-        if str(value) == text:
-            return value
-    for value in feature.values:  # 3 for 3.0
-        if not isinstance(value, (str, bool)) and re.fullmatch(_NUMBER, text) and float(text) == value:
+        if _says(text, value):
             return value
     raise CounterleafError(f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}")
 
 
 def _names(schema: Schema, text: str) -> list[str]:
     """One name, or several separated by commas."""
-    if text in schema.names:
-        return [text]
-    names = [name.strip() for name in text.split(",")]
+    names = _parts(text, schema.names.__contains__)
     for name in names:
         schema.index(name)
     return names
+
+
+def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
+    """What commas separate, where something known may itself hold a comma; if anything is not known, every piece."""
+    pieces = [piece.strip() for piece in text.split(",")]
+    out, part = [], ""
+    for piece in text.split(","):
+        part = f"{part},{piece}" if part else piece
+        if known(part.strip()):
+            out.append(part.strip())
+            part = ""
+    return pieces if part.strip() or not out else out
 
 
 def _pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, str]:
@@ -209,7 +216,7 @@ def _between(schema: Schema, text: str) -> Limit:
 
 def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], Limit]:
     def read(schema: Schema, text: str) -> Limit:
-        if "=" not in text or text in schema.names:
+        if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
         feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
         return make(feature.name, by=_number(by, f"--{verb} of {feature.name!r}"))
@@ -220,8 +227,9 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
 def _chosen(verb: str, make: Callable[..., Choice]) -> Callable[[Schema, str], Choice]:
     def read(schema: Schema, text: str) -> Choice:
         feature, given = _pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
-        whole = isinstance(feature, Numeric) or given in map(str, feature.values)
-        return make(feature.name, [read_value(feature, value.strip()) for value in ([given] if whole else given.split(","))])
+        known = [] if isinstance(feature, Numeric) else [str(value) for value in feature.values]
+        values = _parts(given, known.__contains__) if known and given not in known else [given]
+        return make(feature.name, [read_value(feature, value) for value in values])
 
     return read
 
@@ -244,31 +252,46 @@ _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
 def _linear(schema: Schema, text: str) -> Constraint:
     """``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
     found = re.fullmatch(rf"(.+?)\s*(>=|<=|==)\s*({_NUMBER})", text.strip())
-    terms = [term.rpartition("=") for term in found[1].split(",")] if found else []
-    if found is None or not all(name and re.fullmatch(_NUMBER, value.strip()) for name, _, value in terms):
-        raise CounterleafError(f"--linear is {text!r}; expected NAME=FACTOR,NAME=FACTOR >= NUMBER, or <= or ==")
-    return linear({name.strip(): float(value) for name, _, value in terms}, found[2], float(found[3]))
+    parts = _parts(found[1], re.compile(rf".+=\s*{_NUMBER}").fullmatch) if found else []
+    terms = [(name.strip(), value.strip()) for name, _, value in (part.rpartition("=") for part in parts)]
+    if found is None or not all(name and re.fullmatch(_NUMBER, value) for name, value in terms):
+        raise CounterleafError(f"--linear is {text!r}; expected 'NAME=FACTOR,NAME=FACTOR >= NUMBER', or <= or ==")
+    names = [name for name, _ in terms]
+    if len(set(names)) < len(names):
+        raise CounterleafError(f"--linear is {text!r}, which names a feature twice; expected one factor for each")
+    return linear({name: float(value) for name, value in terms}, found[2], float(found[3]))
 
 
 def _implies(schema: Schema, text: str) -> Constraint:
     """``"education: increase age=2"``."""
-    name, _, rest = text.partition(":")
-    verb, _, given = rest.strip().partition(" ")
+    text = text.strip()
+    name = max((name for name in schema.names if text.startswith(f"{name}:")), key=len, default=text.partition(":")[0].strip())
+    verb, _, given = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
     if verb not in _VERBS or not given.strip():
         raise CounterleafError(
             f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
             f"{', '.join(_VERBS)}"
         )
-    schema.index(name.strip())
-    return implies(changes(name.strip()), _VERBS[verb](schema, given.strip()))
+    schema.index(name)
+    return implies(changes(name), _VERBS[verb](schema, given.strip()))
 
 
 def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:
     """A class by its name, and its cost where ``CLASS=COST`` says one."""
-    by_name = {str(label): label for label in labels}
-    if text in by_name:
-        return by_name[text], None
+    labels = list(labels)
     name, sign, cost = text.rpartition("=")
-    if sign and name in by_name:
-        return by_name[name], _number(cost, f"the cost of class {name!r}")
-    raise CounterleafError(f"--target is {text!r}; expected one of {some(by_name)}")
+    for label in labels:
+        if _says(text, label):
+            return label, None
+    for label in labels:
+        if sign and _says(name, label):
+            return label, _number(cost, f"the cost of class {name!r}")
+    raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}")
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text stands for a value: 3 for 3.0, and true for True."""
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    number = not isinstance(value, str) and re.fullmatch(_NUMBER, text) is not None
+    return text == str(value) or (number and float(text) == value)

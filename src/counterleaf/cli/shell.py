@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
 from counterleaf.errors import CounterleafError
+from counterleaf.files import STDIN
 
 INTERNAL, USAGE, UNANSWERED, FAILED, INTERRUPTED = 1, 2, 3, 4, 130
 CODES = {
@@ -28,6 +31,7 @@ def one_line(after_interrupt: str) -> Iterator[None]:
     """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code; a defect with its traceback."""
     try:
         yield
+        sys.stdout.flush()  # so that a closed pipe is noticed here
     except typer.Exit:
         raise
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -57,6 +61,19 @@ def job(title: str, steps: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=steps)
         yield lambda: bar.advance(task)
+
+
+def check_out(out: Path | None, *inputs: Path) -> None:
+    """Refuse to write over what is read."""
+    for given in inputs:
+        if out is not None and os.path.realpath(out) == os.path.realpath(given) and given != STDIN:
+            raise CounterleafError(f"--out is {out}, which is read as well; expected another name")
+
+
+def check_json(out: Path | None) -> None:
+    """A model is found again by what its name says it is."""
+    if out is not None and out.suffix.lower() != ".json":
+        raise CounterleafError(f"--out is {out}; expected a name that ends in .json")
 
 
 def read_shape(text: str | None) -> list[int] | None:

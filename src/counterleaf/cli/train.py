@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from counterleaf.cli.shell import one_line
+from counterleaf.cli.shell import check_json, check_out, one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.files import write
 
@@ -35,7 +36,7 @@ def train(
         list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; several times for several.")
     ] = None,
     test: Annotated[float, typer.Option(help="The share of rows held out to measure on; 0: learn from all.")] = 0.25,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the rows held out and the learner's starts.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Draws the rows held out and the learner's starts.")] = 0,
 ) -> None:
     """Learn a small tree from a table and write it as JSON, to be asked by `explain` and `explore`.
 
@@ -58,6 +59,8 @@ def train(
             raise CounterleafError(f"--alpha is {alpha:g} for the learner {learner}; expected 0 or more, for tao")
         if not 0 <= test < 1:
             raise CounterleafError(f"--test is {test:g}; expected a share of the rows from 0 to below 1")
+        check_json(out)
+        check_out(out, data)
         told = "standard input" if str(data) == "-" else str(data)
         table = training.prepare(read_table(data), label, drop or [], told)
         settings: dict[str, Any] = {"learner": learner, "depth": depth, "alpha": alpha, "test": test, "seed": seed}
@@ -68,4 +71,5 @@ def train(
             write(out, trained.explainer.to_json())
         typer.echo(training.report(table, trained), err=out is None)
         if out is not None:
-            typer.echo(f"Wrote {out}. Next: counterleaf explain {out} {data} --row 0")
+            given = "rows.csv" if str(data) == "-" else str(data)
+            typer.echo(f"Wrote {out}. Next: {shlex.join(['counterleaf', 'explain', str(out), given, '--row', '0'])}")

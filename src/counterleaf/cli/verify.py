@@ -80,10 +80,13 @@ class _Judge:
         self.path = path
         self.estimator: Any = None
         if path.suffix.lower() in (*PICKLES, ".skops"):
-            self.estimator = read_estimator(path, allow_pickle, trusted)
+            found = read_estimator(path, allow_pickle, trusted)
+            self.estimator = found.model if isinstance(found, Explainer) else found
+            if not hasattr(self.estimator, "predict"):
+                raise CounterleafError(f"{path} holds a {type(self.estimator).__name__}; expected a model with predict")
         else:
-            found = read_model(path)
-            self.tree = found.tree if isinstance(found, Explainer) else found
+            read = read_model(path)
+            self.tree = read.tree if isinstance(read, Explainer) else read
 
     def doubt(self, answer: Explanation) -> str:
         """Why an answer is not this model's, if it is not."""
@@ -101,8 +104,11 @@ class _Judge:
                 return f"the row lacks the columns {missing[:8]}, which {self.path} was fitted with"
             else:
                 row = row[[str(name) for name in names]]
-            said = self.estimator.predict(row)[0]
-            if str(said) != str(one.label):
+            try:
+                said = self.estimator.predict(row)[0]
+            except Exception as error:  # the model's own, whatever it may be
+                return f"{self.path} fails on alternative {rank + 1} ({type(error).__name__}: {' '.join(str(error).split())})"
+            if said != one.label:
                 return f"{self.path} says {said} for alternative {rank + 1}, not {one.label}"
         return ""
 

@@ -1,0 +1,174 @@
+"""``counterleaf verify``: what is true passes, whatever was changed since does not."""
+
+import json
+import pickle
+
+import pytest
+from cli_cases import call, mistake, rows_of, small
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+import counterleaf as cl
+from counterleaf.record import _digest
+
+MODEL, ROWS = small(), rows_of(4)
+HOLDS = "every proof holds and every answer is confirmed"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.json").write_text(MODEL.to_json())
+    ROWS.to_csv("rows.csv", index=False)
+    call("explain", "model.json", "rows.csv", "--out", "a.jsonl", "--count", "2")
+    return tmp_path
+
+
+def lines_of(folder):
+    return (folder / "a.jsonl").read_text().splitlines()
+
+
+def test_true_answers_hold(folder):
+    assert call("verify", "a.jsonl").out == f"a.jsonl: 4 cheapest: {HOLDS}\n"
+    done = call("verify", "a.jsonl", "--model", "model.json")
+    assert (done.code, done.out, done.err) == (0, f"a.jsonl: 4 cheapest, asked of model.json: {HOLDS}\n", "")
+    piped = call("verify", "-", given=(folder / "a.jsonl").read_bytes())
+    assert piped.out == f"standard input: 4 cheapest: {HOLDS}\n"
+
+
+def test_every_kind_of_line_is_counted(folder):
+    rows = ROWS.astype({"level": object})
+    rows.loc[0, "level"] = "top"
+    rows.to_csv("rows.csv", index=False)
+    call("explain", "model.json", "rows.csv", "--at-most", "0", "--target", "2", "--out", "b.jsonl")
+    done = call("verify", "b.jsonl")
+    assert done.code == 0
+    assert "1 not asked about" in done.out
+    assert "impossible" in done.out
+
+
+def _changed(line, change, sign=True):
+    content = json.loads(line)
+    content.pop("digest")
+    change(content)
+    return json.dumps({**content, "digest": _digest(content) if sign else "0" * 64})
+
+
+def _cheaper(content):
+    content["counterfactuals"][0]["cost"] /= 2
+
+
+def _cheaper_everywhere(content):
+    _cheaper(content)
+    content["certificate"]["costs"][0] /= 2
+    content["certificate"]["bounds"][0] /= 2
+    content["counterfactuals"][0]["lower_bound"] /= 2
+    content["lower_bound"] /= 2
+
+
+def _other_label(content):
+    content["counterfactuals"][0]["label"] = 7
+
+
+def _other_tree(content):
+    content["certificate"]["tree"]["bias"][0] += 0.125
+
+
+def _no_proof(content):
+    content["certificate"]["parts"] = []
+
+
+def _doubted(content):
+    content["counterfactuals"][0]["verified"] = False
+
+
+@pytest.mark.parametrize("change", [_cheaper, _cheaper_everywhere, _other_label, _other_tree, _no_proof, _doubted])
+@pytest.mark.parametrize("sign", [True, False], ids=["signed again", "digest"])
+def test_a_tampered_line_is_found(folder, change, sign):
+    lines = lines_of(folder)
+    lines[2] = _changed(lines[2], change, sign)
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    done = call("verify", "a.jsonl", "--model", "model.json")
+    assert (done.code, done.err) == (4, "")
+    found = done.out.splitlines()
+    assert len(found) == 2
+    assert found[0].startswith("FAIL line 3: ")
+    assert sign or "was changed after it was written: its digest differs" in found[0]
+    assert sign is False or change is not _doubted or found[0] == "FAIL line 3: the model did not confirm it when it was asked"
+    assert found[1].endswith(", asked of model.json: 1 of 4 failed")
+
+
+NEWER = '{"format": "counterleaf-explanation", "version": 9}'
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[1]", "null", "{}", "[" * 100_000, NEWER], ids=["half", "list", "null", "empty", "deep", "newer"]
+)
+def test_what_is_no_answer_is_a_failure(folder, line):
+    (folder / "a.jsonl").write_text("\n".join([*lines_of(folder), "", line]))
+    done = call("verify", "a.jsonl")
+    assert done.code == 4
+    assert done.out.splitlines()[0].startswith("FAIL line 6: ")
+    assert done.out.splitlines()[-1] == "a.jsonl: 4 cheapest, 1 unreadable: 1 of 5 failed"
+
+
+def test_a_half_line_is_found(folder):
+    (folder / "a.jsonl").write_text((folder / "a.jsonl").read_text()[:-50])
+    assert call("verify", "a.jsonl").code == 4
+
+
+def test_another_model_is_found(folder):
+    tree = json.loads(MODEL.tree.to_json())
+    tree["bias"][0] += 0.5
+    (folder / "other.json").write_text(json.dumps(tree))
+    done = call("verify", "a.jsonl", "--model", "other.json")
+    assert done.code == 4
+    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about another tree than that of other.json"
+
+
+def _iris(folder):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    (folder / "iris.pkl").write_bytes(pickle.dumps(model))
+    (folder / "plain.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X.to_numpy(), y)))
+    (folder / "other.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)))
+    (folder / "narrow.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier().fit(X.to_numpy()[:, :2], y)))
+    (folder / "own.pkl").write_bytes(pickle.dumps(cl.Explainer(model, data=X)))
+    (folder / "dict.pkl").write_bytes(pickle.dumps({}))
+    (folder / "iris.json").write_text(cl.Explainer(model, data=X).to_json())
+    X.iloc[::30].to_csv(folder / "iris.csv", index=False)
+    call("explain", "iris.json", "iris.csv", "--target", "2", "--out", "i.jsonl")
+
+
+def test_the_model_itself_is_asked(folder):
+    _iris(folder)
+    for name in ("iris.pkl", "plain.pkl", "own.pkl"):
+        done = call("verify", "i.jsonl", "--model", name, "--allow-pickle")
+        assert (done.code, done.err) == (0, "")
+        assert done.out == f"i.jsonl: 5 cheapest, asked of {name}: {HOLDS}\n"
+    done = call("verify", "i.jsonl", "--model", "other.pkl", "--allow-pickle")
+    assert done.code == 4
+    assert done.out.splitlines()[0] == "FAIL line 1: other.pkl says 1 for alternative 1, not 2"
+    done = call("verify", "i.jsonl", "--model", "narrow.pkl", "--allow-pickle")
+    assert done.code == 4
+    assert done.out.startswith("FAIL line 1: narrow.pkl fails on alternative 1 (ValueError: X has 4 features, but ")
+    done = call("verify", "a.jsonl", "--model", "iris.pkl", "--allow-pickle")
+    assert done.code == 4
+    assert done.out.startswith("FAIL line 1: the row lacks the columns ['sepal length (cm)', ")
+    line = mistake("verify", "i.jsonl", "--model", "dict.pkl", "--allow-pickle")
+    assert line == "dict.pkl holds a dict; expected a model with predict"
+    assert mistake("verify", "i.jsonl", "--model", "iris.pkl").startswith("iris.pkl is a pickle, which can run any code")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("empty.jsonl", "empty.jsonl is empty; expected a line of JSON per answer"),
+        ("rows.csv", "rows.csv holds no proofs; expected JSON lines: counterleaf explain ... --format json"),
+        ("a.parquet", "a.parquet holds no proofs; expected JSON lines: counterleaf explain ... --format json"),
+        ("absent.jsonl", "absent.jsonl: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_line(folder, name, line):
+    (folder / "empty.jsonl").write_text("\n \n")
+    assert mistake("verify", name) == line
