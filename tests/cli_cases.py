@@ -27,7 +27,7 @@ class Done:
 
 def call(*arguments, given=None):
     """Run the command; ``given`` is its standard input."""
-    done = CliRunner().invoke(cli.app, list(map(str, arguments)), input=given)
+    done = CliRunner().invoke(cli.app, list(map(str, arguments)), input=given, prog_name="counterleaf")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert "Traceback" not in done.stderr

@@ -2,15 +2,18 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import typer
 from cli_cases import call
+from typer.testing import CliRunner
 
 from counterleaf import cli, tour
 from counterleaf.cli import shell
 from counterleaf.cli.demo import _NEXT as NEXT
 
+ROOT = Path(__file__).parent.parent
 GROUP = typer.main.get_command(cli.app)
 LONG = ("explore", "reproduce", "bench", "demo")  # parsed only; the demo has tests of its own
 
@@ -72,6 +75,35 @@ def test_the_examples_of_long_commands_parse(name):
         GROUP.commands[name].make_context(name, words[1:])
 
 
+def sessions(page):
+    """(line, what it prints) of each command in a page's blocks of console."""
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            yield part.split("\n", 1)
+
+
+def test_the_first_hour_of_the_book_goes_as_it_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = list(sessions(ROOT / "docs" / "command_line.md"))
+    assert len(told) >= 12
+    for line, expected in told:
+        done = typed(line, tmp_path)
+        assert done.err == "", line
+        assert done.code == (shell.UNANSWERED if "cannot all hold" in expected else 0), line
+        pattern = re.escape(expected).replace(re.escape("..."), ".*?")
+        assert re.fullmatch(pattern, done.out, re.DOTALL), (line, done.out)
+
+
+def test_the_commands_of_the_readme_work_as_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"## Without Python\n\n(.*?)\n\n", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    lines = [line.split(" #")[0].strip() for line in block.splitlines()]
+    assert len(lines) >= 8
+    for line in lines:
+        if line not in examples("train"):  # which runs there, and takes its time
+            assert typed(line, tmp_path).code == 0, line
+
+
 def test_what_the_demo_says_to_type_next_works(folder, monkeypatch):
     monkeypatch.chdir(folder)
     lines = re.findall(r"^ +(counterleaf [^#\n]*)", NEXT.format(row=tour.ROW), re.MULTILINE)
@@ -116,19 +148,45 @@ def test_the_version():
     assert call("--version").out == f"counterleaf {counterleaf.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [["nope"], ["--nope"], ["explain", "--help-me"], ["inspect"]])
-def test_a_word_that_is_none_is_a_usage_error(words):
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["nope"], "No such command 'nope'; see: counterleaf --help"),
+        (["--nope"], "No such option: --nope; see: counterleaf --help"),
+        (["explain", "m.json", "--freze", "age"], r"No such option: --freze .*--freeze.*; see: counterleaf explain --help"),
+        (["inspect"], "Missing argument '[A-Za-z]+'; see: counterleaf inspect --help"),
+        (
+            ["explain", "m.json", "r.csv", "--row", "x"],
+            "Invalid value for '--row': .*integer.*; see: counterleaf explain --help",
+        ),
+        (
+            ["explain", "m.json", "r.csv", "--at-most", "-1"],
+            "Invalid value for '--at-most': .*0.*; see: counterleaf explain --help",
+        ),
+        (["train", "t.csv"], "Missing option '--label'; see: counterleaf train --help"),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, list) else "",
+)
+def test_a_wrong_word_is_one_line(words, line):
     done = call(*words)
     assert (done.code, done.out) == (shell.USAGE, "")
+    assert re.fullmatch(f"counterleaf: {line}\n", done.err)
 
 
-def test_completion_knows_the_commands():
-    from typer.testing import CliRunner
-
-    done = CliRunner().invoke(
-        cli.app,
-        [],
-        prog_name="counterleaf",
-        env={"_COUNTERLEAF_COMPLETE": "complete_bash", "COMP_WORDS": "counterleaf ex", "COMP_CWORD": "1"},
-    )
-    assert done.output.split() == ["explain", "explore"]
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("counterleaf ex", ["explain", "explore"]),
+        ("counterleaf explain model.json --fre", ["--freeze"]),
+        ("counterleaf explain model.json --freeze ho", ["housing"]),
+        ("counterleaf explain model.json --freeze age,ho", ["age,housing"]),
+        ("counterleaf explain model.json --target g", ["granted"]),
+        ("counterleaf explain absent.json --freeze a", []),
+    ],
+)
+def test_completion_knows_commands_options_features_and_classes(folder, monkeypatch, words, offered):
+    monkeypatch.chdir(folder)
+    place = str(len(words.split()) - 1)
+    env = {"_COUNTERLEAF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    done = CliRunner().invoke(cli.app, [], prog_name="counterleaf", env=env)
+    assert done.output.split() == offered

@@ -82,11 +82,11 @@ def test_among_is_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--freeze", "agee"], f"no feature 'agee'; the features are {FEATURES}"),
-        (["--freeze", "age,agee"], f"no feature 'agee'; the features are {FEATURES}"),
+        (["--freeze", "agee"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
+        (["--freeze", "age,agee"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--freeze", ""], f"no feature ''; the features are {FEATURES}"),
         (["--fix", "age"], "--fix is 'age'; expected NAME=VALUE"),
-        (["--fix", "agee=3"], f"no feature 'agee'; the features are {FEATURES}"),
+        (["--fix", "agee=3"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--fix", "age=old"], "the value of 'age' is 'old'; expected a number"),
         (["--fix", "age=nan"], "the value of 'age' is 'nan'; expected a number"),
         (["--fix", "age=inf"], "the value to fix 'age' to is inf; expected a finite number"),
@@ -101,7 +101,7 @@ def test_among_is_a_file(tmp_path):
         ),
         (
             ["--between", "floor=1:2"],
-            "between('floor', 1.0, 2.0): feature 'floor' has categories without an order; use allow or forbid",
+            "between('floor', 1, 2): feature 'floor' has categories without an order; use allow or forbid",
         ),
         (["--increase", "age=-2"], "by= of increase is -2.0; expected 0 or more"),
         (["--increase", "age=two"], "--increase of 'age' is 'two'; expected a number"),
@@ -115,13 +115,13 @@ def test_among_is_a_file(tmp_path):
             ["--linear", "age=1,age=2 <= 9"],
             "--linear is 'age=1,age=2 <= 9', which names a feature twice; expected one factor for each",
         ),
-        (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}"),
+        (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (
             ["--implies", "age increase"],
             "--implies is 'age increase'; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
             "freeze, fix, between, increase, decrease, allow, forbid",
         ),
-        (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}"),
+        (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--target", "7"], "--target is '7'; expected one of '0', '1', '2'"),
         (["--target", "1=x"], "the cost of class '1' is 'x'; expected a number"),
         (["--times", "age"], "--times is 'age'; expected NAME=FACTOR"),

@@ -31,7 +31,7 @@ def test_a_table_becomes_a_model_that_answers(folder):
 
 def test_the_json_says_what_the_pipeline_says(folder):
     call("train", "t.csv", *CART, "--out", "tree.json")
-    table = training.prepare(pd.read_csv("t.csv"), "says", [], "t.csv")
+    table = training.prepare(pd.read_csv("t.csv"), "says", [], [], "t.csv")
     trained = training.train(table, "cart", 3, None, 0.25, 0)
     explainer = cl.Explainer.from_json((folder / "tree.json").read_text())
     codes = np.array([explainer.schema.encode(row) for row in table.X.to_dict("records")])

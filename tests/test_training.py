@@ -12,8 +12,8 @@ from counterleaf.errors import CounterleafError
 QUICK = {"learner": "cart", "depth": 3, "alpha": None, "test": 0.25, "seed": 0}
 
 
-def prepare(frame, label="says", drop=()):
-    return training.prepare(frame, label, list(drop), "t.csv")
+def prepare(frame, label="says", drop=(), category=()):
+    return training.prepare(frame, label, list(drop), list(category), "t.csv")
 
 
 def wild():
@@ -241,3 +241,18 @@ def test_the_figures_of_the_report_are_true():
     assert sum(said) == 40
     assert said[0] + said[3] == round(right * 40)
     assert {*table.X.index} == {*held.index} | {*table.X.index.difference(held.index)}
+
+
+def test_whole_numbers_with_gaps_stay_whole():
+    trained = training.train(prepare(wild()), **QUICK)
+    assert {feature.name for feature in trained.explainer.schema if getattr(feature, "integer", False)} >= {"whole"}
+
+
+def test_numbers_that_are_names_become_categories():
+    table = loans().assign(code=np.tile([30, 10, 20, 40], len(loans()) // 4))
+    kinds = {f.name: f for f in training.train(prepare(table, category=["code"]), **QUICK).explainer.schema}
+    assert kinds["code"].values == (10, 20, 30, 40)
+    with pytest.raises(CounterleafError, match="--category is 'says', which is the label; expected other columns"):
+        prepare(table, category=["says"])
+    with pytest.raises(CounterleafError, match=r"t\.csv has no column 'cod'; its columns are"):
+        prepare(table, category=["cod"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.features import some
+from counterleaf.features import Numeric, some
 from counterleaf.outline import looks
 
 LEARNERS = ("tao", "cart")
@@ -31,6 +31,8 @@ class Table:
     y: pd.Series[Any]
     name: str
     left_out: dict[str, str]  # a column, or rows, and the reason
+    words: list[str]  # the columns of categories
+    whole: set[str]  # the columns of whole numbers, also those with gaps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +48,12 @@ class Trained:
     said: Any
 
 
-def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> Table:
+def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
     """The table without the label, and without what a tree cannot learn from."""
-    if label in drop:
-        raise CounterleafError(f"--drop is {label!r}, which is the label; expected other columns")
-    for column in (label, *drop):
+    for option, given in (("--drop", drop), ("--category", category)):
+        if label in given:
+            raise CounterleafError(f"{option} is {label!r}, which is the label; expected other columns")
+    for column in (label, *drop, *category):
         if column not in frame.columns:
             raise CounterleafError(f"{name} has no column {column!r}; its columns are {some(frame.columns)}")
     twice = frame.columns[frame.columns.duplicated()]
@@ -70,6 +73,7 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> 
             f"the label {label!r} has {values:,} different values in {name}; expected classes: cut it into ranges first"
         )
     X = frame.drop(columns=[label, *drop])
+    whole = {column for column in X.columns if pd.api.types.is_integer_dtype(X[column])}
     for column in list(X.columns):
         reason = _useless(X[column])
         if reason:
@@ -80,7 +84,8 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], name: str) -> 
     if not X.shape[1]:
         told = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         raise CounterleafError(f"{name} has no column to learn from beside {label!r}{f'; left out: {told}' if told else ''}")
-    return Table(X, y, name, left_out)
+    words = [name for name in X.columns if name in category or not pd.api.types.is_numeric_dtype(X[name])]
+    return Table(X, y, name, left_out, words, whole)
 
 
 def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
@@ -159,15 +164,18 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
             raise CounterleafError(
                 f"{table.name} has too few rows of {table.y.name} {lost[0]} to hold some out; leave them out or use --test 0"
             )
-    model = _pipeline(X, learner, seed)
+    model = _pipeline(X, table.words, learner, seed)
     settings, chosen = _settings(model, X, y, learner, depth, alpha, seed)
     model.set_params(**settings).fit(X, y)
     said = model.predict(X_test) if len(X_test) else np.empty(0)
     told = {name.rpartition("__")[2]: value for name, value in settings.items()}
-    return Trained(model, Explainer(model, data=X), told, chosen, len(X), y_test, said)
+    explainer = Explainer(model, data=X)
+    numbers = [feature for feature in explainer.schema if isinstance(feature, Numeric) and feature.name in table.whole]
+    explainer = explainer.replace(*(replace(feature, integer=True) for feature in numbers))
+    return Trained(model, explainer, told, chosen, len(X), y_test, said)
 
 
-def _pipeline(X: pd.DataFrame, learner: str, seed: int) -> Any:
+def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any:
     """Categories as 0/1 columns, numbers filled in and, for TAO, on one scale."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -177,7 +185,6 @@ def _pipeline(X: pd.DataFrame, learner: str, seed: int) -> Any:
 
     from counterleaf.learn import TAOClassifier
 
-    words = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
     flags = [name for name in X.columns if pd.api.types.is_bool_dtype(X[name]) and name not in words]
     numbers = [name for name in X.columns if name not in words and name not in flags]
     fill = SimpleImputer(strategy="median")

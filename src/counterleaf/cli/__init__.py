@@ -14,12 +14,13 @@ from counterleaf.cli.explain import explain
 from counterleaf.cli.explore import explore
 from counterleaf.cli.inspect import inspect
 from counterleaf.cli.reproduce import reproduce
-from counterleaf.cli.shell import CODES
+from counterleaf.cli.shell import CODES, OneLine
 from counterleaf.cli.train import train
 from counterleaf.cli.verify import verify
 
 _CODES = "  \n".join(f"`{code}` {meaning}" for code, meaning in CODES.items())
 app = typer.Typer(
+    cls=OneLine,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

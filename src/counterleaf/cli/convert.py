@@ -38,8 +38,8 @@ def convert(
 
     Examples, with the files of `counterleaf demo --save .`:
 
-    - `counterleaf convert pipeline.pkl --allow-pickle --data loans.csv --out mine.json`
-    - `counterleaf explain mine.json applicants.csv --row 3`
+    - `counterleaf convert pipeline.pkl --allow-pickle --data loans.csv --out my.json`
+    - `counterleaf explain my.json applicants.csv --row 3`
     """
     with one_line("nothing was written"):
         check_json(out)

@@ -15,6 +15,7 @@ import typer
 
 from counterleaf.batch import COLUMNS
 from counterleaf.cli.answers import Reply, check_names, frame, json_line, read_format, table, text
+from counterleaf.cli.completion import classes, features
 from counterleaf.cli.question import Asked, read_count
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line
 from counterleaf.errors import CounterleafError
@@ -30,7 +31,7 @@ Repeated = list[str] | None
 
 
 def _asked(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="What may change")
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="What may change", autocompletion=features)
 
 
 def explain(
@@ -41,7 +42,10 @@ def explain(
     ] = None,
     row: Annotated[int | None, typer.Option(min=0, help="Only this row of the file, counted from 0.")] = None,
     target: Annotated[
-        Repeated, typer.Option(help="What the model should say; several times: any of them; `A=0.5`: at that extra cost.")
+        Repeated,
+        typer.Option(
+            help="What the model should say; several times: any of them; `A=0.5`: at that extra cost.", autocompletion=classes
+        ),
     ] = None,
     freeze: Annotated[Repeated, _asked("These stay as they are.", "NAME,...")] = None,
     increase: Annotated[Repeated, _asked("May only rise; `age=2`: rises by 2 or more.", "NAME[=BY]")] = None,
@@ -99,10 +103,11 @@ def explain(
     Examples, with the files of `counterleaf demo --save .`:
 
     - `counterleaf explain model.json applicants.csv --row 3 --target granted`
-    - `counterleaf explain model.json applicants.csv --row 3 --freeze age,housing --count 3`
-    - `counterleaf explain model.json applicants.csv --row 3 --increase age=1 --between duration_months=6:36 --at-most 2`
-    - `counterleaf explain model.json applicants.csv --target granted --out answers.csv --jobs -1`
-    - `counterleaf explain model.json - --format json < applicants.csv > answers.jsonl`
+    - `counterleaf explain model.json applicants.csv --row 3 --freeze age --count 3`
+    - `counterleaf explain model.json applicants.csv --row 3 --increase age=1`
+    - `counterleaf explain model.json applicants.csv --row 3 --between age=20:40`
+    - `counterleaf explain model.json applicants.csv --cost L2 --out answers.csv`
+    - `counterleaf explain model.json - --format json < applicants.csv > a.jsonl`
     """
     with one_line("nothing was written"):
         form = read_format(format_, out)

@@ -9,8 +9,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from counterleaf.errors import CounterleafError
 from counterleaf.files import STDIN
@@ -24,6 +26,27 @@ CODES = {
     FAILED: "something did not stand its check: an answer, a proof, or a claim of the paper",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
+_UsageError: Any = typer.BadParameter.__base__  # click's, of which newer typers bring a copy of their own
+
+
+class OneLine(TyperGroup):
+    """The commands, where a wrong option is told in one line as every other mistake is."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As ever, but for how a wrong option is told."""
+        if not extra.get("standalone_mode", True):
+            return super().main(*args, **extra)
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except _UsageError as error:
+            words = error.format_message()
+            if "\n" in words:  # no command at all: the help is the message
+                error.show()
+            else:
+                told = error.ctx.command_path if error.ctx else "counterleaf"
+                typer.echo(f"counterleaf: {words.rstrip('.')}; see: {told} --help", err=True)
+            sys.exit(USAGE)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 @contextmanager

@@ -35,6 +35,10 @@ def train(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; several times for several.")
     ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column whose numbers are names, such as a postcode; several times for several."),
+    ] = None,
     test: Annotated[float, typer.Option(help="The share of rows held out to measure on; 0: learn from all.")] = 0.25,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Draws the rows held out and the learner's starts.")] = 0,
 ) -> None:
@@ -46,8 +50,8 @@ def train(
     Examples, with the files of `counterleaf demo --save .`:
 
     - `counterleaf train loans.csv --label decision --out tree.json`
-    - `counterleaf train loans.csv --label decision --learner cart --depth 4 --out cart.json`
-    - `counterleaf train - --label decision --drop housing < loans.csv > tree.json`
+    - `counterleaf train loans.csv --label decision --learner cart --out cart.json`
+    - `counterleaf train - --label decision --drop housing < loans.csv > t.json`
     """
     with one_line("nothing was written"):
         from counterleaf import training
@@ -62,7 +66,7 @@ def train(
         check_json(out)
         check_out(out, data)
         told = "standard input" if str(data) == "-" else str(data)
-        table = training.prepare(read_table(data), label, drop or [], told)
+        table = training.prepare(read_table(data), label, drop or [], category or [], told)
         settings: dict[str, Any] = {"learner": learner, "depth": depth, "alpha": alpha, "test": test, "seed": seed}
         trained = training.train(table, **settings)
         if out is None:

@@ -22,6 +22,8 @@ from counterleaf.result import Explanation
 from counterleaf.search import Status
 from counterleaf.tree import Tree
 
+_TOLD = 20  # failures, of which each has a line
+
 
 def verify(
     answers: Annotated[
@@ -61,8 +63,10 @@ def verify(
                 counts[kind] += 1
                 failures += [f"line {k}: {wrong}"] * bool(wrong)
                 advance(1)
-        for failure in failures:
+        for failure in failures[:_TOLD]:
             typer.echo(f"FAIL {failure}")
+        if len(failures) > _TOLD:
+            typer.echo(f"FAIL and {len(failures) - _TOLD:,} more")
         held = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         asked = "" if model is None else f", asked of {model}"
         verdict = (
