@@ -212,7 +212,7 @@ def test_the_size_is_the_smallest_within_one_error_of_the_best():
     assert trained.chosen
     scores = {}
     for depth in training._DEPTHS:
-        model = training._pipeline(table.X, "cart", 0).set_params(tree__max_depth=depth)
+        model = training._pipeline(table.X, table.words, "cart", 0).set_params(tree__max_depth=depth)
         scores[depth] = cross_val_score(model, table.X, table.y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
     best = max(scores, key=lambda depth: scores[depth].mean())
     least = scores[best].mean() - scores[best].std() / np.sqrt(3)
