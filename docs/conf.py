@@ -94,5 +94,5 @@ def entries(app, what, name, obj, options, lines):
 
 def setup(app):
     """No line about kernels being compiled among the output of an example: on the reader's screen it is another machine's."""
-    notice._used |= {(family, variant) for family in notice._FAMILIES for variant in (False, True)}
+    notice.quiet()
     app.connect("autodoc-process-docstring", entries, priority=100)  # before napoleon reads them

@@ -6,7 +6,6 @@ features and spreads as ``Explainer.to_json`` does. Takes less than a minute onc
     python scripts/build_samples.py
 """
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +20,12 @@ import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 
 FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/samples"
-LARGE = 150_000  # bytes beyond which a file is gzipped
 
 README = """# Trees that come along
 
 Three decision trees as `Explainer.to_json` writes them: the tree over the table's own columns, the features (bounds as seen in
 the training rows, whole numbers whole), and the spreads behind named weights. No row of any table is in them.
-`scripts/build_samples.py` builds them and this page; `Explainer.from_json` reads them, unzipped where they end in `.gz`.
+`scripts/build_samples.py` builds them and this page; `Explainer.from_json` reads them.
 
 | file | learned from | licence of the data | how | leaves | columns per split | accuracy on test rows | commonest class |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -99,13 +97,6 @@ TREES = {
 }
 
 
-def packed(name, text):
-    """(file name, bytes) of an archive; gzip without name and time."""
-    if len(text) <= LARGE:
-        return f"{name}.json", text.encode()
-    return f"{name}.json.gz", gzip.compress(text.encode(), compresslevel=9, mtime=0)
-
-
 def main():
     """Learn, write, read back, tell."""
     FILES.mkdir(exist_ok=True)
@@ -117,15 +108,13 @@ def main():
         said = tree.predict(np.array([explainer.schema.encode(row) for _, row in X_test.iterrows()]))
         if not np.array_equal(said, model.predict(X_test)):
             raise SystemExit(f"{name}: the tree written does not say what the model says")
-        file, content = packed(name, text)
-        for old in FILES.glob(f"{name}.json*"):
-            old.unlink()
-        (FILES / file).write_bytes(content)
+        file = f"{name}.json"
+        (FILES / file).write_text(text)
         per_split = np.diff(tree.weights.indptr)[tree.left >= 0].mean()
         accuracy, common = (said == y_test).mean(), pd.Series(y_test).value_counts(normalize=True).max()
         cells = (f"`{file}`", origin, licence, how, len(tree.leaves), f"{per_split:.1f}", f"{accuracy:.3f}", f"{common:.3f}")
         lines += f"| {' | '.join(map(str, cells))} |\n"
-        print(f"{file}: {len(content):,} bytes, {len(tree.leaves)} leaves, accuracy {accuracy:.4f}")
+        print(f"{file}: {len(text):,} bytes, {len(tree.leaves)} leaves, accuracy {accuracy:.4f}")
     (FILES / "README.md").write_text(README.format(lines=lines))
 
 

@@ -140,7 +140,7 @@ def test_schemas_that_do_not_fit():
     model = make_pipeline(strict, tree()).fit(frame, y)
     rest = [Categorical("city", ["Rome"], missing=True), Numeric("hours")]
     with pytest.raises(
-        CounterleafError, match="category 'pilot' of column 'job' is unseen by the encoder; leave it out, fit the pipeline on it, or give"
+        CounterleafError, match="category 'pilot' of column 'job' is unseen by the encoder; leave it out, fit the pipeline"
     ):
         fold(model, Schema([Numeric("age"), Categorical("job", ["cook", "pilot"]), *rest]), frame)
     with pytest.raises(CounterleafError, match="category 'pilot' of column 'job' is unseen by the encoder"):

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.features import Numeric, some
 from counterleaf.notation import schema_in, schema_out
 from counterleaf.schema import SPREADS, Schema, Spreads
@@ -45,7 +45,7 @@ def read(text: Any) -> tuple[View, Spreads | None]:
         content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf explainer: no valid JSON ({_line(error)}); pass the whole text that to_json gave, "
+            f"not a counterleaf explainer: no valid JSON ({flat(error)}); pass the whole text that to_json gave, "
             f"not a file's name"
         ) from None
     found = content.get("format") if isinstance(content, dict) else None
@@ -65,8 +65,7 @@ def read(text: Any) -> tuple[View, Spreads | None]:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise CounterleafError(
-            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {_line(error)}); "
-            f"write it again with to_json"
+            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {flat(error)}); write it again with to_json"
         ) from None
 
 
@@ -143,7 +142,3 @@ def _same(given: Any, written: Any) -> bool:
 
 def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())

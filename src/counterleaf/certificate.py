@@ -72,6 +72,12 @@ class Certificate:
         cheaper than the dearest answer, to that rounding, or than ``lower_bound`` (status limit); and no target leaf
         holds any row (status infeasible).
         """
+        try:
+            return self._holds()
+        except OverflowError:  # a sum beyond the largest number proves nothing
+            return False
+
+    def _holds(self) -> bool:
         answers = self.answers
         costs, leaves = [answer.cost for answer in answers], {answer.leaf for answer in answers}
         if costs != sorted(costs) or len(leaves) < len(answers) or not is_convex(self.problem):

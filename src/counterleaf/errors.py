@@ -6,3 +6,8 @@ class CounterleafError(ValueError):
 
     "No such row exists" is never an error; it is an answer with status ``infeasible`` and a proof.
     """
+
+
+def flat(words: object) -> str:
+    """Words, or an error's message, in one line."""
+    return " ".join(str(words).split())

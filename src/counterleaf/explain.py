@@ -58,8 +58,8 @@ class Explainer:
         self.model, self._view, self.spreads = matched.model, matched, spreads
         self.schema, self.tree = matched.schema, matched.tree
         self._engine = Engine(self.tree, self.schema, matched.guard)
-        self._usual = L2() if spreads is None else L1("range")
-        self._priced: tuple[Any, Prices] = (self._usual, lower_cost(self._usual, self.schema, self.spreads))
+        self.default_cost = L2() if spreads is None else L1("range")
+        self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
@@ -316,7 +316,7 @@ class Explainer:
 
     def _price(self, cost: Any) -> Prices:
         """The cost as arrays; the last one is remembered, since questions come in runs."""
-        cost = self._usual if cost is None else cost
+        cost = self.default_cost if cost is None else cost
         if cost is not self._priced[0]:
             self._priced = (cost, lower_cost(cost, self.schema, self.spreads))
         return self._priced[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -185,6 +186,13 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, (float, np.floating)):
         return bool(math.isnan(value))
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def near(given: Any, known: Any) -> str:
+    """A hint for a message where something nearly right was given."""
+    by_name = {str(value).lower(): value for value in known}
+    found = difflib.get_close_matches(str(given).lower(), by_name, 1, cutoff=0.5)
+    return f"; did you mean {by_name[found[0]]!r}?" if found else ""
 
 
 def some(values: Any, most: int = 12) -> str:

@@ -14,14 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 
 STDIN = Path("-")
 # pandas' own list but for "None" and "none", which are words people use for a category
 _GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
 # from 3.1 on pandas reads every float exactly by itself, and warns where it is told to
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-_MOST = 2.0**53  # beyond it floats skip whole numbers
 _SUFFIXES = ".csv, .csv.gz, .jsonl or .parquet"
 
 
@@ -33,21 +32,20 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame
     told, kind, source = _open(path)
     try:
         if kind.endswith((".csv", ".csv.gz")):
-            return _whole(_csv(told, source, "gzip" if kind.endswith(".gz") else None, types))
+            return _csv(told, source, "gzip" if kind.endswith(".gz") else None, types)
         if kind.endswith((".jsonl", ".ndjson")):
-            return _whole(_json_lines(source))
+            return _json_lines(source)
         if kind.endswith(".parquet"):
             return _parquet(source)
     except ImportError:
-        raise CounterleafError(f"{told}: reading Parquet needs pyarrow; install it with: pip install pyarrow") from None
+        raise CounterleafError(f'{told}: Parquet needs pyarrow; install it with: pip install "counterleaf[parquet]"') from None
     except CounterleafError:
         raise
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:  # of the many parsers behind pandas
         if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of what the file holds
             raise
-        reason = " ".join(str(error).split())
         expected = "what its suffix says" if path != STDIN else "CSV, JSON lines or Parquet"
-        raise CounterleafError(f"{told} does not read as a table ({reason}); expected {expected}") from None
+        raise CounterleafError(f"{told} does not read as a table ({flat(error)}); expected {expected}") from None
     raise CounterleafError(f"{told} has no suffix that is known; expected {_SUFFIXES}")
 
 
@@ -87,7 +85,7 @@ def _parquet(source: Any) -> pd.DataFrame:
 
 def _json_lines(source: Any) -> pd.DataFrame:
     """One object a line; unlike pandas' reader this one leaves text and numbers what they are."""
-    lines = (source.read_bytes() if isinstance(source, Path) else source.read()).decode().splitlines()
+    lines = (source.read_bytes() if isinstance(source, Path) else source.read()).decode().split("\n")
     rows = []
     for k, line in enumerate(lines):
         if line.strip():
@@ -99,20 +97,6 @@ def _json_lines(source: Any) -> pd.DataFrame:
                 raise ValueError(f"line {k + 1} holds no object")
             rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _whole(frame: pd.DataFrame) -> pd.DataFrame:
-    """Whole numbers with gaps as whole numbers with gaps; pandas has made floats of them."""
-    for name in frame.select_dtypes("float64").columns:
-        column = frame[name]
-        if (
-            column.hasnans
-            and column.notna().any()
-            and (column.dropna().abs() < _MOST).all()
-            and (column.dropna() % 1 == 0).all()
-        ):
-            frame[name] = column.astype("Int64")
-    return frame
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
@@ -127,7 +111,9 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
             try:
                 frame.to_parquet(part, index=False)
             except ImportError:
-                raise CounterleafError(f"{path}: writing Parquet needs pyarrow; install it with: pip install pyarrow") from None
+                raise CounterleafError(
+                    f'{path}: Parquet needs pyarrow; install it with: pip install "counterleaf[parquet]"'
+                ) from None
         else:
             raise CounterleafError(f"{path} has no suffix that is known; expected .csv, .csv.gz or .parquet")
 
@@ -148,7 +134,7 @@ def aside(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise CounterleafError(f"{path} cannot be written: what its folder is named like is a file") from None
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")  # two commands may write one file: the last to end has it
     try:
         yield part
         part.replace(path)

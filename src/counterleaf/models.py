@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.explain import Explainer
 from counterleaf.features import Numeric, some
 from counterleaf.files import read_frame
@@ -20,10 +20,14 @@ from counterleaf.steps import is_pipeline
 from counterleaf.tree import Tree
 
 PICKLES = (".pkl", ".pickle", ".joblib")
-_CHECKED = (
-    "sklearn.tree._tree.Tree",
+# skops can call whatever it trusts: single types, ours and such as hold numbers; indices are checked before they are followed
+_TRUSTED = (
+    "counterleaf.learn.classifier.TAOClassifier",
+    "counterleaf.tree.Tree",
+    "numpy.dtype",
     "scipy.sparse._csr.csr_array",
-)  # skops warns of their indices; those of a tree are checked
+    "sklearn.tree._tree.Tree",
+)
 
 
 def read_model(path: Path) -> Explainer | Tree:
@@ -63,7 +67,7 @@ def read_estimator(path: Path, allow_pickle: bool = False, trusted: Sequence[str
         try:
             model = joblib.load(file)
         except Exception as error:  # whatever a pickle, or the classes in it, may raise
-            raise CounterleafError(f"{path} does not open as a pickle ({type(error).__name__}: {_line(error)})") from None
+            raise CounterleafError(f"{path} does not open as a pickle ({type(error).__name__}: {flat(error)})") from None
     _check_version(path, told)
     return model
 
@@ -79,13 +83,14 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
         warnings.simplefilter("always")
         try:
             found = skops.get_untrusted_types(data=content)
-            strange = [name for name in found if not (name.startswith("counterleaf.") or name in (*_CHECKED, *trusted))]
+            strange = [name for name in found if name not in (*_TRUSTED, *trusted)]
             model: Any = None if strange else skops.loads(content, trusted=found)
         except Exception as error:  # whatever a garbled file may raise
-            raise CounterleafError(f"{path} does not open as a skops file ({type(error).__name__}: {_line(error)})") from None
+            raise CounterleafError(f"{path} does not open as a skops file ({type(error).__name__}: {flat(error)})") from None
     if strange:
         raise CounterleafError(
-            f"{path} holds the types {strange}, which could run code; if you trust whoever made it, say --trust for each"
+            f"{path} holds types that could run code; if you trust whoever made it, say: "
+            f"{' '.join(f'--trust {name}' for name in strange)}"
         )
     _check_version(path, told)
     tree = getattr(model[-1] if is_pipeline(model) else model, "tree_", None)
@@ -99,7 +104,18 @@ def _check_version(path: Path, told: Sequence[warnings.WarningMessage]) -> None:
     """A model of another scikit-learn may say something else than it said there."""
     for one in told:
         if "version" in type(one.message).__name__.lower():
-            raise CounterleafError(f"{path}: {_line(one.message)}; expected this machine's version: fit and save it again here")
+            raise CounterleafError(f"{path}: {flat(one.message)}; expected this machine's version: fit and save it again here")
+
+
+def fitted_columns(estimator: Any, rows: pd.DataFrame, told: str) -> pd.DataFrame:
+    """The columns that the model was fitted with, in its order; all of them where it does not know their names."""
+    if not hasattr(estimator, "feature_names_in_"):
+        return rows
+    names = list(map(str, estimator.feature_names_in_))
+    missing = [name for name in names if name not in rows.columns]
+    if missing:
+        raise CounterleafError(f"{told} lacks the columns {missing[:8]}; the model was fitted with {names[:8]}")
+    return rows[names]
 
 
 def read_rows(path: Path, schema: Schema) -> pd.DataFrame:
@@ -141,7 +157,3 @@ def read_table(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame
     if not len(rows):
         raise CounterleafError(f"{path} has no rows; expected at least one to start from")
     return rows
-
-
-def _line(error: Any) -> str:
-    return " ".join(str(error).split())

@@ -19,7 +19,6 @@ _FAMILIES = {
 }
 _COMPILE = "numba:compile"  # not told of kernels that are only loaded
 _SOON = 1.5  # seconds
-only_on_terminals = False  # in a notebook, which is none, the line is welcome; from a command it is not
 _used: set[tuple[str, bool]] = set()  # the families that this process has used
 
 
@@ -45,13 +44,16 @@ class Notice(event.Listener):
         self._timer.cancel()
 
 
+def quiet() -> None:
+    """No such line in this process any more."""
+    _used.update((family, variant) for family in _FAMILIES for variant in (False, True))
+
+
 def announce(family: str, variant: bool = False) -> Notice | None:
     """Listen for kernels being compiled in a first call of its kind; the caller cancels the notice when it is through."""
     if (family, variant) in _used or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # made when numba is imported
         return None
     _used.add((family, variant))
-    if only_on_terminals and not sys.stderr.isatty():
-        return None
     what, long = _FAMILIES[family]
     return Notice(f"counterleaf: compiling {what}, once on this machine; this takes {long}\n")
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from counterleaf.digits import plain
 from counterleaf.errors import CounterleafError
+from counterleaf.features import MISSING, Finite, Numeric
 from counterleaf.readers import read
-from counterleaf.schema import Array
+from counterleaf.schema import Array, Schema
 from counterleaf.steps import is_pipeline
 from counterleaf.tree import Tree
 
@@ -36,7 +37,8 @@ def export_text(
     Parameters
     ----------
     model : whatever ``read`` takes.
-    feature_names : one name per column; by default those that the model was fitted with, else x0, x1, ...
+    feature_names : one name per column, or the schema whose variables the columns are, as of ``explainer.tree``: splits over
+        the values of one feature are then told by these. By default the names that the model was fitted with, else x0, x1, ...
     max_depth : how many levels of splits are shown; what is below is one line that counts its leaves. None: all.
     max_terms : how many terms of a weighted sum are written, those of the largest weights; the rest is counted. None: all.
     decimals : digits after the point of every number (more where a number would read as 0). None: a cut of one column to the
@@ -83,7 +85,8 @@ def export_text(
         elif level == max_depth:
             lines.append(f"{margin}truncated branch of {below[node]} leaves")
         else:
-            left, right = conditions(inequality(tree, node), names, max_terms, decimals)
+            told = by_values(tree, node, feature_names) if isinstance(feature_names, Schema) else None
+            left, right = told or conditions(inequality(tree, node), names, max_terms, decimals)
             ahead += [(int(tree.right[node]), level + 1, right), (int(tree.left[node]), level + 1, left)]
     return "\n".join(lines)
 
@@ -101,7 +104,8 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
     Parameters
     ----------
     model : whatever ``read`` takes.
-    feature_names : one name per column; by default those that the model was fitted with, else x0, x1, ...
+    feature_names : one name per column, or the schema whose variables the columns are; by default the names that the model was
+        fitted with, else x0, x1, ...
     max_depth : how many levels of splits are drawn; a subtree below is a triangle that counts its leaves. None: as many
         levels as keep the picture readable.
     shape : (height, width) where the columns are pixels: each split is then the picture of its weights, on its own scale.
@@ -124,7 +128,8 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
 
     tree, names = named(model, feature_names)
     check_whole("max_depth", max_depth, 1)
-    return draw_whole(tree, names, max_depth, shape)
+    schema = feature_names if isinstance(feature_names, Schema) else Schema([Numeric(name) for name in names])
+    return draw_whole(tree, schema, max_depth, shape)
 
 
 def named(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
@@ -136,6 +141,7 @@ def named(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
         )
     tree = read(model)
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    given = given.variables if isinstance(given, Schema) else given
     if given is None:
         return tree, [f"x{k}" for k in range(tree.n_features)]
     if isinstance(given, (str, bytes, Set, Mapping)) or not isinstance(given, Iterable):
@@ -209,6 +215,33 @@ def inequality(tree: Tree, node: int) -> Inequality:
                 sides = (">", "<=") if tree.closed == "right" else (">=", "<")
             bound, weights = bound / weight, np.ones(1)
     return Inequality(columns, weights, bound, *sides)
+
+
+def values_right(tree: Tree, node: int, schema: Schema) -> tuple[Finite, Array] | None:
+    """Of a split over the values of one feature: that feature, and which of its values go right."""
+    variables = tree.weights[[node]].indices
+    features = set((np.searchsorted(schema.starts, variables, side="right") - 1).tolist())
+    if len(features) != 1:
+        return None
+    (d,) = features
+    feature = schema.features[d]
+    if isinstance(feature, Numeric):
+        return None
+    score = np.full(feature.size, float(tree.bias[node]))
+    score[variables - schema.span(d).start] += tree.weights[[node]].data
+    return feature, (score > 0) | ((score == 0) & (tree.closed == "right"))
+
+
+def by_values(tree: Tree, node: int, schema: Schema) -> tuple[str, str] | None:
+    """Which values of a feature go left and which go right, where the split looks at no other."""
+    found = values_right(tree, node, schema)
+    if found is None:
+        return None
+    feature, right = found
+    names = [one_line(value) for value in feature.values] + [MISSING] * feature.missing
+    left_names, right_names = ([name for name, goes in zip(names, right, strict=True) if goes == way] for way in (False, True))
+    left, other = (f"{feature.name} is {' or '.join(told) or 'nothing'}" for told in (left_names, right_names))
+    return left, other
 
 
 def conditions(split: Inequality, names: list[str], max_terms: int | None, decimals: int | None) -> tuple[str, str]:

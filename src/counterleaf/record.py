@@ -30,7 +30,7 @@ from counterleaf.schema import Array, Schema
 from counterleaf.search import Findings, Status
 from counterleaf.tree import Tree
 
-_FORMAT, _VERSION = "counterleaf-explanation", 2
+FORMAT, _VERSION = "counterleaf-explanation", 2
 
 
 def write(answer: Explanation) -> str:
@@ -54,8 +54,8 @@ def read(text: str) -> Explanation:
         raise CounterleafError(
             f"not a counterleaf answer: no valid JSON ({error}); pass the whole text that to_json gave, not a file's name"
         ) from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{_FORMAT}"')
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')
     if content.get("version") != _VERSION:
         raise CounterleafError(
             f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: ask for it again"
@@ -85,7 +85,7 @@ def _digest(content: Mapping[str, Any]) -> str:
 def _content(answer: Explanation) -> dict[str, Any]:
     source = answer.source
     content = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "version": _VERSION,
         "status": str(answer.status),
         "lower_bound": number_out(answer.lower_bound),
@@ -324,7 +324,8 @@ def _constraint_in(given: dict[str, Any]) -> Constraint:
         return AtMost(words, int(given["count"]))
     if kind == "implies":
         then = _constraint_in(given["then"])
-        assert isinstance(then, (Limit, Choice))
+        if not isinstance(then, (Limit, Choice)):
+            raise ValueError(f"implies {then!r}")
         return Implies(words, changes(given["name"]), then)
     if given["names"] is None:
         return Among(words, np.array(given["rows"]))
@@ -369,8 +370,12 @@ def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), labe
 def _row_in(given: dict[str, Any]) -> Any:
     kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
     if kind == "polars":
-        import polars as pl
-
+        try:
+            import polars as pl
+        except ImportError:
+            raise CounterleafError(
+                "the answer's row is a polars frame; install polars to read it: pip install polars"
+            ) from None
         return pl.DataFrame(
             [pl.Series(n, [v], getattr(pl, t, pl.String)) for n, v, t in zip(names, values, dtypes, strict=True)]
         )

@@ -7,7 +7,6 @@ yes-or-no feature, one per category; ``Schema.columns_of`` is the linear map fro
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing, some
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing, near, some
 
 Array = npt.NDArray[Any]
 
@@ -176,9 +175,7 @@ class Schema:
             return found
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(self):
             return int(name)
-        near = difflib.get_close_matches(str(name), self.names, 1, cutoff=0.5)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise CounterleafError(f"no feature {name!r}; the features are {some(self.names, 8)}{meant}")
+        raise CounterleafError(f"no feature {name!r}; the features are {some(self.names, 8)}{near(name, self.names)}")
 
     def terms(self, name: Any) -> dict[int, float]:
         """A number of the table as a sum over variables: a feature, its level, or ``"feature=value"``, 1 or 0."""

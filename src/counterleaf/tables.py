@@ -56,13 +56,14 @@ def guess(name: str, column: Any, bounds: bool, finite: bool = False) -> Feature
         column = np.array([np.nan if is_missing(value) else value for value in listed], dtype=np.float64)
         kind = "i" if all(isinstance(value, numbers.Integral) for value in seen) else "f"
     X = numbers_of(column, name)
-    X = X[~np.isnan(X)]
+    gaps, X = np.isnan(X).any(), X[~np.isnan(X)]
     if not len(X):
         raise CounterleafError(f"column {name!r} of the data has no value at all; drop it")
     if not np.isfinite(X).all():
         raise CounterleafError(f"column {name!r} of the data holds infinity; expected finite numbers")
     low, high = (float(X.min()), float(X.max())) if bounds else (-np.inf, np.inf)
-    return Numeric(name, low, high, integer=kind in "iu")
+    whole = kind in "iu" or bool(gaps and (X % 1 == 0).all())  # pandas makes floats of whole numbers with gaps
+    return Numeric(name, low, high, integer=whole)
 
 
 def codes(data: Any, schema: Schema) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import pandas as pd
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.features import Numeric, some
+from counterleaf.features import near, some
 from counterleaf.outline import looks
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
 _FOLDS, _TRIED = 3, 6_000  # rows that settings are tried on
 _LARGEST = 1e30  # larger numbers do not survive the scaling, nor scikit-learn's float32
+_DATE = r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([T ]\d{1,2}:\d{2}.*)?\s*"
 _CLASSES = 100  # more are no classes
 _NAMES, _SHARE = 30, 0.5  # words that differ in so many and in so large a share of the rows tell rows apart, not kinds of them
 
@@ -32,7 +33,6 @@ class Table:
     name: str
     left_out: dict[str, str]  # a column, or rows, and the reason
     words: list[str]  # the columns of categories
-    whole: set[str]  # the columns of whole numbers, also those with gaps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,9 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
             raise CounterleafError(f"{option} is {label!r}, which is the label; expected other columns")
     for column in (label, *drop, *category):
         if column not in frame.columns:
-            raise CounterleafError(f"{name} has no column {column!r}; its columns are {some(frame.columns)}")
+            raise CounterleafError(
+                f"{name} has no column {column!r}; its columns are {some(frame.columns)}{near(column, frame.columns)}"
+            )
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise CounterleafError(f"{name} has two columns named {twice[0]!r}; names must differ")
@@ -67,13 +69,12 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
     y = _classes(frame[label], label, name)
     values = y.nunique()
     if values < 2:
-        raise CounterleafError(f"the label {label!r} has {values} value in {name}; expected at least two classes")
+        raise CounterleafError(f"the label {label!r} has {values} different values in {name}; expected at least two classes")
     if values > _CLASSES:
         raise CounterleafError(
             f"the label {label!r} has {values:,} different values in {name}; expected classes: cut it into ranges first"
         )
     X = frame.drop(columns=[label, *drop])
-    whole = {column for column in X.columns if pd.api.types.is_integer_dtype(X[column])}
     for column in list(X.columns):
         reason = _useless(X[column])
         if reason:
@@ -84,8 +85,8 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
     if not X.shape[1]:
         told = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         raise CounterleafError(f"{name} has no column to learn from beside {label!r}{f'; left out: {told}' if told else ''}")
-    words = [name for name in X.columns if name in category or not pd.api.types.is_numeric_dtype(X[name])]
-    return Table(X, y, name, left_out, words, whole)
+    words = [column for column in X.columns if column in category or not pd.api.types.is_numeric_dtype(X[column])]
+    return Table(X, y, name, left_out, words)
 
 
 def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
@@ -133,6 +134,10 @@ def _useless(column: pd.Series[Any]) -> str:
         return "no value at all"
     if column.dtype.kind in "Mm":
         return "dates"
+    if pd.api.types.is_integer_dtype(column) and len(column) > _NAMES:
+        numbers = column.dropna()
+        dense = numbers.is_unique and numbers.max() - numbers.min() < 2 * len(column)
+        return "a running number" if dense and len(numbers) == len(column) else ""
     if pd.api.types.is_numeric_dtype(column):
         return ""
     kinds = {type(value) for value in column.dropna()}
@@ -140,6 +145,8 @@ def _useless(column: pd.Series[Any]) -> str:
         return "neither words nor numbers"
     if len({issubclass(kind, str) for kind in kinds}) > 1:
         return "words among numbers"
+    if issubclass(next(iter(kinds)), str) and column.dropna().str.fullmatch(_DATE).all():
+        return "dates"
     count = column.nunique()
     return f"{count:,} different words" if count > _NAMES and count > _SHARE * len(column) else ""
 
@@ -169,9 +176,7 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
     model.set_params(**settings).fit(X, y)
     said = model.predict(X_test) if len(X_test) else np.empty(0)
     told = {name.rpartition("__")[2]: value for name, value in settings.items()}
-    explainer = Explainer(model, data=X)
-    numbers = [feature for feature in explainer.schema if isinstance(feature, Numeric) and feature.name in table.whole]
-    explainer = explainer.replace(*(replace(feature, integer=True) for feature in numbers))
+    explainer = Explainer(model, data=table.X)  # with the words and ranges of the rows held out
     return Trained(model, explainer, told, chosen, len(X), y_test, said)
 
 
@@ -244,6 +249,8 @@ def report(table: Table, trained: Trained) -> str:
         f"Learned from {trained.rows:,} rows: {kind}, {how}{' by cross-validation' if trained.chosen else ''}; "
         f"{len(tree.leaves)} leaves, {used} feature{'s' * (used != 1)} used, {len(pairs) / max(splits, 1):.1f} a split"
     )
+    if len(tree.leaves) == 1:
+        lines.append(f"The tree has one leaf: it says {tree.classes[tree.value[0]]} whatever comes")
     if len(trained.truth):
         right = float(np.mean(trained.said == trained.truth.to_numpy()))
         common = trained.truth.value_counts(normalize=True)
@@ -251,6 +258,8 @@ def report(table: Table, trained: Trained) -> str:
             f"On the {len(trained.truth):,} rows held out: {right:.1%} right; always saying {common.index[0]} would be "
             f"{common.iloc[0]:.1%}"
         )
+        if right <= common.iloc[0]:
+            lines.append("That is no better: these columns may not tell the classes apart, or the rows are too few")
         if len(counts) <= 8:
             crossed = pd.crosstab(trained.truth.to_numpy(), trained.said, rownames=["truth"], colnames=["said"])
             lines += ["", str(crossed), ""]

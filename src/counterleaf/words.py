@@ -28,6 +28,17 @@ _OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What things are called where an answer is read."""
+
+    model: str = "Your model"  # whoever was asked to confirm it
+    lift: str = "bounds=False lifts them"  # how to get beyond the ranges seen in the data
+
+
+_PYTHON = Terms()
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What there is to say; ``text`` and ``html`` only lay it out."""
 
@@ -41,9 +52,9 @@ class Page:
     proof: str
 
 
-def text(answer: Explanation) -> str:
+def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
     """The answer as it prints."""
-    page = compose(answer)
+    page = compose(answer, terms=terms)
     if not page.head:
         return " ".join(filter(None, [page.sentence, page.proof]))
     table = [page.head, *page.lines, *page.foot]
@@ -89,15 +100,15 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
-def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE) -> Page:
+def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE, terms: Terms = _PYTHON) -> Page:
     """What there is to say of an answer; ``names`` are other words for the features, ``most`` how many have a line."""
     if not len(answer):
-        return Page(_nothing_found(answer), [], [], [], [], "", [], "")
+        return Page(_nothing_found(answer, terms), [], [], [], [], "", [], "")
     names = [" ".join(name.splitlines()) for name in names or answer.schema.names]
     changed = _changed(answer)
     told, listed, before, written = _values(answer, changed, most)
     if not listed and len(answer) == 1:  # nothing to compare
-        return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer))
+        return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer, terms))
     parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
     more = len({d for places in changed for d in places}) - len(listed)
     return Page(
@@ -111,7 +122,7 @@ def compose(answer: Explanation, names: Sequence[str] | None = None, most: int =
             ["cost", "", *apart([c.cost for c in answer])],
             ["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)],
         ],
-        _proof(answer),
+        _proof(answer, terms),
     )
 
 
@@ -220,7 +231,7 @@ def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     return f"{start} {changes}, the model would {says}{_margin(answer)}."
 
 
-def _nothing_found(answer: Explanation) -> str:
+def _nothing_found(answer: Explanation, terms: Terms) -> str:
     wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
     if answer.status is Status.LIMIT:
         least = f" None costs less than {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
@@ -229,16 +240,19 @@ def _nothing_found(answer: Explanation) -> str:
         ruled = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
         held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
         return f"None of the given rows makes the model say {wanted}{held}."
+    tree = answer.certificate.problem.tree
+    if not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
+        return f"The model never says {wanted}: no leaf of its tree does. This is proved."
     if not answer.conflict:
         bounds = " within the bounds of the table" if _is_bounded(answer) else ""
-        lift = " (They are the ranges seen in the data; bounds=False lifts them.)" if bounds and answer.schema.inferred else ""
-        return f"No row{bounds} makes the model say {wanted}, even without constraints.{lift} This is proved."
+        seen = f" (They are the ranges seen in the data; {terms.lift}.)" if bounds and answer.schema.inferred else ""
+        return f"No row{bounds} makes the model say {wanted}, even without constraints.{seen} This is proved."
     listed = "; ".join(map(str, answer.conflict))
     one = len(answer.conflict) == 1
     held = "the bounds of the table and " if _is_bounded(answer) else ""
     why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
     if held and answer.schema.inferred:
-        why += " (The bounds are the ranges seen in the data; bounds=False lifts them.)"
+        why += f" (The bounds are the ranges seen in the data; {terms.lift}.)"
     return f"No change within {held}your constraints makes the model say {wanted}. {why} This is proved."
 
 
@@ -248,7 +262,7 @@ def _is_bounded(answer: Explanation) -> bool:
     return any(math.isfinite(end) for feature in numbers for end in (feature.lower, feature.upper))
 
 
-def _proof(answer: Explanation) -> str:
+def _proof(answer: Explanation, terms: Terms) -> str:
     this = "this one" if len(answer) == 1 else "#1"
     if not answer[0].changes:
         this = "leaving the row as it is"
@@ -257,22 +271,23 @@ def _proof(answer: Explanation) -> str:
     proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
     if answer.status is Status.OPTIMAL:
         others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
-        return f"{proved}{others}. {_confirmed(answer)}"
+        return f"{proved}{others}. {_confirmed(answer, terms)}"
     if _is_least(answer):
-        return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer)}"
+        return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
     floor = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
-    return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer)}"
+    return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer, terms)}"
 
 
-def _confirmed(answer: Explanation) -> str:
+def _confirmed(answer: Explanation, terms: Terms) -> str:
     doubted = [k for k, c in enumerate(answer) if not c.verified]
     labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in doubted or range(len(answer))))
     if doubted:
         rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in doubted])
-        return f"NOT confirmed: your model does not say {labels} for {rows}."
+        return f"NOT confirmed: {terms.model[0].lower()}{terms.model[1:]} does not say {labels} for {rows}."
     if len(answer) == 1:
-        return f"Your model confirms it: it says {labels} for this row."
-    return f"Your model confirms {'both' if len(answer) == 2 else f'all {len(answer)}'}: it says {labels} for these rows."
+        return f"{terms.model} confirms it: it says {labels} for this row."
+    every = "both" if len(answer) == 2 else f"all {len(answer)}"
+    return f"{terms.model} confirms {every}: it says {labels} for these rows."
 
 
 def _is_least(answer: Explanation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -48,4 +49,5 @@ def about(
     New here? `counterleaf demo` shows it in a minute; `counterleaf demo --save .` writes the files that the examples of every
     `--help` use.
     """
-    notice.only_on_terminals = True
+    if not sys.stderr.isatty():  # in a notebook, which is none, the line is welcome; from a command it is not
+        notice.quiet()

@@ -11,15 +11,22 @@ from typing import Any
 
 import pandas as pd
 
+from counterleaf import words
 from counterleaf.errors import CounterleafError
 from counterleaf.result import Explanation
 from counterleaf.search import Status
-from counterleaf.words import apart, written
+from counterleaf.words import Terms, apart, written
 
 FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
 PROBLEM = "counterleaf-problem"  # the format of a line of JSON in place of an answer
+_STILL = "already as wanted"
+_KINDS = {  # of rows, by the status of their answer
+    "optimal": "with an answer that is proved cheapest",
+    "infeasible": "proved impossible",
+    "limit": "stopped by the limit",
+    "invalid": "that cannot be asked about",
+}
 _LONGEST = 100  # characters of what changes in a line of the table
-_LIFT = "bounds=False lifts them", "--range sets others"  # in Python, and here
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,9 @@ def read_format(wanted: str | None, out: Path | None) -> str:
     return fitting[0]
 
 
-def text(answer: Explanation) -> str:
-    """One answer as ``print`` writes it, with the option's name for what has another in Python."""
-    return str(answer).replace(*_LIFT)
+def text(answer: Explanation, model: Path) -> str:
+    """One answer as ``print`` writes it, in the terms of a command that asked the tree in a file."""
+    return words.text(answer, Terms(f"The tree in {model}", "--range sets others"))
 
 
 def json_line(reply: Reply) -> str:
@@ -58,7 +65,7 @@ def json_line(reply: Reply) -> str:
     return json.dumps({"format": PROBLEM, "row": reply.row, "problem": reply.problem}, default=str)
 
 
-def table(replies: list[Reply]) -> str:
+def table(replies: list[Reply], tally: Tally) -> str:
     """A line per answer and a summary."""
     lines = [["row", "model says", "would say", "cost", "if"]]
     for reply in replies:
@@ -70,7 +77,7 @@ def table(replies: list[Reply]) -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([*rows, "", summary(replies)])
+    return "\n".join([*rows, "", str(tally)])
 
 
 def _lines(reply: Reply) -> list[list[str]]:
@@ -94,26 +101,46 @@ def _lines(reply: Reply) -> list[list[str]]:
     return out
 
 
-def summary(replies: list[Reply]) -> str:
+class Tally:
     """How many rows have an answer, and what it is worth."""
-    counts: Counter[str] = Counter()
-    for reply in replies:
+
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self.answers = self.doubted = 0
+
+    def add(self, reply: Reply) -> None:
         answer = reply.answer
         if answer is None:
-            counts["that cannot be asked about"] += 1
-        elif len(answer) and not answer[0].changes and answer.status is Status.OPTIMAL:
-            counts["already as wanted"] += 1
-        elif answer.status is Status.OPTIMAL:
-            counts["with an answer that is proved cheapest"] += 1
-        elif answer.status is Status.INFEASIBLE:
-            counts["proved impossible"] += 1
-        else:
-            counts["stopped by the limit"] += 1
-    told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    given = [one for reply in replies if reply.answer is not None for one in reply.answer]
-    doubted = sum(not one.verified for one in given)
-    said = f" The model does NOT confirm {doubted:,} of {len(given):,}." if doubted else " The model confirms every answer."
-    return f"{len(replies):,} row{'s' * (len(replies) != 1)}: {told}.{said if given else ''}"
+            self.rows[_KINDS["invalid"]] += 1
+            return
+        still = answer.status is Status.OPTIMAL and not answer[0].changes
+        self.rows[_STILL if still else _KINDS[str(answer.status)]] += 1
+        self.answers += len(answer)
+        self.doubted += sum(not one.verified for one in answer)
+
+    @classmethod
+    def of_frame(cls, found: pd.DataFrame) -> Tally:
+        """Of a batch."""
+        out = cls()
+        still = (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
+        for kind, count in found["status"][~still].value_counts().items():
+            out.rows[_KINDS[str(kind)]] += count
+        out.rows[_STILL] += int(still.sum())
+        out.answers = int(found["label"].notna().sum())
+        out.doubted = int((~found["verified"].fillna(True)).sum())
+        return out
+
+    @property
+    def proved(self) -> bool:
+        """Every row has an answer that nothing undercuts."""
+        return set(+self.rows) <= {_STILL, _KINDS["optimal"]}
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{self.rows[kind]:,} {kind}" for kind in (_STILL, *_KINDS.values()) if self.rows[kind])
+        doubt = f" The tree does NOT confirm {self.doubted:,} of {self.answers:,}."
+        said = "" if not self.answers else doubt if self.doubted else " The tree confirms every answer."
+        count = self.rows.total()
+        return f"{count:,} row{'s' * (count != 1)}: {told}.{said}"
 
 
 def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFrame:

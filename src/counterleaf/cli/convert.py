@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from counterleaf.cli.shell import FAILED, check_json, check_out, one_line
-from counterleaf.errors import CounterleafError
+from counterleaf.cli.shell import FAILED, AllowPickle, Trust, check_json, check_out, one_line
 from counterleaf.explain import Explainer
 from counterleaf.files import write
-from counterleaf.models import read_estimator, read_table
+from counterleaf.models import fitted_columns, read_estimator, read_table
 
 _CHECKED = 2_000  # rows that model and tree are compared on
 
@@ -24,12 +23,8 @@ def convert(
         Path | None, typer.Option(help="Typical rows, such as the training table: names, categories, ranges and spreads.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The file for the JSON; stdout if left out.")] = None,
-    allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Open a pickle, which can run any code: only if you trust who made it.")
-    ] = False,
-    trust: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE", help="A type that a skops file may hold; several times for several.")
-    ] = None,
+    allow_pickle: AllowPickle = False,
+    trust: Trust = None,
 ) -> None:
     """Turn a fitted scikit-learn tree, or a pipeline that ends with one, into JSON that `explain` and `explore` read.
 
@@ -46,7 +41,7 @@ def convert(
         check_out(out, model, *([] if data is None else [data]))
         found = read_estimator(model, allow_pickle, trust or ())
         estimator = found.model if isinstance(found, Explainer) else found
-        rows = None if data is None else _columns(estimator, data)
+        rows = None if data is None else fitted_columns(estimator, read_table(data), str(data))
         explainer = found if isinstance(found, Explainer) else Explainer(estimator, data=rows)
         text = explainer.to_json()
         told, holds = ("", True) if rows is None else _compare(estimator, Explainer.from_json(text), rows)
@@ -68,24 +63,13 @@ def convert(
             typer.echo(f"Wrote {out}")
 
 
-def _columns(estimator: Any, data: Path) -> Any:
-    """The rows with the columns that the model was fitted with, the label left behind."""
-    rows = read_table(data)
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return rows
-    missing = [str(name) for name in names if str(name) not in rows.columns]
-    if missing:
-        raise CounterleafError(f"{data} lacks the columns {missing[:8]}; the model was fitted with {list(map(str, names[:8]))}")
-    return rows[[str(name) for name in names]]
-
-
 def _compare(estimator: Any, explainer: Explainer, rows: Any) -> tuple[str, bool]:
     """(what to say, whether model and JSON say the same of the rows)."""
     some = rows.iloc[:_CHECKED]
     points = np.array([explainer.schema.encode(row) for row in some[explainer.schema.names].to_dict("records")])
-    named = getattr(estimator, "feature_names_in_", None) is not None
-    same = np.asarray(estimator.predict(some if named else some.to_numpy())) == explainer.tree.predict(points)
+    same = np.asarray(
+        estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())
+    ) == explainer.tree.predict(points)
     if same.all():
         return f"; says what the model says on all {len(some):,} rows tried", True
     return f"the JSON and the model disagree on {(~same).sum():,} of {len(some):,} rows", False

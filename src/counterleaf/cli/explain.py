@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -14,7 +15,7 @@ import pandas as pd
 import typer
 
 from counterleaf.batch import COLUMNS
-from counterleaf.cli.answers import Reply, check_names, frame, json_line, read_format, table, text
+from counterleaf.cli.answers import Reply, Tally, check_names, frame, json_line, read_format, table, text
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.question import Asked, read_count
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line
@@ -76,7 +77,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="COST",
-            help="L1 (few changes) or L2 (small ones), over `:range`, `:std`, `:mad` or `:none`; sums: 'L1:mad + 0.1*L2:mad'.",
+            help="L1 (few changes) or L2 (small ones), each over its `:range`, `:std`, `:mad` or `:none`, and sums such as "
+            "'L1:mad + 0.1*L2:mad'; if left out `L1:range`, each change as a share of its range.",
         ),
     ] = None,
     times: Annotated[
@@ -95,10 +97,11 @@ def explain(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A file (.txt, .jsonl, .csv, .csv.gz, .parquet) in place of stdout.")] = None,
 ) -> None:
-    """The cheapest change to a row that makes the model say the target; proved, and confirmed by the model.
+    """The cheapest change to a row that makes the model say the target; proved, and confirmed by the tree in the file.
 
-    One row is told in words, a file of rows in a line each. Options can be given several times. Exit code 3: some row has no
-    answer; 4: the model did not confirm one.
+    One row is told in words, a file of rows in a line each. Options can be given several times. Whether the scikit-learn model
+    that the file was converted from says the same, `verify --model` asks. Exit code 3: some row has no proved answer; 4: an
+    answer was not confirmed.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -134,7 +137,11 @@ def explain(
             range=range_,
             step=step,
         )
+        if id_ in (*COLUMNS, "rank", "problem"):
+            raise CounterleafError(f"--id is {id_!r}, which the answers have a column for; rename it in the file")
         explainer, given = _open(model, rows, id_)
+        if form == "csv":
+            check_names(explainer.schema.names, [id_ or "row", "rank", *COLUMNS, "problem"])
         if row is not None:
             if row >= len(given):
                 raise CounterleafError(f"--row is {row}; the rows are 0 to {len(given) - 1}")
@@ -147,11 +154,14 @@ def explain(
             "margin": margin,
             "time_limit": time_limit,
         }
-        answered, confirmed = _answer(explainer, given, question, read_count(count), jobs, form, out, id_ or "row")
-    if not confirmed:
-        typer.echo("counterleaf: the model did not confirm an answer", err=True)
+        answers = Answers(form, out, id_ or "row", model)
+        tally = _answer(explainer, given, {**question, "count": read_count(count)}, jobs, answers)
+        if out is not None:
+            typer.echo(f"Wrote {out}. {tally}")
+    if tally.doubted:
+        typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
         raise typer.Exit(FAILED)
-    if not answered:
+    if not tally.proved:
         raise typer.Exit(UNANSWERED)
 
 
@@ -195,50 +205,49 @@ def _plain(tree: Tree, rows: pd.DataFrame, name: str | None, told: str) -> Expla
     return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
 
 
-def _answer(
-    explainer: Explainer,
-    rows: pd.DataFrame,
-    question: dict[str, Any],
-    count: int | None,
-    jobs: int,
-    form: str,
-    out: Path | None,
-    name: str,
-) -> tuple[bool, bool]:
-    """Answer and write; whether every row has an answer, and whether the model confirms all of them."""
-    if form == "csv" and count == 1:
-        check_names(explainer.schema.names, [name, *COLUMNS, "problem"])
-        found = explainer.explain_many(rows, **question, n_jobs=jobs)
-        _check_question(found["problem"].tolist() if "problem" in found else [])
-        confirmed = found["verified"].fillna(True).all()
-        _put_frame(found.rename_axis(name).reset_index(), out)
-        return bool(found["label"].notna().all()), bool(confirmed)
-    replies, sound = [], []
-    with shown(len(rows), out is not None or not sys.stdout.isatty()) as advance, _sink(out, form) as sink:
-        for reply in _each(explainer, rows, {**question, "count": count}):
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How the answers are written: in which form, where to, what a row's number or name is called, whose they are."""
+
+    form: str
+    out: Path | None
+    name: str
+    model: Path
+
+
+def _answer(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any], jobs: int, answers: Answers) -> Tally:
+    """Answer and write; what became of the rows."""
+    if answers.form == "csv" and question["count"] == 1:
+        asked = {name: value for name, value in question.items() if name != "count"}
+        found = explainer.explain_many(rows, **asked, n_jobs=jobs)
+        _put_frame(found.rename_axis(answers.name).reset_index(), answers.out)
+        return Tally.of_frame(found)
+    replies, tally = [], Tally()
+    with (
+        shown(len(rows), answers.out is not None or not sys.stdout.isatty()) as advance,
+        _sink(answers.out, answers.form) as sink,
+    ):
+        for reply in _each(explainer, rows, question):
+            tally.add(reply)
             if sink is not None:
                 sink.write(f"{json_line(reply)}\n")  # proofs are long: each is written and forgotten
             else:
                 replies.append(reply)
-            answer = reply.answer
-            sound.append((bool(answer), answer is None or all(one.verified for one in answer)))
             advance(1)
-    if form == "csv":
-        _put_frame(frame(replies, explainer.schema.names, name), out)
-    elif form == "table":
+    if answers.form == "csv":
+        _put_frame(frame(replies, explainer.schema.names, answers.name), answers.out)
+    elif answers.form == "table":
         only = replies[0].answer if len(replies) == 1 else None
-        _put(table(replies) if only is None else text(only), out)
-    return all(has for has, _ in sound), all(holds for _, holds in sound)
+        _put(table(replies, tally) if only is None else text(only, answers.model), answers.out)
+    return tally
 
 
 def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) -> Iterator[Reply]:
-    """A reply for each row."""
+    """A reply for each row; what no row that can be read can be asked, for one and the same reason, is refused."""
     held: list[Reply] | None = []  # until the first answer
+    reasons: set[str] = set()
     for name, one in zip(rows.index.tolist(), rows.to_dict("records"), strict=True):
-        try:
-            reply = Reply(name, explainer.explain(one, **question))
-        except CounterleafError as error:
-            reply = Reply(name, None, str(error))
+        reply = _reply(explainer, name, one, question, reasons)
         if held is not None:
             held.append(reply)
             if reply.answer is None:
@@ -248,14 +257,24 @@ def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) ->
         else:
             yield reply
     if held:
-        _check_question([reply.problem for reply in held])
+        if len(held) == 1:
+            raise CounterleafError(held[0].problem)
+        if len(reasons) == 1:
+            raise CounterleafError(reasons.pop())
         yield from held
 
 
-def _check_question(problems: list[str | None]) -> None:
-    """Refuse what no row can be asked, for one and the same reason: that is a mistake in the question."""
-    if len(set(problems)) == 1 and problems[0]:
-        raise CounterleafError(problems[0])
+def _reply(explainer: Explainer, name: Any, row: Any, question: dict[str, Any], reasons: set[str]) -> Reply:
+    """The answer, or why there is none; ``reasons`` are kept of those that do not lie in the row's own values."""
+    try:
+        explainer.schema.encode(row)
+    except CounterleafError as error:
+        return Reply(name, None, str(error))
+    try:
+        return Reply(name, explainer.explain(row, **question))
+    except CounterleafError as error:
+        reasons.add(str(error))
+        return Reply(name, None, str(error))
 
 
 @contextmanager

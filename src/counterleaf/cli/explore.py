@@ -15,7 +15,8 @@ SHORTEST, LONGEST = 0.05, 600.0  # seconds for a question
 
 def explore(
     model: Annotated[
-        Path | None, typer.Argument(help="What explainer.to_json() or tree.to_json() wrote; the bundled models if left out.")
+        Path | None,
+        typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`; the bundled models if left out."),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A file with the rows to ask about, such as rows.csv.")] = None,
     row: Annotated[
@@ -36,11 +37,10 @@ def explore(
     The page is served from this machine to this machine, for the one browser that opens the printed address first. Nothing
     is sent anywhere. Ctrl-C ends it.
 
-    Examples:
+    Examples, with the files of `counterleaf demo --save .`:
 
     - `counterleaf explore`
-    - `counterleaf explore tree.json --data rows.csv --row 12`
-    - `counterleaf explore digits.json --data digits.csv --shape 8x8`
+    - `counterleaf explore model.json --data applicants.csv --row 3`
     - `counterleaf explore --port 9000 --no-browser`
     """
     with one_line("the explorer had not started"):

@@ -42,7 +42,7 @@ def inspect(
     with one_line("nothing was written"):
         found = read_model(model)
         tree = found if isinstance(found, Tree) else found.tree
-        names = None if isinstance(found, Tree) else found.schema.variables
+        names = None if isinstance(found, Tree) else found.schema
         starts = np.arange(tree.n_features + 1) if isinstance(found, Tree) else found.schema.starts
         sides = read_shape(shape)
         if png is not None:

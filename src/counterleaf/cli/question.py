@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,13 @@ from counterleaf.constraint import (
 from counterleaf.cost import L1, L2
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.features import Boolean, Feature, Numeric, some
+from counterleaf.features import Boolean, Feature, Numeric, near, some
 from counterleaf.models import read_rows
 from counterleaf.schema import Schema
 
 _SCALES = ("range", "std", "mad", "none")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII)
+_TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII | re.IGNORECASE)
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
@@ -65,7 +65,7 @@ class Asked:
         out: list[Constraint] = []
         for verb, read in _VERBS.items():
             out += [read(schema, text) for text in getattr(self, verb) or ()]
-        out += [_linear(schema, text) for text in self.linear or ()]
+        out += [_linear(text) for text in self.linear or ()]
         out += [_implies(schema, text) for text in self.implies or ()]
         if self.at_most is not None:
             out.append(at_most(self.at_most))
@@ -78,10 +78,9 @@ class Asked:
         schema = explainer.schema
         pairs = [_pair(schema, text, "--times", "NAME=FACTOR") for text in self.times or ()]
         times = {feature.name: _number(value, f"--times of {feature.name!r}") for feature, value in pairs}
-        if self.cost is None and not times:
-            return None
-        usual = "L2:none" if explainer.spreads is None else "L1:range"
-        return read_cost(usual if self.cost is None else self.cost, times)
+        if self.cost is None:
+            return replace(explainer.default_cost, times=times) if times else None
+        return read_cost(self.cost, times)
 
     def aim(self, labels: list[Any]) -> Any:
         """The target: None, a class, several, or {class: cost}."""
@@ -119,13 +118,13 @@ def read_cost(text: str, times: dict[str, float] | None = None) -> Any:
     out: Any = 0
     for part in text.split("+"):
         found = _TERM.fullmatch(part.strip())
-        scale = (found[3] or found[4] or "none") if found else ""
+        scale = (found[3] or found[4] or "none").lower() if found else ""
         if found is None or scale not in _SCALES:
             raise CounterleafError(
                 f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
                 f"'L1:range + 0.1*L2:range'"
             )
-        kind = L1 if found[2] == "L1" else L2
+        kind = L1 if found[2].upper() == "L1" else L2
         term = kind(None if scale == "none" else scale, times=times or None)
         out = out + (term if found[1] is None else float(found[1]) * term)
     return out
@@ -149,7 +148,9 @@ def read_value(feature: Feature, text: str) -> Any:
     for value in feature.values:
         if _says(text, value):
             return value
-    raise CounterleafError(f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}")
+    raise CounterleafError(
+        f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}{near(text, feature.values)}"
+    )
 
 
 def _names(schema: Schema, text: str) -> list[str]:
@@ -240,16 +241,16 @@ def _freeze(schema: Schema, text: str) -> Limit:
 
 _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
     "freeze": _freeze,
-    "fix": _fix,
-    "between": _between,
     "increase": _directed("increase", increase),
     "decrease": _directed("decrease", decrease),
+    "between": _between,
+    "fix": _fix,
     "allow": _chosen("allow", allow),
     "forbid": _chosen("forbid", forbid),
 }
 
 
-def _linear(schema: Schema, text: str) -> Constraint:
+def _linear(text: str) -> Constraint:
     """``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
     found = re.fullmatch(rf"(.+?)\s*(>=|<=|==)\s*({_NUMBER})", text.strip())
     parts = _parts(found[1], re.compile(rf".+=\s*{_NUMBER}").fullmatch) if found else []
@@ -286,7 +287,7 @@ def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:
     for label in labels:
         if sign and _says(name, label):
             return label, _number(cost, f"the cost of class {name!r}")
-    raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}")
+    raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}{near(text, map(str, labels))}")
 
 
 def _says(text: str, value: Any) -> bool:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -22,10 +22,16 @@ CODES = {
     0: "all went well",
     INTERNAL: "a defect of counterleaf; the traceback is on stderr",
     USAGE: "a wrong argument or file; one line on stderr says what was expected",
-    UNANSWERED: "some row has no answer: proved impossible, stopped by a limit, or a row that cannot be asked about",
+    UNANSWERED: "some row has no proved answer: it is impossible, stopped by a limit, or cannot be asked about",
     FAILED: "something did not stand its check: an answer, a proof, or a claim of the paper",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
+AllowPickle = Annotated[
+    bool, typer.Option("--allow-pickle", help="Open a pickle, which can run any code: only if you trust who made it.")
+]
+Trust = Annotated[
+    list[str] | None, typer.Option(metavar="TYPE", help="A type that a skops file may hold; several times for several.")
+]
 _UsageError: Any = typer.BadParameter.__base__  # click's, of which newer typers bring a copy of their own
 
 

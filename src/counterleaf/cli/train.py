@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -59,8 +60,8 @@ def train(
 
         if learner not in training.LEARNERS:
             raise CounterleafError(f"--learner is {learner!r}; expected {' or '.join(training.LEARNERS)}")
-        if alpha is not None and (learner == "cart" or not alpha >= 0):
-            raise CounterleafError(f"--alpha is {alpha:g} for the learner {learner}; expected 0 or more, for tao")
+        if alpha is not None and (learner == "cart" or not 0 <= alpha < math.inf):
+            raise CounterleafError(f"--alpha is {alpha:g} for the learner {learner}; expected a number from 0, for tao")
         if not 0 <= test < 1:
             raise CounterleafError(f"--test is {test:g}; expected a share of the rows from 0 to below 1")
         check_json(out)

@@ -13,7 +13,7 @@ from counterleaf.explorer.scene import Scene
 from counterleaf.explorer.wishes import spoken
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
-from counterleaf.outline import conditions, inequality, leaf_counts, one_line
+from counterleaf.outline import by_values, conditions, inequality, leaf_counts, one_line
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
 from counterleaf.plot.polygons import regions
@@ -86,8 +86,10 @@ def _split(scene: Scene, answer: Explanation, node: int, children: tuple[int, ..
     model = answer.certificate.problem.tree
     told, side = condition(model, node, answer.schema)
     if scene.shape is None:
-        whole = conditions(inequality(model, node), answer.schema.variables, None, None)[side < 0]
-        return {"kind": "split", "words": _lines(answer, node, told), "whole": whole}, children[::side]
+        whole = by_values(model, node, answer.schema) or conditions(
+            inequality(model, node), answer.schema.variables, None, None
+        )
+        return {"kind": "split", "words": _lines(answer, node, told), "whole": whole[side < 0]}, children[::side]
     weights = model.weights[[node]].toarray()[0]
     return {"kind": "picture", "words": [], "weights": _short(weights / (np.abs(weights).max() or 1.0))}, children
 

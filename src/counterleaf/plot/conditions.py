@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from counterleaf.digits import plain
-from counterleaf.features import MISSING, Boolean, Finite, Numeric, Ordinal
-from counterleaf.outline import Inequality, inequality
+from counterleaf.features import MISSING, Boolean, Finite, Ordinal
+from counterleaf.outline import Inequality, inequality, values_right
 from counterleaf.plot.sheet import MINUS, number, short
 from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
@@ -15,19 +15,15 @@ from counterleaf.words import word
 _MOST_TERMS, _MOST_VALUES = 3, 3
 
 
-def condition(tree: Tree, node: int, schema: Schema) -> tuple[str, int]:
-    """A condition in two lines, and the child that it sends a row to: 1 for the left one, -1 for the right one."""
+def condition(tree: Tree, node: int, schema: Schema, left: bool = False) -> tuple[str, int]:
+    """A condition in two lines, and the child it sends a row to: 1 the left one, always so if ``left``, -1 the right one."""
+    found = values_right(tree, node, schema)
+    if found is not None:
+        feature, right = found
+        told, side = _values(feature, right, left)
+        return f"{short(feature.name, 24)}\n{told}", side
     split = inequality(tree, node)
     variables = split.columns
-    features = set((np.searchsorted(schema.starts, variables, side="right") - 1).tolist())
-    if len(features) == 1:
-        (d,) = features
-        feature = schema.features[d]
-        if not isinstance(feature, Numeric):
-            score = np.full(feature.size, float(tree.bias[node]))
-            score[variables - schema.span(d).start] += tree.weights[[node]].data
-            told, side = _values(feature, (score > 0) | ((score == 0) & (tree.closed == "right")))
-            return f"{short(feature.name, 24)}\n{told}", side
     terms = (
         short(schema.variables[variables[0]], 24) if split.weights.tolist() == [1.0] else _sum(variables, split.weights, schema)
     )
@@ -41,11 +37,11 @@ def against(split: Inequality, *, right: bool = False) -> str:
     return f"{sign} {plain(split.bound).replace('-', MINUS) if half else number(split.bound)}"
 
 
-def _values(feature: Finite, right: Array) -> tuple[str, int]:
-    """The values that go to one side, the one that takes fewer words."""
+def _values(feature: Finite, right: Array, left: bool) -> tuple[str, int]:
+    """The values that go to one side, the one that takes fewer words unless it has to be the left one."""
     names = ["no", "yes"] if isinstance(feature, Boolean) else [short(word(value), 18) for value in feature.values]
     names += [MISSING] * feature.missing
-    sides = [(np.flatnonzero(right == (side < 0)).tolist(), side) for side in (1, -1)]  # the values of each
+    sides = [(np.flatnonzero(right == (side < 0)).tolist(), side) for side in ((1,) if left else (1, -1))]  # the values of each
     if isinstance(feature, Ordinal):
         last = len(feature.values) - 1
         for places, side in sides:

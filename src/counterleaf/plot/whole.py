@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.features import Numeric
 from counterleaf.outline import leaf_counts, one_line
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.image import image_shape
@@ -27,16 +26,16 @@ Children = dict[int, tuple[int, ...]]
 Shape = tuple[int, ...] | None
 
 
-def draw_whole(tree: Tree, names: list[str], max_depth: int | None, shape: Any) -> Figure:
+def draw_whole(tree: Tree, schema: Schema, max_depth: int | None, shape: Any) -> Figure:
     """The first levels of a tree; a subtree that is left out is a triangle with the number of its leaves and their classes."""
     pixels = None if shape is None else image_shape(shape, tree.n_features, "the model has {} columns", colour=False)
     levels = _levels(tree)
     with style():
         depth = _readable(levels) if max_depth is None else min(int(max_depth), len(levels))
-        drawn, texts, widths = _plan(tree, names, pixels, levels[:depth])
+        drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
         while max_depth is None and depth > 1 and breadth(drawn, widths) > _WIDEST:
             depth -= 1
-            drawn, texts, widths = _plan(tree, names, pixels, levels[:depth])
+            drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
         title = _title(len(tree.leaves), len(levels), depth)
         figure, sheet, at = _sheet(tree, pixels, drawn, texts, widths, title)
         for node, children in drawn.items():
@@ -64,15 +63,14 @@ def _readable(levels: list[list[int]]) -> int:
 
 
 def _plan(
-    tree: Tree, names: list[str], pixels: Shape, levels: list[list[int]]
+    tree: Tree, schema: Schema, pixels: Shape, levels: list[list[int]]
 ) -> tuple[Children, dict[int, str], dict[int, float]]:
     """What is drawn if only these levels are: each node's children, its words and its width."""
     drawn, below = cut(tree, {node for level in levels for node in level}), leaf_counts(tree)
-    schema = Schema([Numeric(name) for name in names])
     texts, widths = {}, {}
     for node, children in drawn.items():
         if children:
-            texts[node] = condition(tree, node, schema)[0] if pixels is None else note(tree, node)
+            texts[node] = condition(tree, node, schema, left=True)[0] if pixels is None else note(tree, node)
         elif tree.left[node] < 0:
             texts[node] = short(one_line(tree.classes[tree.value[node]]), 18)
         else:

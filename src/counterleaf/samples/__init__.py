@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
-from counterleaf.files import write, write_frame
+from counterleaf.files import write
 
 GIVEN = {  # what no one can change
     "german": ("age", "personal_status_and_sex", "foreign_worker"),
@@ -48,12 +49,19 @@ def applicants() -> pd.DataFrame:
 def save(folder: Path) -> list[Path]:
     """Write the files that the examples of the command line use; returns them."""
     table = loans()
-    files = [folder / name for name in ("loans.csv", "applicants.csv", "model.json", "pipeline.pkl")]
-    write_frame(files[0], table)
-    write_frame(files[1], applicants())
-    write(files[2], text("german"))
-    write(files[3], pickle.dumps(_pipeline(table)))
-    return files
+    content: dict[str, str | bytes] = {
+        "loans.csv": table.to_csv(index=False),
+        "applicants.csv": applicants().to_csv(index=False),
+        "model.json": text("german"),
+        "pipeline.pkl": pickle.dumps(_pipeline(table)),
+    }
+    files = {folder / name: held.encode() if isinstance(held, str) else held for name, held in content.items()}
+    for path, held in files.items():
+        if path.exists() and path.read_bytes() != held:
+            raise CounterleafError(f"{path} is there already and holds something else; give another folder, such as --save try")
+    for path, held in files.items():
+        write(path, held)
+    return list(files)
 
 
 def _pipeline(table: pd.DataFrame) -> Any:
