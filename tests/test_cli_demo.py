@@ -101,12 +101,18 @@ def test_the_files_are_what_the_examples_need(tmp_path):
     assert (model.predict(loans) == loans["decision"]).mean() > 0.7
 
 
-def test_a_second_run_writes_the_same_over_what_was_there(tmp_path):
+def test_a_second_run_writes_the_same_and_nothing_over_what_is_another_s(tmp_path):
     call("demo", "--save", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    (tmp_path / "loans.csv").write_text("half")
+    (tmp_path / "loans.csv").unlink()
     assert call("demo", "--save", tmp_path).code == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    (tmp_path / "model.json").write_text("mine")
+    (tmp_path / "loans.csv").unlink()
+    line = f"{tmp_path / 'model.json'} is there already and holds something else; give another folder, such as --save try"
+    assert mistake("demo", "--save", tmp_path) == line
+    assert not (tmp_path / "loans.csv").exists()
+    assert (tmp_path / "model.json").read_text() == "mine"
 
 
 def test_a_file_in_place_of_the_folder_is_one_line(tmp_path):

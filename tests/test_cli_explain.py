@@ -67,7 +67,8 @@ def test_files_hold_what_stdout_shows(folder, tmp_path):
     shown = call("explain", folder / "model.json", folder / "rows.csv", "--format", "csv").out
     for name in ("a.csv", "a.csv.gz", "a.parquet", "deep/er/a.csv"):
         done = call("explain", folder / "model.json", folder / "rows.csv", "--out", tmp_path / name)
-        assert (done.code, done.out, done.err) == (0, "", "")
+        told = "12 rows: 12 with an answer that is proved cheapest. The tree confirms every answer."
+        assert (done.code, done.out, done.err) == (0, f"Wrote {tmp_path / name}. {told}\n", "")
     assert (tmp_path / "a.csv").read_text() == shown == (tmp_path / "deep/er/a.csv").read_text()
     assert pd.read_csv(tmp_path / "a.csv.gz").to_csv(index=False) == pd.read_csv(tmp_path / "a.csv").to_csv(index=False)
     assert pd.read_parquet(tmp_path / "a.parquet").to_csv(index=False) == shown
@@ -76,11 +77,16 @@ def test_files_hold_what_stdout_shows(folder, tmp_path):
     assert (tmp_path / "a.txt").read_text() == table.out
 
 
+def spoken(answer, folder):
+    """As ``print`` writes it, but that it is the tree in the file that was asked."""
+    return str(answer).replace("Your model confirms", f"The tree in {folder / 'model.json'} confirms")
+
+
 def test_one_row_is_told_in_words(folder):
     done = call("explain", folder / "model.json", json.dumps(ROW), "--target", 1)
-    assert (done.code, done.out) == (0, f"{EXPLAINER.explain(ROW, target=1)}\n")
+    assert (done.code, done.out) == (0, f"{spoken(EXPLAINER.explain(ROW, target=1), folder)}\n")
     again = call("explain", folder / "model.json", folder / "rows.csv", "--row", 3, "--target", 1)
-    assert again.out == f"{EXPLAINER.explain(ROWS.iloc[3].to_dict(), target=1)}\n"
+    assert again.out == f"{spoken(EXPLAINER.explain(ROWS.iloc[3].to_dict(), target=1), folder)}\n"
 
 
 def test_many_rows_are_a_line_each_and_a_summary(folder):
@@ -92,7 +98,7 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
     assert f"{12 - still} with an answer that is proved cheapest" in lines[-1]
     assert f"{still} already as wanted" in lines[-1]
     assert lines[-1].startswith("12 rows: ")
-    assert lines[-1].endswith("The model confirms every answer.")
+    assert lines[-1].endswith("The tree confirms every answer.")
     for line, answer in zip(lines[1:13], asked, strict=True):
         for name in answer[0].changes:
             assert f"{name} " in line
@@ -204,8 +210,8 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
     monkeypatch.setattr(View, "ask", wrong)
     monkeypatch.setattr(View, "ask_many", wrong_many)
     done = call("explain", folder / "model.json", folder / "rows.csv", "--format", form, "--count", count)
-    assert (done.code, done.err) == (4, "counterleaf: the model did not confirm an answer\n")
-    assert form != "table" or "The model does NOT confirm" in done.out
+    assert (done.code, done.err) == (4, f"counterleaf: the tree in {folder / 'model.json'} did not confirm an answer\n")
+    assert form != "table" or "The tree does NOT confirm" in done.out
 
 
 @pytest.mark.parametrize(
@@ -391,7 +397,6 @@ def _start(arguments, **how):
 
 def _stopped(folder, tmp_path, number):
     """Send a signal to a long batch as soon as its file is being written; what is in its folder then."""
-    (tmp_path / "long.csv").write_text((folder / "rows.csv").read_text())
     long = pd.concat([ROWS] * 2_000)
     long.to_csv(tmp_path / "long.csv", index=False)
     out = tmp_path / "out"
@@ -399,7 +404,7 @@ def _stopped(folder, tmp_path, number):
     (out / "a.jsonl").write_text("old")
     arguments = ["explain", folder / "model.json", tmp_path / "long.csv", "--out", out / "a.jsonl"]
     process = _start(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    part, until = out / ".a.jsonl.part", time.monotonic() + 60
+    part, until = out / f".a.jsonl.{process.pid}.part", time.monotonic() + 60
     while not (part.exists() and part.stat().st_size > 10_000):
         assert time.monotonic() < until
         assert process.poll() is None, process.communicate()
@@ -409,8 +414,9 @@ def _stopped(folder, tmp_path, number):
     return process.returncode, told, sorted(path.name for path in out.iterdir()), (out / "a.jsonl").read_text()
 
 
-def test_ctrl_c_in_a_batch_is_code_130_and_leaves_nothing_half(folder, tmp_path):
-    code, told, left, content = _stopped(folder, tmp_path, signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "kill"])
+def test_an_interrupted_batch_is_code_130_and_leaves_nothing_half(folder, tmp_path, number):
+    code, told, left, content = _stopped(folder, tmp_path, number)
     assert (code, told) == (130, ("", "counterleaf: interrupted; nothing was written\n"))
     assert (left, content) == (["a.jsonl"], "old")
 
@@ -419,7 +425,9 @@ def test_a_kill_in_a_batch_leaves_the_old_file_whole(folder, tmp_path):
     code, _, left, content = _stopped(folder, tmp_path, signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert content == "old"
-    assert left == [".a.jsonl.part", "a.jsonl"]  # what was being written has a name that no command reads
+    assert [name for name in left if not name.endswith(".part")] == [
+        "a.jsonl"
+    ]  # what was being written has a name that no command reads
 
 
 def test_a_reader_that_has_seen_enough_is_no_mistake(folder):
@@ -445,16 +453,38 @@ def test_compiling_is_told_on_a_terminal_only(folder, monkeypatch):
     assert call("explain", folder / "model.json", folder / "rows.csv", "--row", 0).err == ""
 
 
-def test_a_limit_of_time_is_code_3_where_it_stops_a_row(folder, monkeypatch):
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_a_row_stopped_by_the_limit_is_code_3(folder, monkeypatch, form):
     from counterleaf import engine
 
     certify = engine.Engine.certify
 
     def tired(self, source, leaf, wanted, prices, some, margin, leaves, until, *more):
         assert np.isfinite(until)
-        return certify(self, source, leaf, wanted, prices, some, margin, leaves, 0.0, *more)
+        return certify(self, source, leaf, wanted, prices, some, margin, leaves, until, 1, *more[1:])
 
     monkeypatch.setattr(engine.Engine, "certify", tired)
-    done = call("explain", folder / "model.json", folder / "rows.csv", "--time-limit", "5", "--target", 2)
-    assert done.code in (0, 3)
-    assert (done.code == 3) == ("stopped before a row was found" in done.out)
+    arguments = ["--time-limit", "5", "--target", 2, "--format", form]
+    assert call("explain", folder / "model.json", folder / "rows.csv", *arguments).code == 3
+
+
+@pytest.mark.parametrize("name", ["label", "cost", "rank", "problem"])
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_rows_cannot_be_named_by_a_column_of_the_answers(folder, tmp_path, name, count):
+    ROWS.assign(**{name: range(len(ROWS))}).to_csv(tmp_path / "r.csv", index=False)
+    line = mistake("explain", folder / "model.json", tmp_path / "r.csv", "--id", name, "--format", "csv", "--count", count)
+    assert line == f"--id is {name!r}, which the answers have a column for; rename it in the file"
+
+
+def test_lines_of_json_end_where_lines_end(folder, tmp_path):
+    text = "\n".join(json.dumps({**row, "note": "one\u2028line\x0c"}, ensure_ascii=False) for row in ROWS.to_dict("records"))
+    (tmp_path / "r.jsonl").write_text(text)
+    assert call("explain", folder / "model.json", tmp_path / "r.jsonl").code == 0
+
+
+def test_what_no_leaf_says_is_told_so(tmp_path):
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-5.0, 0, 0], [-1, 0, 1], classes=["no", "yes", "maybe"])
+    (tmp_path / "m.json").write_text(cl.Explainer(tree, schema=cl.Schema([cl.Numeric("age", 0, 9)])).to_json())
+    done = call("explain", tmp_path / "m.json", '{"age": 1}', "--target", "maybe")
+    assert done.code == 3
+    assert done.out == "No leaf of the tree says maybe, so that nothing makes the model say it. This is proved.\n"

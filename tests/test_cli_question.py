@@ -119,7 +119,7 @@ def test_among_is_a_file(tmp_path):
         (
             ["--implies", "age increase"],
             "--implies is 'age increase'; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
-            "freeze, fix, between, increase, decrease, allow, forbid",
+            "freeze, increase, decrease, between, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--target", "7"], "--target is '7'; expected one of '0', '1', '2'"),

@@ -106,8 +106,8 @@ def test_gaps_are_asked_about_like_any_row(folder):
     [
         (["t.csv", "--label", "nope"], "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
         (["t.csv", "--label", "says", "--learner", "forest"], "--learner is 'forest'; expected tao or cart"),
-        (["t.csv", "--label", "says", "--alpha", "-1"], "--alpha is -1 for the learner tao; expected 0 or more, for tao"),
-        (["t.csv", *CART, "--alpha", "1"], "--alpha is 1 for the learner cart; expected 0 or more, for tao"),
+        (["t.csv", "--label", "says", "--alpha", "-1"], "--alpha is -1 for the learner tao; expected a number from 0, for tao"),
+        (["t.csv", *CART, "--alpha", "1"], "--alpha is 1 for the learner cart; expected a number from 0, for tao"),
         (["t.csv", *CART, "--test", "1"], "--test is 1; expected a share of the rows from 0 to below 1"),
         (["t.csv", *CART, "--test", "nan"], "--test is nan; expected a share of the rows from 0 to below 1"),
         (["t.csv", *CART, "--out", "t.csv"], "--out is t.csv; expected a name that ends in .json"),
@@ -135,9 +135,9 @@ def test_a_wrong_option_is_a_usage_error(folder, options):
 
 
 def test_a_column_has_one_type_however_long_the_file(folder):
-    pd.DataFrame({"code": [*map(str, range(60_000)), "x"], "k": range(60_001), "says": ["a", *["a", "b"] * 30_000]}).to_csv(
-        "long.csv", index=False
-    )
+    pd.DataFrame(
+        {"code": [*map(str, range(60_000)), "x"], "k": [*range(30_000), *range(30_001)], "says": ["a", *["a", "b"] * 30_000]}
+    ).to_csv("long.csv", index=False)
     done = call("train", "long.csv", "--label", "says", "--learner", "cart", "--depth", "1")
     assert done.code == 0
     assert "Left out: code (60,001 different words)" in done.err

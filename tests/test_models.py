@@ -18,6 +18,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from skops.io._protocol import PROTOCOL
 
 import counterleaf as cl
 from counterleaf import models
@@ -109,9 +110,7 @@ def test_a_type_of_a_skops_file_is_trusted_by_name_only(tmp_path):
     path = tmp_path / "m.skops"
     skops.io.dump(make_pipeline(FunctionTransformer(own_function), fitted()).fit(X, Y), path)
     name = f"{own_function.__module__}.own_function"
-    assert refusal(path) == (
-        f"{path} holds the types ['{name}'], which could run code; if you trust whoever made it, say --trust for each"
-    )
+    assert refusal(path) == (f"{path} holds types that could run code; if you trust whoever made it, say: --trust {name}")
     assert models.read_estimator(path, trusted=[name]).predict(X).shape == (150,)
 
 
@@ -238,3 +237,24 @@ def test_many_missing_columns_are_cut():
         CounterleafError, match=r"lacks the columns \['c1', 'c2', 'c3', 'c4', \.\.\. 15 more\]; the model needs"
     ):
         models.fit_rows(pd.DataFrame({"c0": [1]}), schema, "a.csv")
+
+
+def _calling(module, name, *values):
+    """A node of a skops file that calls a function with some texts."""
+    made = [
+        {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value), "is_json": True}
+        for value in values
+    ]
+    content = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": made}
+    return {"__class__": name, "__module__": module, "__loader__": "ConstructorFromReduceNode", "content": content}
+
+
+@pytest.mark.parametrize(("module", "name"), [("counterleaf.files", "Path"), ("counterleaf.samples", "save"), ("os", "system")])
+def test_a_skops_file_that_calls_a_function_is_refused_and_calls_nothing(tmp_path, module, name):
+    node = {**_calling(module, name, str(tmp_path / "made")), "protocol": PROTOCOL, "_skops_version": skops.__version__}
+    with zipfile.ZipFile(tmp_path / "m.skops", "w") as file:
+        file.writestr("schema.json", json.dumps(node))
+    assert refusal(tmp_path / "m.skops") == (
+        f"{tmp_path / 'm.skops'} holds types that could run code; if you trust whoever made it, say: --trust {module}.{name}"
+    )
+    assert not (tmp_path / "made").exists()

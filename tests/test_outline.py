@@ -202,3 +202,16 @@ def test_what_the_pipeline_message_advises_works():
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1, random_state=0)).fit(X, y)
     assert first_line(model[-1], model[:-1].get_feature_names_out()).startswith("petal ")
+
+
+def test_splits_over_the_values_of_one_feature_are_told_by_these():
+    schema = cl.Schema([cl.Categorical("job", ["clerk", "cook", "nurse"], missing=True), cl.Numeric("age")])
+    weights = [[0, 1, 1, 0, 0], [0, 0, 0, 0, 1], *[[0] * 5] * 3]
+    tree = cl.Tree([1, 3, -1, -1, -1], [2, 4, -1, -1, -1], weights, [-0.5, -30, 0, 0, 0], [0, 0, 1, 0, 1], ["no", "yes"])
+    assert cl.export_text(tree, schema) == (
+        "|--- job is clerk or (missing)\n"
+        "|   |--- age < 30\n|   |   |--- class: no\n|   |--- age >= 30\n|   |   |--- class: yes\n"
+        "|--- job is cook or nurse\n|   |--- class: yes"
+    )
+    texts = [text.get_text() for text in cl.plot_tree(tree, schema).axes[0].texts]
+    assert any(text.splitlines() == ["job", "in clerk, (missing)"] for text in texts)

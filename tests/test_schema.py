@@ -127,3 +127,8 @@ def test_a_name_that_is_nearly_right_gets_a_hint():
         schema.index("hours")
     with pytest.raises(cl.CounterleafError, match=r"the features are 'age', 'hours-per-week'$"):
         schema.index("zebra")
+
+
+def test_whole_numbers_with_gaps_are_whole_numbers():
+    table = pd.DataFrame({"calls": [1.0, np.nan, 3.0], "rate": [1.5, np.nan, 3.0], "real": [1.0, 2.0, 3.0]})
+    assert [feature.integer for feature in cl.Schema.infer(table)] == [True, False, False]

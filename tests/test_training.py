@@ -109,8 +109,18 @@ TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
         (loans(), "says", ("nope",), "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
         (loans(), "says", ("says",), "--drop is 'says', which is the label; expected other columns"),
         (TWICE, "says", (), "t.csv has two columns named 'x'; names must differ"),
-        (loans().assign(says="a"), "says", (), "the label 'says' has 1 value in t.csv; expected at least two classes"),
-        (loans().assign(says=None), "says", (), "the label 'says' has 0 value in t.csv; expected at least two classes"),
+        (
+            loans().assign(says="a"),
+            "says",
+            (),
+            "the label 'says' has 1 different values in t.csv; expected at least two classes",
+        ),
+        (
+            loans().assign(says=None),
+            "says",
+            (),
+            "the label 'says' has 0 different values in t.csv; expected at least two classes",
+        ),
         (
             loans().assign(says=range(160)),
             "says",
@@ -256,3 +266,33 @@ def test_numbers_that_are_names_become_categories():
         prepare(table, category=["says"])
     with pytest.raises(CounterleafError, match=r"t\.csv has no column 'cod'; its columns are"):
         prepare(table, category=["cod"])
+
+
+def test_dates_and_running_numbers_are_left_out_and_told():
+    n = len(loans())
+    days = pd.date_range("2020-01-01", periods=n)
+    table = loans().assign(
+        iso=days.strftime("%Y-%m-%d"), german=days.strftime("%d.%m.%Y"), stamp=days.strftime("%Y-%m-%d 12:30:00"),
+        number=np.arange(5_000, 5_000 + n)[::-1], pay=np.random.default_rng(0).permutation(n * 50)[:n],
+    )  # fmt: skip
+    left_out = prepare(table).left_out
+    assert {"iso": "dates", "german": "dates", "stamp": "dates", "number": "a running number"}.items() <= left_out.items()
+    assert "pay" not in left_out
+
+
+def test_a_tree_that_tells_nothing_says_so():
+    table = prepare(pd.DataFrame({"x": np.random.default_rng(0).random(80), "says": ["a", "a", "a", "b"] * 20}))
+    trained = training.train(table, **{**QUICK, "depth": 1})
+    told = training.report(table, trained)
+    assert ("That is no better" in told) == ((trained.said == trained.truth.to_numpy()).mean() <= 0.75)
+    assert "That is no better" in told
+
+
+def test_words_of_the_rows_held_out_can_be_asked_about():
+    table = loans()
+    table["w"] = table["w"].astype(object)
+    for k in range(0, len(table), 40):
+        table.loc[k, "w"] = f"rare {k}"
+    explainer = training.train(prepare(table), **QUICK).explainer
+    for row in table.drop(columns="says").to_dict("records"):
+        explainer.schema.encode(row)

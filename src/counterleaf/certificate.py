@@ -73,8 +73,9 @@ class Certificate:
         holds any row (status infeasible).
         """
         try:
-            return self._holds()
-        except OverflowError:  # a sum beyond the largest number proves nothing
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._holds()
+        except (OverflowError, ValueError):  # a sum beyond the largest number, or of both infinities, proves nothing
             return False
 
     def _holds(self) -> bool:

@@ -86,10 +86,10 @@ class Sheet:
         """Part of a column as numbers, gaps filled where the model does; text is none, even if it reads like one."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
         out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in cells_of(column)], float)
-        if feature.name in self.schema.fills:
-            out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
         if feature.integer:
-            out = np.where(np.floor(out) == out, out, np.nan)
+            out = np.where(np.isnan(out) | (np.floor(out) == out), out, np.inf)
+        if feature.name in self.schema.fills:  # with what need not be whole
+            out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
         return out
 
     def holds_codes(self, d: int) -> bool:

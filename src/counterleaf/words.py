@@ -241,8 +241,8 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
         return f"None of the given rows makes the model say {wanted}{held}."
     tree = answer.certificate.problem.tree
-    if not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
-        return f"The model never says {wanted}: no leaf of its tree does. This is proved."
+    if answer.target and not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
+        return f"No leaf of the tree says {wanted}, so that nothing makes the model say it. This is proved."
     if not answer.conflict:
         bounds = " within the bounds of the table" if _is_bounded(answer) else ""
         seen = f" (They are the ranges seen in the data; {terms.lift}.)" if bounds and answer.schema.inferred else ""

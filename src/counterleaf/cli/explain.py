@@ -14,7 +14,7 @@ from typing import Annotated, Any, TextIO
 import pandas as pd
 import typer
 
-from counterleaf.batch import COLUMNS
+from counterleaf.batch import COLUMNS, INVALID
 from counterleaf.cli.answers import Reply, Tally, check_names, frame, json_line, read_format, table, text
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.question import Asked, read_count
@@ -220,6 +220,8 @@ def _answer(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any], 
     if answers.form == "csv" and question["count"] == 1:
         asked = {name: value for name, value in question.items() if name != "count"}
         found = explainer.explain_many(rows, **asked, n_jobs=jobs)
+        if len(found) == 1 and found["status"].iloc[0] == INVALID:
+            raise CounterleafError(found["problem"].iloc[0])
         _put_frame(found.rename_axis(answers.name).reset_index(), answers.out)
         return Tally.of_frame(found)
     replies, tally = [], Tally()

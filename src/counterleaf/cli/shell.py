@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +60,10 @@ class OneLine(TyperGroup):
 @contextmanager
 def one_line(after_interrupt: str) -> Iterator[None]:
     """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code; a defect with its traceback."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(
+            signal.SIGTERM, signal.default_int_handler
+        )  # a kill that can be heard is an interrupt: no part is left behind
     try:
         yield
         sys.stdout.flush()  # so that a closed pipe is noticed here
