@@ -284,15 +284,16 @@ def test_after_a_restart_the_door_takes_a_link_and_keeps_the_question(enter_own)
     explorer.click("lock x3")
     explorer.page.context.clear_cookies()
     explorer.button("lock x4").click()
-    asked = explorer.address()
     field = explorer.page.get_by_label("New link, or its token")
-    expect(field).to_be_visible()
+    expect(field).to_be_visible()  # the page has been loaded anew
+    asked = explorer.address()
+    assert "#s=" in asked
     expect(explorer.page.get_by_role("alert")).to_be_hidden()
     field.fill("wrong")
     explorer.button("Open").click()
     expect(explorer.page.get_by_role("alert")).to_contain_text("That token is not valid")
     field.fill(f"  {explorer.origin}/?token=from-a-link ")
-    with explorer.page.expect_request(re.compile("token=from-a-link$")):
+    with explorer.page.expect_event("load"), explorer.page.expect_request(re.compile("token=from-a-link$")):
         explorer.button("Open").click()
     expect(field).to_be_visible()
     assert explorer.address().partition("#")[2] == asked.partition("#")[2]
