@@ -1,6 +1,7 @@
 """Compile the search in processes of their own while there is other work: the first run is the slow one.
 
-``python -m counterleaf.warm numbers images`` asks the smallest questions of each kind; numba keeps the result.
+``python -m counterleaf.warm tables many`` asks the smallest questions of each kind; numba keeps the result. The kinds: numbers,
+images (after numbers), tables, many (rows at once, after these) and learning.
 """
 
 from __future__ import annotations
@@ -30,18 +31,32 @@ def start(*crews: tuple[str, ...]) -> list[subprocess.Popen[bytes]]:
 
 def compile_family(family: str) -> None:
     """Oblique and axis-aligned, squares and absolute values, over numbers or over a table; for images one coupled cost."""
+    if family == "learning":
+        _learn()
+        return
     costs = [Quadratic(np.eye(3))] if family == "images" else [L2(), L1()]
     for row in ([1.0, 0.0, 0.0], [1.0, 1.0, -1.0]):
         for dtype in ("float64", "float32"):
             left, right, bias, value = np.array([[1, -1, -1], [2, -1, -1], [-1, 0, 0], [0, 0, 1]])
             tree = Tree(left, right, [row, [0] * 3, [0] * 3], bias, value, dtype=dtype)
             number = Numeric("a", -9.0, 9.0)
-            if family == "tables":
-                schema, source = Schema([number, Categorical("b", ["no", "yes"])]), [0.0, "no"]
-            else:
-                schema, source = Schema([number, Numeric("b"), Numeric("c")]), [0.0, 0.0, 0.0]
-            for cost in costs:
-                Explainer(tree, schema=schema).explain(source, target=1, cost=cost)
+            table = Schema([number, Categorical("b", ["no", "yes"])]), [0.0, "no"]
+            numbers = Schema([number, Numeric("b"), Numeric("c")]), [0.0, 0.0, 0.0]
+            for schema, source in {"tables": [table], "many": [table, numbers]}.get(family, [numbers]):
+                explainer = Explainer(tree, schema=schema)
+                for cost in costs:
+                    if family == "many":
+                        explainer.explain_many(np.array([source], float if schema.plain else object), target=1, cost=cost)
+                    else:
+                        explainer.explain(source, target=1, cost=cost)
+
+
+def _learn() -> None:
+    from counterleaf.learn import TAOClassifier
+
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]] * 5)
+    for axis_aligned in (False, True):
+        TAOClassifier(max_depth=2, axis_aligned=axis_aligned, random_state=0).fit(X, [0, 1, 1, 0] * 5)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def train(
 
     - `counterleaf train loans.csv --label decision --out tree.json`
     - `counterleaf train loans.csv --label decision --learner cart --out cart.json`
-    - `counterleaf train - --label decision --drop housing < loans.csv > t.json`
+    - `counterleaf train - --label decision --learner cart < loans.csv > t.json`
     """
     with one_line("nothing was written"):
         from counterleaf import training
