@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,8 @@ def compile_family(family: str) -> None:
             left, right, bias, value = np.array([[1, -1, -1], [2, -1, -1], [-1, 0, 0], [0, 0, 1]])
             tree = Tree(left, right, [row, [0] * 3, [0] * 3], bias, value, dtype=dtype)
             number = Numeric("a", -9.0, 9.0)
-            table = Schema([number, Categorical("b", ["no", "yes"])]), [0.0, "no"]
-            numbers = Schema([number, Numeric("b"), Numeric("c")]), [0.0, 0.0, 0.0]
+            table: tuple[Schema, list[Any]] = Schema([number, Categorical("b", ["no", "yes"])]), [0.0, "no"]
+            numbers: tuple[Schema, list[Any]] = Schema([number, Numeric("b"), Numeric("c")]), [0.0, 0.0, 0.0]
             for schema, source in {"tables": [table], "many": [table, numbers]}.get(family, [numbers]):
                 explainer = Explainer(tree, schema=schema)
                 for cost in costs:
