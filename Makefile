@@ -9,7 +9,7 @@ demo: .venv/installed
 
 # kernels are compiled once, not by every worker, and while the rest is installed; what measures time runs alone
 test: .venv/installed
-	$(BIN)/python -m counterleaf.warm tables many & $(BIN)/python -m counterleaf.warm numbers images learning & \
+	$(BIN)/python -m counterleaf.warm tables table-batches & $(BIN)/python -m counterleaf.warm numbers images learning batches & \
 	  $(MAKE) --no-print-directory .venv/test .venv/browser && wait
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not timed"
 	$(BIN)/python -m pytest -q -s -m timed tests/test_explorer_page.py
@@ -39,7 +39,6 @@ clean:
 
 .venv/pip: 
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
 .venv/installed: .venv/pip pyproject.toml

@@ -1,7 +1,7 @@
 """Compile the search in processes of their own while there is other work: the first run is the slow one.
 
-``python -m counterleaf.warm tables many`` asks the smallest questions of each kind; numba keeps the result. The kinds: numbers,
-images (after numbers), tables, many (rows at once, after these) and learning.
+``python -m counterleaf.warm numbers batches`` asks the smallest questions of each kind; numba keeps the result. The kinds:
+numbers, images and batches, which share most with numbers; tables and table-batches; learning.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def compile_family(family: str) -> None:
             number = Numeric("a", -9.0, 9.0)
             table: tuple[Schema, list[Any]] = Schema([number, Categorical("b", ["no", "yes"])]), [0.0, "no"]
             numbers: tuple[Schema, list[Any]] = Schema([number, Numeric("b"), Numeric("c")]), [0.0, 0.0, 0.0]
-            for schema, source in {"tables": [table], "many": [table, numbers]}.get(family, [numbers]):
-                explainer = Explainer(tree, schema=schema)
-                for cost in costs:
-                    if family == "many":
-                        explainer.explain_many(np.array([source], float if schema.plain else object), target=1, cost=cost)
-                    else:
-                        explainer.explain(source, target=1, cost=cost)
+            schema, source = table if family.startswith("table") else numbers
+            explainer = Explainer(tree, schema=schema)
+            for cost in costs:
+                if family.endswith("batches"):
+                    explainer.explain_many(np.array([source], float if schema.plain else object), target=1, cost=cost)
+                else:
+                    explainer.explain(source, target=1, cost=cost)
 
 
 def _learn() -> None:
