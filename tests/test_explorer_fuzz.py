@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from running_explorer import command
 from schemathesis import GenerationMode
 
-CASES = 200  # of each mode: some thirty for each of the seven routes that take something
+CASES = 300  # of each mode: some forty for each of the seven routes that take something
 
 
 @pytest.fixture(scope="module")
