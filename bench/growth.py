@@ -89,7 +89,7 @@ def measure(schema, X, groups, table, leaves, depth, rng, deep=False):
     for together in (TOGETHER, 1):
         tree = grow(X, groups, leaves, depth, together, rng, deep)
         explainer, asked = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "progress": False}
-        explainer.explain_many(table[:2], **asked)  # compiles where needed
+        explainer.explain_many(table[:2], **asked)  # prepares the tree
         found, first = timed(explainer.explain_many, table, **asked)
         assert found["verified"].all(), "an answer that the model does not confirm"
         times = [timed(explainer.explain_many, table, **asked)[1] for _ in range(REPEATS if first < 5000 else 0)]
@@ -110,7 +110,7 @@ def main():
         *((f"depth {n}", lambda *given: numbers(*given, deep=True), (20, 60, n)) for n in DEPTHS[few]),
         *((f"{n} categories in each of two features", categories, (n,)) for n in CATEGORIES[few]),
     ]
-    print(f"{machine(('counterleaf', 'numba', 'scikit-learn'))}\n")
+    print(f"{machine(('counterleaf', 'scikit-learn'))}\n")
     print(head(("what grows", "oblique: leaves, depth", "ms per row", "axis-aligned: leaves, depth", "ms per row")))
     for words, job, given in jobs:
         found = job(*given, asked.rows, np.random.default_rng(0))

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure  # noqa: E402  # the same
 from sphinx_gallery.scrapers import figure_rst  # noqa: E402  # the same
 
 import counterleaf  # noqa: E402  # the same
-from counterleaf import notice  # noqa: E402  # the same
 
 project = "counterleaf"
 author = "The counterleaf developers"
@@ -93,6 +92,5 @@ def entries(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    """No line about kernels being compiled among the output of an example: on the reader's screen it is another machine's."""
-    notice.quiet()
+    """Read docstrings as this package writes them."""
     app.connect("autodoc-process-docstring", entries, priority=100)  # before napoleon reads them

@@ -1,7 +1,7 @@
 """Rebuild the trees that come along in src/counterleaf/samples, and the table of its README.
 
 Learns one oblique tree on each of three data sets that come along with counterleaf or scikit-learn, and writes it with its
-features and spreads as ``Explainer.to_json`` does. Takes less than a minute once the kernels are compiled.
+features and spreads as ``Explainer.to_json`` does. Takes less than a minute.
 
     python scripts/build_samples.py
 """

@@ -155,6 +155,16 @@ def small_desk(explainer, rows=None, shape=None, limit=30.0, key="own"):
     return Desk([Scene(key, "Own", "What would change?", explainer, rows, shape=shape)], limit)
 
 
+def endless(width=301):
+    """A model with a question that no search finishes: "yes" needs 300.5 < 2 * sum < 301.5, where all numbers are 0 or 1."""
+    weights = np.zeros((5, width))
+    weights[[0, 2]] = 2.0
+    tree = cl.Tree(
+        [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [0.5 - width, 0, -0.5 - width, 0, 0], [-1, 0, -1, 1, 0], ["no", "yes"]
+    )
+    return cl.Explainer(tree, schema=cl.Schema([cl.Numeric(f"x{k}", 0, 1, integer=True) for k in range(width)]))
+
+
 SCHEMA = cl.Schema(
     [
         cl.Numeric("age", 18, 80, integer=True),

@@ -16,7 +16,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def server():
-    """(address without its token, the cookies of who was let in), with all kernels ready."""
+    """(address without its token, the cookies of who was let in)."""
     with running() as address:
         yield address.partition("/?")[0], cookies_of(address)
 

@@ -2,12 +2,10 @@
 
 import http.client
 import json
-import os
 import re
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +13,11 @@ QUESTION = {"scene": "adult", "row": 3}
 _PROGRAM = """
 import sys
 from pathlib import Path
-import fake_desk
+from fake_desk import FakeDesk
 from counterleaf.explorer import files, server
-from counterleaf.explorer.crew import Limits
+from counterleaf.explorer.solver import Limits
 files.PAGE = Path(sys.argv[1])
-arguments = {"model": sys.argv[2], "data": None, "row": 0, "shape": None, "mnist": None, "time_limit": 0.5}
-server.serve(arguments, int(sys.argv[3]), False, fake_desk.COMMAND, Limits(grace=1.0, interim_grace=1.0, pause=0.1))
+server.serve(FakeDesk(), int(sys.argv[2]), False, Limits(grace=1.0))
 """
 _FILES = {
     "index.html": "<!doctype html><title>Explore</title>",
@@ -30,15 +27,6 @@ _FILES = {
     "leaf.svg": "<svg/>",
     "notes.txt": "not for the page",
 }
-
-
-def alive(process):
-    """Whether there is a process of that number."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 class Explorer:
@@ -100,18 +88,14 @@ class Explorer:
                 answer += part
         return answer
 
-    def wait_for_compiled(self):
-        while self.json("GET", "/api/status")[1] != {"ready": True, "note": ""}:
-            time.sleep(0.05)
-
 
 @contextmanager
-def running(folder: Path, model="", port=0):
+def running(folder: Path, port=0):
     """The server with the fake desk and a small page."""
     folder.mkdir(exist_ok=True)
     for name, text in _FILES.items():
         (folder / name).write_text(text)
-    with _process([sys.executable, "-c", _PROGRAM, str(folder), model, str(port)]) as explorer:
+    with _process([sys.executable, "-c", _PROGRAM, str(folder), str(port)]) as explorer:
         yield explorer
 
 

@@ -16,10 +16,9 @@ from counterleaf.bench import cases, coupled, grounds, leafwise, line, many, oce
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The command end to end, without compiling in processes beside it: tests share what is compiled already."""
+    """The command end to end."""
     out = tmp_path_factory.mktemp("bench") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run.warm, "start", list)
         patch.setattr(ocean, "find", lambda _: ("", "absent"))
         patch.setitem(sys.modules, "treecf", None)  # as if it were not installed
         patch.setitem(peers.PEERS, "DiCE", broken)

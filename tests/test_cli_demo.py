@@ -4,33 +4,18 @@ import io
 import pickle
 import re
 import subprocess
+import sys
 
 import pandas as pd
 import pytest
 from cli_cases import call, mistake
 
 import counterleaf as cl
-from counterleaf import samples, tour, warm
-from counterleaf.cli.demo import _ended
-
-
-class Compiled:
-    """A process that has ended; the kernels are compiled already."""
-
-    @classmethod
-    def start(cls, *crews):
-        return [cls()]
-
-    def wait(self, seconds=None):
-        return 0
-
-    def kill(self):
-        pass
+from counterleaf import samples, tour
 
 
 @pytest.fixture
-def told(monkeypatch):
-    monkeypatch.setattr(warm, "start", Compiled.start)
+def told():
     done = call("demo")
     assert (done.code, done.err) == (0, "")
     return done.out
@@ -57,32 +42,11 @@ def test_the_tour_has_no_colours_where_there_is_no_terminal(told):
     assert "\x1b" not in told
 
 
-def test_a_machine_that_must_compile_first_is_told_the_first_part_meanwhile(monkeypatch):
-    class Slow(Compiled):
-        def wait(self, seconds=None):
-            if seconds is not None:
-                raise subprocess.TimeoutExpired("warm", seconds)
-            return 0
-
-    told = []
-
-    def run(command, env, check):
-        told.append((command[1:], env["NUMBA_DISABLE_JIT"], check))
-
-    monkeypatch.setattr(warm, "start", Slow.start)
-    monkeypatch.setattr(subprocess, "run", run)
-    done = call("demo")
-    assert done.code == 0
-    assert told == [(["-m", "counterleaf.tour"], "1", True)]
-    assert "1. " not in done.out
-    assert "6. All 200 applicants" in done.out
-
-
-def test_a_process_that_goes_on_has_not_ended():
-    process = subprocess.Popen(["sleep", "5"])
-    assert not _ended(process, 0.01)
-    process.kill()
-    assert _ended(process, 5)
+def test_the_command_itself_tells_the_same_and_nothing_on_stderr(told):
+    done = subprocess.run([sys.executable, "-m", "counterleaf", "demo"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    timeless = [re.sub(r"\d+\.\d\d s:", "", text) for text in (done.stdout, told)]
+    assert timeless[0] == timeless[1]
 
 
 def test_the_files_are_what_the_examples_need(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from cli_cases import ROW, call, mistake, rows_of, small
 
 import counterleaf as cl
-from counterleaf import files, notice
+from counterleaf import files
 
 EXPLAINER, ROWS = small(), rows_of(12)
 
@@ -445,12 +445,6 @@ def test_where_there_is_no_terminal_there_are_no_bars_and_no_colours(folder):
     assert done[1] == b""
     assert b"\x1b" not in done[0]
     assert done[0].count(b"\n") == len(ROWS)
-
-
-def test_compiling_is_told_on_a_terminal_only(folder, monkeypatch):
-    monkeypatch.setattr(notice, "_used", set())
-    monkeypatch.setattr(notice.threading, "Timer", None)  # would be called
-    assert call("explain", folder / "model.json", folder / "rows.csv", "--row", 0).err == ""
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

@@ -6,7 +6,7 @@ import referee
 from strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
-from counterleaf.kernels.memory import DISCARDED, STATES
+from counterleaf.certificate import Kind
 
 
 def check(seed, make=random_case, **shape):
@@ -100,12 +100,12 @@ def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
         answer = cl.Explainer(case.tree, schema=case.schema).explain(
             case.row, target=case.target, cost=case.cost, constraints=case.constraints, margin=case.margin
         )
-        pool = answer.certificate.findings.pool
-        for state in pool.states[: pool.counts[STATES]]:
-            sure = [optima[leaf] for leaf in leaves_below(case.tree, int(state["node"])) if leaf in optima and leaf not in thin]
+        states = answer.certificate.findings.answer.trace()
+        for node, kind, bound in zip(states["node"].tolist(), states["kind"], states["bound"], strict=True):
+            sure = [optima[leaf] for leaf in leaves_below(case.tree, node) if leaf in optima and leaf not in thin]
             least = min(sure, default=np.inf)
-            bound = np.inf if state["kind"] == DISCARDED else state["bound"]
-            assert bound <= least + 1e-6 * abs(least) + 1e-6, (seed, state["node"])
+            claimed = np.inf if kind == Kind.DISCARDED else bound
+            assert claimed <= least + 1e-6 * abs(least) + 1e-6, (seed, node)
 
 
 def test_a_row_alone_is_not_charged_for_what_a_split_has_moved():

@@ -15,12 +15,12 @@ NOTHING = {"model": None, "data": None, "row": None, "shape": None, "mnist": Non
 
 @pytest.fixture
 def explore(monkeypatch):
-    """The command with the fake desk and no server: what it was started with."""
+    """The command with the fake desk and no server: what the desk was opened with, and how it was served."""
     started = []
     desk = types.ModuleType("counterleaf.explorer.desk")
     desk.open_desk = fake_desk.open_fake
     monkeypatch.setitem(sys.modules, "counterleaf.explorer.desk", desk)
-    monkeypatch.setattr(server, "serve", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(server, "serve", lambda desk, *how: started.append((desk.arguments, *how)))
 
     def call(*arguments):
         done = CliRunner().invoke(cli.app, ["explore", *arguments])

@@ -401,10 +401,6 @@ def test_rows_and_scenes_that_there_are_not():
         desk().handle("row", {"scene": "adult", "row": 10**9})
 
 
-def test_all_kernels_can_be_made_ready():
-    assert desk().handle("warm", {}) is None
-
-
 def test_many_questions_keep_few_explainers():
     at = small_desk(desk().scene("german").explainer, desk().scene("german").rows, key="german")
     for k in range(80):

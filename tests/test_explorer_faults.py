@@ -1,13 +1,7 @@
 """Faults that a review found in the explorer's desk and server, each by the question that showed it."""
 
-import asyncio
 import csv
 import io
-import json
-import os
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -19,10 +13,7 @@ from typer.testing import CliRunner
 import counterleaf as cl
 from counterleaf import cli
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.crew import Crew
 from counterleaf.explorer.desk import open_desk
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="process groups are those of POSIX")
 
 
 def stump(width=1, cut=0.5, classes=("no", "yes")):
@@ -62,12 +53,13 @@ def test_two_models_of_ones_own_have_keys_of_their_own(tmp_path):
         second.handle("answer", {"scene": key_of(first), "spread": "none"})
 
 
-def test_a_picture_of_whole_numbers_warms_up_without_the_cost_for_smooth_change(tmp_path):
+def test_a_picture_of_whole_numbers_is_answered_for_every_cost_that_it_offers(tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.integers(0, 256, (12, 6)), columns=[f"p{k}" for k in range(6)])
     at = opened(tmp_path, stump(6, 700.0), frame, shape=(2, 3))
     assert list(at.handle("scenes", {})[0]["costs"]) == ["L1", "L2", "mixed"]
-    at.handle("warm", {})
+    for cost in ("L1", "L2", "mixed"):
+        assert at.handle("answer", {"scene": key_of(at), "cost": cost})["status"] == "optimal"
 
 
 def test_a_range_beyond_the_table_is_named_only_where_it_is_in_the_way():
@@ -199,61 +191,6 @@ def test_the_description_needs_the_cookie_and_the_cookie_lasts(tmp_path):
         status, said = explorer.json("GET", "/openapi.json")
         assert status == 200
         assert "/api/answer" in said["paths"]
-
-
-PARENT = """
-import subprocess, sys
-from counterleaf.explorer.worker import run
-
-class Desk:
-    def handle(self, verb, given):
-        if verb != "warm":
-            return {"child": subprocess.Popen(["sleep", "300"]).pid}
-
-run(lambda arguments: Desk())
-"""
-ARGUMENTS = {"model": None, "data": None, "row": 0, "shape": None, "mnist": None, "time_limit": 1.0}
-
-
-def gone(process):
-    """Whether a process ends within seconds; one that is dead and not yet collected counts as ended."""
-    for _ in range(200):
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        told = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
-        if told.strip().startswith("Z") or not told.strip():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-@posix
-def test_with_the_crew_ends_what_its_workers_started():
-    async def go():
-        crew = Crew(ARGUMENTS, (sys.executable, "-c", PARENT))
-        crew.start()
-        try:
-            return (await asyncio.wait_for(crew.ask("answer", {}), 40))["child"]
-        finally:
-            await crew.stop()
-
-    assert gone(asyncio.run(go()))
-
-
-@posix
-def test_with_a_workers_stdin_ends_what_it_started():
-    pipe = subprocess.PIPE
-    worker = subprocess.Popen([sys.executable, "-c", PARENT], stdin=pipe, stdout=pipe, text=True, start_new_session=True)
-    for message in (ARGUMENTS, {"id": 1, "verb": "answer", "given": {}}):
-        worker.stdin.write(json.dumps(message) + "\n")
-        worker.stdin.flush()
-        reply = json.loads(worker.stdout.readline())
-    worker.stdin.close()
-    assert worker.wait(10) is not None
-    worker.stdout.close()
-    assert gone(reply["ok"]["child"])
 
 
 # The clock

@@ -2,13 +2,16 @@
 
 import base64
 import csv
+import hashlib
 import io
 import json
 import re
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from explorer_cases import endless
 from page_cases import cookies_of, running, windows
 from playwright.sync_api import expect
 
@@ -184,6 +187,31 @@ def test_a_number_half_typed_survives_an_answer(loans):
     expect(field).to_be_focused()
     loans.after(lambda: (field.press_sequentially("34"), loans.page.keyboard.press("Tab")))
     assert loans.state()["edits"] == {"credit_amount": 1234}
+
+
+def test_a_question_that_is_replaced_is_withdrawn(browser, tmp_path):
+    """A search that would go on for seconds does not delay the answer to the next question."""
+    model = tmp_path / "model.json"
+    model.write_text(endless().to_json())
+    key = f"own-{hashlib.sha256(model.read_bytes()).hexdigest()[:10]}"
+    quick = STATE | {"scene": key, "target": ["no"], "cost": "L2", "spread": "none", "count": 1}
+    with (
+        running(str(model), "--time-limit", "60") as address,
+        windows(browser, address.partition("/?")[0], cookies_of(address)) as enter,
+    ):
+        explorer = enter(link(**quick))
+        first, before = explorer.sentence(), explorer.answered()
+        field = explorer.page.get_by_label("Alternatives", exact=True)
+        for count in ("2", "3", "1"):
+            explorer.page.wait_for_timeout(300)
+            field.fill(count)
+            explorer.page.keyboard.press("Tab")
+        start = time.monotonic()
+        explorer.settle(before)
+        assert time.monotonic() - start < 2
+        assert explorer.state()["count"] == 1
+        assert explorer.sentence() == first
+        assert "proved" in explorer.badges()
 
 
 def test_back_while_a_row_is_on_its_way(loans):

@@ -10,7 +10,8 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
-from running_explorer import QUESTION, alive, running
+from explorer_cases import endless
+from running_explorer import QUESTION, command, running
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer import server
@@ -20,7 +21,6 @@ from counterleaf.explorer import server
 def explorer(tmp_path_factory):
     with running(tmp_path_factory.mktemp("page")) as explorer:
         explorer.enter()
-        explorer.wait_for_compiled()
         yield explorer
 
 
@@ -54,10 +54,6 @@ def test_each_route_asks_its_verb(explorer, method, path, body, verb, given):
     assert reply["verb"] == verb
     assert given.items() <= reply["given"].items()
     assert reply["note"] == "\ud800\n"  # whatever a string holds comes through
-
-
-def test_the_status_is_the_servers_own(explorer):
-    assert explorer.json("GET", "/api/status") == (200, {"ready": True, "note": ""})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +98,7 @@ def test_the_icon_is_the_svg(explorer):
 def test_the_schema_is_served_and_no_page_that_loads_scripts_from_elsewhere(explorer):
     status, schema = explorer.json("GET", "/openapi.json")
     assert status == 200
-    assert len(schema["paths"]) == 9
+    assert len(schema["paths"]) == 8
     assert "HTTPValidationError" not in json.dumps(schema)
     assert explorer.call("GET", "/docs")[0] == explorer.call("GET", "/redoc")[0] == 404
 
@@ -124,7 +120,6 @@ def test_a_question_beyond_its_time_is_503(explorer):
 
 
 def test_many_at_once_are_answered_or_turned_away(explorer, tmp_path):
-    explorer.wait_for_compiled()
     replies = []
 
     def ask(scene):
@@ -146,27 +141,73 @@ def test_many_at_once_are_answered_or_turned_away(explorer, tmp_path):
 
 
 def test_the_question_of_a_client_that_has_gone_is_dropped(explorer, tmp_path):
-    explorer.wait_for_compiled()
     first = threading.Thread(target=explorer.json, args=("POST", "/api/answer", {"scene": f"slow:{tmp_path / 'go'}"}))
     first.start()
     time.sleep(0.2)
     for _ in range(30):  # more than may wait
         with pytest.raises(TimeoutError):
-            explorer.call("POST", "/api/answer", {"scene": "dies"}, timeout=0.02)
+            explorer.call("POST", "/api/answer", {"scene": "left"}, timeout=0.02)
     time.sleep(0.2)
     (tmp_path / "go").touch()
     first.join()
-    assert explorer.json("GET", "/api/scenes")[0] == 200
-    assert explorer.json("GET", "/api/status") == (200, {"ready": True, "note": ""})
+    _, history = explorer.json("POST", "/api/answer", {"scene": "history"})
+    assert "left" not in history["begun"]
 
 
-@pytest.mark.parametrize(  # a worker that has nothing to do hears of every end in the same way: one of them will do
-    ("number", "busy"), [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGKILL, True)]
-)
-def test_it_ends_with_all_its_workers(tmp_path, number, busy):
+def test_the_solve_of_a_client_that_has_gone_is_stopped(explorer):
+    scene = "slow:59"
+    with pytest.raises(TimeoutError):
+        explorer.call("POST", "/api/answer", {"scene": scene}, timeout=0.2)
+    start = time.monotonic()
+    _, history = explorer.json("POST", "/api/answer", {"scene": "history"})
+    assert time.monotonic() - start < 1
+    assert history["stopped"][-1] == scene
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """The real command with a model of which one question never ends, and that question."""
+    model = tmp_path_factory.mktemp("model") / "model.json"
+    model.write_text(endless().to_json())
+    with command(str(model), "--time-limit", "1") as explorer:
+        explorer.enter()
+        key = explorer.json("GET", "/api/scenes")[1][0]["key"]
+        yield explorer, {"scene": key, "target": ["yes"], "spread": "none", "cost": "L2"}
+
+
+def test_a_time_limit_gives_the_bound_so_far_and_the_server_answers_meanwhile(hard):
+    explorer, question = hard
+    replies, waits = [], []
+    start = time.monotonic()
+    asking = threading.Thread(target=lambda: replies.append(explorer.json("POST", "/api/answer", question)))
+    asking.start()
+    while asking.is_alive():
+        before = time.monotonic()
+        assert explorer.call("GET", "/")[0] == 200
+        waits.append(time.monotonic() - before)
+        time.sleep(0.02)
+    assert 1 <= time.monotonic() - start < 3
+    status, reply = replies[0]
+    assert (status, reply["status"], reply["limit"], reply["answers"]) == (200, "limit", 1.0, [])
+    assert float(reply["least"]) > 0
+    assert sorted(waits)[len(waits) // 2] < 0.2
+
+
+def test_a_search_that_is_withdrawn_makes_way_for_the_next_question(hard):
+    explorer, question = hard
+    for _ in range(5):
+        with pytest.raises(TimeoutError):
+            explorer.call("POST", "/api/answer", question, timeout=0.1)
+    start = time.monotonic()
+    status, reply = explorer.json("POST", "/api/answer", question | {"target": ["no"], "count": 1})
+    assert time.monotonic() - start < 0.8  # less than what one search may take
+    assert (status, reply["status"]) == (200, "optimal")
+
+
+@pytest.mark.parametrize(("number", "busy"), [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, True)])
+def test_it_ends_at_once_also_in_the_middle_of_a_question(tmp_path, number, busy):
     with running(tmp_path / "page") as explorer:
         explorer.enter()
-        worker = explorer.json("GET", "/api/scenes")[1]["process"]
         idle = socket.create_connection(("127.0.0.1", explorer.port))
         waiting = threading.Thread(target=_swallow, args=(explorer, {"scene": "slow:60"}))
         if busy:
@@ -180,11 +221,6 @@ def test_it_ends_with_all_its_workers(tmp_path, number, busy):
     if number == signal.SIGINT:
         assert explorer.process.returncode == 0
         assert (out, errors) == ("", "")
-    for _ in range(100):
-        if not alive(worker):
-            break
-        time.sleep(0.05)
-    assert not alive(worker)
     if busy:
         waiting.join(5)
 
@@ -228,9 +264,9 @@ def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
 
 def test_the_browser_is_opened_at_the_printed_address(tmp_path):
     program = (
-        "import sys, webbrowser, fake_desk; from counterleaf.explorer import server\n"
+        "import webbrowser, fake_desk; from counterleaf.explorer import server\n"
         "webbrowser.open = lambda address: print('opened', address, flush=True)\n"
-        "server.serve({'model': None, 'time_limit': 1}, 0, True, fake_desk.COMMAND)"
+        "server.serve(fake_desk.FakeDesk(), 0, True)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
     printed, opened = process.stdout.readline(), process.stdout.readline()

@@ -11,7 +11,7 @@ import counterleaf
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(counterleaf.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-DOORS = {"__init__.py", "__main__.py", "kernels/__init__.py"}  # they say what the package is, or start the command
+DOORS = {"__init__.py", "__main__.py"}  # they say what the package is, or start the command
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def loaded(module):
             out |= {file_of(name.name) for name in node.names if name.name.split(".")[0] == "counterleaf"}
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "TYPE_CHECKING" not in ast.unparse(node):
             waiting += ast.iter_child_nodes(node)
-    return out
+    return out - {None}  # the core is no module of Python
 
 
 def file_of(name):
@@ -55,29 +55,22 @@ def beside(stage):
     return stages()[stage][0].startswith("beside the line")
 
 
-def is_kernel(module):
-    return "kernels" in Path(module).parts
-
-
 def test_every_module_is_on_the_map_and_nothing_else_is():
     assert [module for module in MODULES if module not in DOORS and stage_of(module) is None] == []
     assert [file for _, files in stages() for file in files if not (PACKAGE / file).exists()] == []
+    core = re.findall(r"\]\((cpp[^)]*)\)", (ROOT / "README.md").read_text())
+    assert [file for file in core if not (ROOT / file).exists()] == []
 
 
 def test_a_module_imports_from_its_own_stage_and_those_before():
-    """What stands beside the line may use all of it and others beside it, the line nothing beside it; kernels serve all."""
+    """Modules beside the line may use all of it and others beside it, the line nothing beside it."""
     wrong = []
-    for module in (module for module in MODULES if module not in DOORS and not is_kernel(module)):
+    for module in (module for module in MODULES if module not in DOORS):
         at = stage_of(module)
-        for other in (other for other in loaded(module) - DOORS if not is_kernel(other)):
+        for other in loaded(module) - DOORS:
             if not beside(at) and (beside(stage_of(other)) or stage_of(other) > at):
                 wrong.append(f"{module} imports {other}")
     assert wrong == []
-
-
-def test_kernels_import_nothing_but_kernels():
-    for module in filter(is_kernel, MODULES):
-        assert all(map(is_kernel, loaded(module))), module
 
 
 def test_no_module_imports_itself_by_way_of_others():

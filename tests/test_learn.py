@@ -18,7 +18,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import counterleaf as cl
-from counterleaf.learn import classifier, contest
 
 TAO = cl.TAOClassifier
 SETTINGS = [{}, {"init": "random"}, {"init": "classes"}, {"init": "cart"}, {"axis_aligned": True}]
@@ -108,23 +107,6 @@ def test_a_start_of_too_many_weights_is_refused():
         cl.CounterleafError, match="a start of depth 14 over 20000 columns has too many weights; lower max_depth"
     ):
         TAO(max_depth=14, init="random", random_state=0).fit(X, np.arange(30_000) % 2)
-
-
-def test_the_notice_of_compilation_is_over_before_the_rows_are_learned_from(monkeypatch):
-    events = []
-
-    class Timer:
-        def cancel(self):
-            events.append("compiled")
-
-    def learn(*arguments):
-        events.append("learning")
-        return contest.learn(*arguments)
-
-    monkeypatch.setattr(contest, "announce", lambda family, variant: Timer())
-    monkeypatch.setattr(classifier, "learn", learn)
-    TAO(max_depth=1, random_state=0).fit(*diagonal(50))
-    assert events == ["compiled", "learning"]
 
 
 def test_an_oblique_boundary_takes_few_splits():

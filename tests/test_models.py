@@ -180,6 +180,22 @@ def test_the_own_tree_of_a_skops_file_is_checked(tmp_path):
         models.read_estimator(tmp_path / "m.skops")
 
 
+def test_the_weights_of_a_skops_file_are_checked(tmp_path):
+    model = tao()
+    object.__setattr__(model.tree_.weights, "indices", model.tree_.weights.indices + 10**6)
+    skops.io.dump(model, tmp_path / "m.skops")
+    with pytest.raises(CounterleafError, match="indptr, indices and data are not those of a matrix"):
+        models.read_estimator(tmp_path / "m.skops")
+
+
+def test_a_skops_file_with_weights_of_scipy_is_the_model(tmp_path):
+    model = tao()  # as it was before trees had a matrix class of ours
+    object.__setattr__(model.tree_, "weights", model.tree_.weights.to_scipy())
+    skops.io.dump(model, tmp_path / "m.skops")
+    found = models.read_estimator(tmp_path / "m.skops")
+    assert found.tree_.to_json() == tao().tree_.to_json()
+
+
 def test_any_other_suffix_is_refused(tmp_path):
     line = f"{tmp_path / 'm.onnx'} has no suffix that is known; expected .skops, .pkl, .pickle or .joblib"
     assert refusal(tmp_path / "m.onnx") == line

@@ -7,7 +7,6 @@ import pytest
 from strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
-from counterleaf.kernels.memory import SOLVED
 
 LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
 MARGINS = [0.2, 0.0, 0.05, 1.0]
@@ -44,7 +43,7 @@ def test_costs_rise_with_the_margin_and_the_warm_start_saves_work():
 
 
 def taken_up(answer):
-    return int(answer.certificate.findings.pool.counts[SOLVED])
+    return answer.certificate.findings.answer.taken
 
 
 def test_margins_that_leave_no_room_say_so():

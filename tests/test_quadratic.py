@@ -172,7 +172,7 @@ def test_a_false_bound_or_tangent_fails_the_check():
     parts = certificate.parts()
     found = certificate.findings
     raised = type(found)(
-        found.status, found.leaves, found.costs, found.bounds + 1.0, found.points, found.lower_bound, found.pool
+        found.status, found.leaves, found.costs, found.bounds + 1.0, found.points, found.lower_bound, found.answer
     )
     assert not Certificate(certificate.problem, raised).check()
     assert any(part.tangent.any() for part in parts.values())
@@ -198,10 +198,10 @@ def test_a_tangent_far_out_proves_nothing():
 def test_a_cost_that_falls_for_ever_is_named():
     for coef in ([-1.0, 0.0], [-1.0, -1.0]):
         cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.Linear(coef)
-        with pytest.raises(cl.CounterleafError, match=r"falls for ever as feature 'x[01]' moves away"):
+        with pytest.raises(cl.CounterleafError, match=r"keeps decreasing as feature 'x[01]' moves away"):
             cl.Explainer(line([1.0, 1.0], -1.0)).explain([0.0, 0.0], target="yes", cost=cost)
     cost = cl.Quadratic(np.diag([1.0, 0.0, 0.0])) + cl.Linear([0.0, -1.0, 0.0])
-    with pytest.raises(cl.CounterleafError, match="falls for ever as feature 'x1' moves away"):
+    with pytest.raises(cl.CounterleafError, match="keeps decreasing as feature 'x1' moves away"):
         cl.Explainer(line([1.0, 1.0, 0.0], -1.0)).explain([0.0, 0.0, 0.0], target="yes", cost=cost)
 
 

@@ -221,7 +221,7 @@ def test_ties_go_by_leaf_index():
         [-1, 0, -1, 1, 1],
         classes=["no", "yes"],
     )
-    swapped = cl.Tree(tree.right, tree.left, -1.0 * tree.weights, -tree.bias, tree.value, tree.classes, closed="left")
+    swapped = cl.Tree(tree.right, tree.left, -tree.weights.toarray(), -tree.bias, tree.value, tree.classes, closed="left")
     for one in (tree, swapped):
         answer = ask({"job": "clerk"}, one, cl.Schema([cl.Categorical("job", JOBS)]), count=None)
         assert [c.leaf for c in answer] == sorted(c.leaf for c in answer)
@@ -339,7 +339,7 @@ def replaced(part, old, new):
 def test_a_fork_that_leaves_rows_out_fails():
     certificate = forked_answer().certificate
     parts = certificate.parts()
-    found = dataclasses.replace(certificate.findings, pool=None)
+    found = dataclasses.replace(certificate.findings, answer=None)
     assert Certificate(certificate.problem, found, None, parts).check()
     for leaf, part in parts.items():
         for fork in forks(part):
@@ -356,7 +356,7 @@ def test_a_fork_that_leaves_rows_out_fails():
 def test_a_part_of_a_fork_without_its_proof_fails():
     certificate = forked_answer().certificate
     parts = certificate.parts()
-    found = dataclasses.replace(certificate.findings, pool=None)
+    found = dataclasses.replace(certificate.findings, answer=None)
     failed = 0
     for leaf, part in parts.items():
         for fork in forks(part):

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -74,6 +75,25 @@ def test_weights_of_leaves_and_values_of_inner_nodes_are_ignored():
 
 def test_sparse_and_dense_weights_give_the_same_tree():
     assert stump(weights=sparse.csr_array(np.array(STUMP["weights"]))).to_json() == stump().to_json()
+
+
+def test_weights_that_are_no_matrix_are_refused():
+    weights = sparse.csr_array(np.array(STUMP["weights"]))
+    weights.indices = weights.indices + 7
+    with pytest.raises(cl.CounterleafError, match="weights is not a valid sparse matrix"):
+        stump(weights=weights)
+
+
+def test_pickles_hold_the_tree_also_older_ones_with_weights_of_scipy():
+    tree = stump()
+    tree.predict([[0.0, 0.0]])
+    older = tree.__getstate__() | {"weights": tree.weights.to_scipy()}
+    again, other = pickle.loads(pickle.dumps(tree)), cl.Tree.__new__(cl.Tree)
+    other.__setstate__(older)
+    for found in (again, other):
+        assert found.to_json() == tree.to_json()
+        assert found.weights.row(0)[0].tolist() == [0, 1]
+        assert found.predict([[0.5, 0.5]]).tolist() == [1]
 
 
 @pytest.mark.parametrize("rows", [[[np.nan, 0.0]], [[np.inf, 0.0]]])

@@ -142,7 +142,8 @@ def test_numbers_in_a_corner_of_several_faces_stay_short():
 
 def test_an_answer_that_fails_its_own_check_is_written_in_full():
     answer = steps(44.99871).explain([40.0])
-    problem = replace(answer.certificate.problem, question=answer.certificate.problem.question._replace(margin=9.0))
+    asked, table = answer.certificate.problem.question, answer.certificate.problem.table
+    problem = replace(answer.certificate.problem, pose=lambda: (asked._replace(margin=9.0), table))
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 
@@ -227,7 +228,7 @@ def test_a_search_that_stopped_says_so():
 
 def test_a_model_that_disagrees_is_named():
     answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2)
-    doubted = replace(answer, counterfactuals=(answer[0], replace(answer[1], verified=False)))
+    doubted = replace(answer, maker=lambda: (answer[0], replace(answer[1], verified=False)))
     assert str(doubted).endswith("NOT confirmed: your model does not say yes for #2.")
     assert cells(str(doubted))["model says"] == ["no", "no", "?"]
 
@@ -306,7 +307,7 @@ class Outline(HTMLParser):
 
 def test_the_html_holds_the_same_table_and_escapes_every_name():
     explainer = steps(10.0, -20.0, names=['<b>&"', "<script>alert(1)</script>"], labels=["<no>", "y&s"])
-    tree = replace(explainer.tree, weights=explainer.tree.weights * np.array([[1.0, -1.0]]))
+    tree = replace(explainer.tree, weights=explainer.tree.weights.toarray() * [1.0, -1.0])
     answer = cl.Explainer(tree, schema=explainer.schema).explain([1.0, 30.0], target=["<no>", "y&s"], count=None)
     page = answer._repr_html_()
     outline = Outline(page)

@@ -22,12 +22,12 @@ from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
+from counterleaf.findings import Status
 from counterleaf.outline import export_text, plot_tree
 from counterleaf.path import MarginPath
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
 from counterleaf.schema import Schema
-from counterleaf.search import Status
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
@@ -73,11 +73,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The learner needs scikit-learn, the data sets pandas, and both take their time to import: only who asks waits."""
+    """The learner needs scikit-learn and the data sets need pandas, which take long to import: only their users wait."""
     if name == "TAOClassifier":
-        from counterleaf.learn import TAOClassifier
-
-        return TAOClassifier
+        return import_module("counterleaf.learn").TAOClassifier
     if name == "datasets":
         return import_module("counterleaf.datasets")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "datasets"})

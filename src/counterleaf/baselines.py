@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from counterleaf.constraint import Among, among, listed
 from counterleaf.errors import CounterleafError
@@ -126,35 +125,33 @@ class FeatureTweaking:
 
 def _by_column(tree: Tree, schema: Schema) -> Tree:
     """The same tree with one column per test: one about a single category, however it is written, looks at its 0/1 column."""
-    w, inner = tree.weights, np.flatnonzero(tree.left >= 0)
-    weights, bias = sparse.lil_array(w.shape), tree.bias.copy()
-    for node in inner.tolist():
-        columns = w.indices[w.indptr[node] : w.indptr[node + 1]]
+    given, weights, bias = tree.weights.toarray(), np.zeros(tree.weights.shape), tree.bias.copy()
+    for node in np.flatnonzero(tree.left >= 0).tolist():
+        columns = np.flatnonzero(given[node])
         if len(columns) == 1:
-            weights[node, columns[0]] = w.data[w.indptr[node]]
+            weights[node] = given[node]
             continue
         span = schema.span(int(np.searchsorted(schema.starts, min(columns, default=0), side="right")) - 1)
-        sums = w[[node], span].toarray()[0] + tree.bias[node]
+        sums = given[node, span] + tree.bias[node]
         right = sums >= 0 if tree.closed == "right" else sums > 0
         if not len(columns) or columns.max() >= span.stop or 1 not in (right.sum(), (~right).sum()):
             raise CounterleafError("Feature Tweaking needs tests of one column each; for an oblique tree use Explainer")
         alone = right if right.sum() == 1 else ~right
         sign = 1.0 if right.sum() == 1 else -1.0
         weights[node, span.start + int(alone.argmax())], bias[node] = sign, -0.5 * sign
-    return Tree(tree.left, tree.right, weights.tocsr(), bias, tree.value, tree.classes, tree.closed, tree.dtype)
+    return Tree(tree.left, tree.right, weights, bias, tree.value, tree.classes, tree.closed, tree.dtype)
 
 
 def _tests(tree: Tree) -> dict[int, list[tuple[int, float, bool]]]:
     """By leaf, the tests on its path from the root: column, threshold, and whether the leaf lies above it."""
     out: dict[int, list[tuple[int, float, bool]]] = {}
     stack: list[tuple[int, list[tuple[int, float, bool]]]] = [(0, [])]
-    w = tree.weights
     while stack:
         node, path = stack.pop()
         if tree.left[node] < 0:
             out[node] = path
             continue
-        column, weight = int(w.indices[w.indptr[node]]), float(w.data[w.indptr[node]])
+        (column,), (weight,) = (part.tolist() for part in tree.weights.row(node))
         threshold = -float(tree.bias[node]) / weight
         stack.append((int(tree.left[node]), [*path, (column, threshold, weight < 0)]))
         stack.append((int(tree.right[node]), [*path, (column, threshold, weight > 0)]))

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from counterleaf import _core
 from counterleaf.boxes import Boxes
 from counterleaf.constraint import Constraint, Limit, Limits, lower_constraints
 from counterleaf.cost import Prices
 from counterleaf.engine import Engine, Target
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Finite, Numeric
-from counterleaf.kernels.memory import FOUND, UNASKED
+from counterleaf.findings import Findings, Outcome, Outcomes, Status
 from counterleaf.progress import shown
 from counterleaf.schema import Array
-from counterleaf.search import Findings, Outcomes, Status, find_many
 from counterleaf.sheet import Sheet
 from counterleaf.view import View
 
@@ -45,14 +40,12 @@ class Answers:
         self.verified = np.zeros(n, bool)
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> what is wrong with it
-        self._lock = threading.Lock()
 
     def column(self, d: int) -> Array:
         """The new codes of a feature, made when it first changes: most features of most trees never do."""
-        with self._lock:
-            if d not in self.codes:
-                self.codes[d] = np.full(len(self.status), np.nan)
-            return self.codes[d]
+        if d not in self.codes:
+            self.codes[d] = np.full(len(self.status), np.nan)
+        return self.codes[d]
 
 
 class Batch:
@@ -69,11 +62,13 @@ class Batch:
         margin: float,
         time_limit: float | None,
         most: int | None,
+        threads: int,
     ) -> None:
         self.engine, self.view, self.sheet, self.targets, self.prices = engine, view, sheet, targets, prices
         self.given, self.margin, self.time_limit, self.most = given, margin, time_limit, most
+        self.threads = threads
         self.schema, self.tree = engine.schema, engine.tree
-        self.nodes = np.stack([engine.nodes(target, margin) for target in targets])
+        self.nodes = np.stack([engine.aim(target, margin).nodes for target in targets])
         self.limits = lower_constraints(given, self.schema, self._neutral())  # a mistake is told before the work
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.boxes = self._boxes()
@@ -105,15 +100,15 @@ class Batch:
     @property
     def chunk(self) -> int:
         """How many rows to take at once: arrays that fit into the caches."""
-        per_row = len(self.schema) if self.boxes is not None else 9 * self.schema.width
+        per_row = len(self.schema) if self.boxes is not None else 2 * self.schema.width
         return max(32, min(32768, _NUMBERS // per_row))
 
     def answer(self, at: slice) -> None:
         """Find and write down the answers for a stretch of rows."""
         codes, answers = self.sheet.codes(at), self.answers
         found = self._by_search(codes) if self.boxes is None else self._by_boxes(codes, self.boxes)
-        answers.status[at] = np.where(found.outcome == FOUND, _OPTIMAL, _INFEASIBLE)
-        for k in np.flatnonzero(found.outcome == UNASKED).tolist():
+        answers.status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
+        for k in np.flatnonzero(found.outcome == Outcome.UNASKED).tolist():
             answers.status[at.start + k] = self._alone(at.start + k, k, found)
         answered = found.leaves >= 0
         answers.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
@@ -138,10 +133,10 @@ class Batch:
             return self._by_own_boxes(codes, boxes)
         shared = self.limits.lower, self.limits.upper
         if boxes.plain:
-            found = boxes.nearest(codes, self.least, *shared, self.limit)
-            apart = found.outcome == UNASKED  # outside the box, or with a gap
+            found = boxes.nearest(codes, self.least, *shared, self.limit, threads=self.threads)
+            apart = found.outcome == Outcome.UNASKED  # outside the box, or with a gap
         else:
-            found = boxes.cheapest(codes, self.least, self._kinds(codes), *shared, self.limit)
+            found = boxes.cheapest(codes, self.least, self._kinds(codes), *shared, self.limit, threads=self.threads)
             apart = self._widens(codes)
         lines = np.flatnonzero(apart)
         if len(lines):
@@ -153,7 +148,9 @@ class Batch:
         limits = self._limits(self._sources(codes))
         if limits is None:
             return _unasked(codes)
-        return boxes.cheapest(codes, self.least, self._kinds(codes), limits.lower, limits.upper, self.limit)
+        return boxes.cheapest(
+            codes, self.least, self._kinds(codes), limits.lower, limits.upper, self.limit, threads=self.threads
+        )
 
     def _widens(self, codes: Array) -> Array:
         """The rows that lie outside the ranges seen in the data, which are widened for them."""
@@ -180,15 +177,16 @@ class Batch:
         """One search after another, where no row stands in the way; else every row is left to be asked alone."""
         out = _unasked(codes)
         lines = np.flatnonzero(self._fit(codes))
-        if self.limits.pool is not None or self.prices.coupling is not None or self.time_limit is not None or not len(lines):
-            return out  # the search needs its caller, or the clock
-        sources = self._spread(codes[lines])
-        limits = self._limits(sources)
-        if limits is None:
+        if self.limits.pool is not None or self.time_limit is not None or not len(lines):
+            return out  # a row of the pool, or a clock of its own
+        sources = np.ascontiguousarray(self._spread(codes[lines]))
+        limits = self._limits(sources) if self.given else None
+        if self.given and limits is None:
             return out
         leaves = self.tree.apply(sources)
         kinds = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
-        found = find_many(self.engine.pose(sources, leaves, self.nodes, kinds, self.prices, limits, self.margin), self.most)
+        asked, patience = (sources, leaves, kinds), _core.Patience(1, self.most)
+        found = self.engine.find_many(asked, self.targets, self.prices, limits, self.margin, patience, self.threads)
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
         return out
@@ -212,8 +210,8 @@ class Batch:
         self.engine.check_narrow(source)
         leaf = self.tree.leaf_of(source)
         target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
-        until = math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
-        return self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, 1, until, self.most).findings
+        patience = _core.Patience(1, self.most, self.time_limit)
+        return self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, patience).findings
 
     def _verify(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
         """Whether the model says of each answer what the tree says."""
@@ -255,7 +253,7 @@ class Batch:
 def _unasked(codes: Array) -> Outcomes:
     n = len(codes)
     nothing = np.full(n, -1), np.full(n, np.nan), np.full(n, np.nan), np.full(codes.shape, np.nan)
-    return Outcomes(np.full(n, UNASKED, np.int8), *nothing)
+    return Outcomes(np.full(n, Outcome.UNASKED, np.int8), *nothing)
 
 
 def _any_line(flags: Array) -> Array:
@@ -271,29 +269,15 @@ def _put(whole: Outcomes, lines: Array, part: Outcomes) -> None:
     whole.bounds[lines], whole.points[lines] = part.bounds, part.points
 
 
-def run(batch: Batch, n_jobs: int, chunk: int | None, progress: bool) -> Any:
-    """All stretches of rows, worked on by some threads (the kernels hold no lock), as one frame."""
-    n = batch.sheet.n
-    least = 32 if batch.boxes is None else 4096  # a stretch must be worth a thread, and a call of the model
-    size = chunk or (batch.chunk if n_jobs == 1 else min(batch.chunk, max(least, -(-n // (4 * n_jobs)))))
-    stretches = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def run(batch: Batch, chunk: int | None, progress: bool) -> Any:
+    """All stretches of rows, one after another, as one frame; the core shares each one out among its threads."""
+    n, size = batch.sheet.n, chunk or batch.chunk
     with shown(n, progress) as advance:
-        _each(batch.answer, stretches, n_jobs, advance)
+        for start in range(0, n, size):
+            at = slice(start, min(start + size, n))
+            batch.answer(at)
+            advance(at.stop - at.start)
     return _frame(batch)
-
-
-def _each(work: Callable[[slice], None], stretches: list[slice], n_jobs: int, advance: Callable[[int], None]) -> None:
-    if n_jobs == 1 or len(stretches) < 2:
-        for at in stretches:
-            work(at)
-            advance(at.stop - at.start)
-        return
-    crew = ThreadPoolExecutor(min(n_jobs, len(stretches)))
-    try:
-        for at, _ in zip(stretches, crew.map(work, stretches), strict=True):
-            advance(at.stop - at.start)
-    finally:
-        crew.shutdown(cancel_futures=True)
 
 
 def workers(n_jobs: Any) -> int:

@@ -15,25 +15,37 @@ the two sides of each fork must hold every row between them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
-from counterleaf.kernels.memory import DISCARDED, EXPANDED, FORKED, SPLIT, STATES, Pool
+from counterleaf.findings import Findings, Status
 from counterleaf.problem import Problem
-from counterleaf.proof import AGREE, Answer, Fork, Part, Walk, gap_allowed, is_convex, obeys
+from counterleaf.proof import AGREE, Answer, Fork, Part, Parting, Walk, gap_allowed, is_convex, obeys
 from counterleaf.schema import Array
-from counterleaf.search import Findings, Status
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Kind(IntEnum):
+    """What the search has done with a state."""
+
+    FRESH, OPEN, EXPANDED, FORKED, REALISED, ANSWERED, PASSED, DISCARDED, UNSETTLED = range(9)
+
+
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What was asked, what was answered, and the parts that prove it."""
 
     problem: Problem = field(repr=False)
     findings: Findings = field(repr=False)
     pool: Array | None = field(repr=False, default=None)  # the rows to choose among, where the question had them
-    kept: dict[int, Part | Fork] | None = field(repr=False, default=None)  # the parts, where the search's own memory is gone
+    kept: dict[int, Part | Fork] | None = field(repr=False, default=None)  # the parts, where the core's memory is gone
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the core's memory: the parts say all."""
+        found = replace(self.findings, points=np.array(self.findings.points), answer=None)
+        return {"problem": self.problem, "findings": found, "pool": self.pool, "kept": self.parts()}
 
     @property
     def status(self) -> Status:
@@ -53,15 +65,15 @@ class Certificate:
 
     def parts(self) -> dict[int, Part | Fork]:
         """The terminal parts of the search, by tree node."""
-        pool = self.findings.pool
-        if pool is None:
+        answer = self.findings.answer
+        if answer is None:
             return self.kept or {}
-        states = pool.states[: pool.counts[STATES]]
+        states = answer.trace()
         forked: dict[int, list[int]] = {}
-        for s in np.flatnonzero(states["how"] != SPLIT).tolist():
+        for s in np.flatnonzero(states["parting"] != Parting.SPLIT).tolist():
             forked.setdefault(int(states["parent"][s]), []).append(s)
-        first = np.flatnonzero((states["how"] == SPLIT) & (states["kind"] != EXPANDED)).tolist()
-        return {int(states["node"][s]): _part(pool, s, forked) for s in first}
+        first = np.flatnonzero((states["parting"] == Parting.SPLIT) & (states["kind"] != Kind.EXPANDED)).tolist()
+        return {int(states["node"][s]): _part(states, s, forked) for s in first}
 
     def check(self) -> bool:
         """Re-prove the answer; True if every claim holds.
@@ -113,22 +125,22 @@ class Certificate:
         return True
 
 
-def _part(pool: Pool, s: int, forked: dict[int, list[int]]) -> Part | Fork:
+def _part(states: dict[str, Any], s: int, forked: dict[int, list[int]]) -> Part | Fork:
     """What the search left at a state; forks are followed with an explicit stack, children before parents."""
+    ends = np.cumsum(states["rows"])
+    tangents = states["tangents"].reshape(len(ends), -1)
     order = [s]
     for at in order:
         order += forked.get(at, [])
     made: dict[int, Part | Fork] = {}
     for at in reversed(order):
-        state = pool.states[at]
-        if state["kind"] != FORKED:
-            m = int(state["rows"])
-            empty = bool(state["kind"] == DISCARDED)
-            made[at] = Part(int(state["node"]), pool.lam[at, 0, :m], pool.lam[at, 1, :m], empty, pool.tangent[at])
+        if states["kind"][at] != Kind.FORKED:
+            here = slice(ends[at] - states["rows"][at], ends[at])
+            empty = bool(states["kind"][at] == Kind.DISCARDED)
+            lam, slack = states["multipliers"][here], states["slacks"][here]
+            made[at] = Part(int(states["node"][at]), lam, slack, empty, tangents[at])
             continue
         low, high = forked[at]
-        first, second = pool.states[low], pool.states[high]
-        made[at] = Fork(
-            int(first["how"]), int(first["what"]), (float(first["cut"]), float(second["cut"])), made[low], made[high]
-        )
+        cut = float(states["cut"][low]), float(states["cut"][high])
+        made[at] = Fork(int(states["parting"][low]), int(states["what"][low]), cut, made[low], made[high])
     return made[s]

@@ -226,6 +226,8 @@ def implies(condition: Changes, then: Limit | Choice) -> Implies:
 
 def listed(constraints: Any) -> list[Constraint]:
     """The constraints of a question, of which a single one need not be in a list."""
+    if isinstance(constraints, (tuple, list)) and not constraints:
+        return []
     if isinstance(constraints, Constraint):
         return [constraints]
     if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
@@ -255,7 +257,7 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, sources: Ar
         elif isinstance(given, Row):
             _add_row(out, given, schema)
         elif isinstance(given, AtMost):
-            most = min(given.count, len(schema))  # more is no limit, and no number of the kernels' size
+            most = min(given.count, len(schema))  # more is no limit
             out.most = most if out.most < 0 else min(out.most, most)
         elif isinstance(given, Implies):
             frozen = _box(freeze(given.condition.name), schema, sources)

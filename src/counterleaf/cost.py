@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from counterleaf import _core
 from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Finite, Numeric
@@ -155,9 +157,12 @@ def _check_weights(term: L1 | L2) -> None:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Prices:
-    """A cost as arrays: row d of phi in ``kernels.separable``, and what the solver asks about them."""
+    """A cost as arrays: phi of each variable d, convex with a kink where nothing changes, and what the solver asks about them.
+
+    phi(d) = curve_up d^2 + slope_up d for d >= 0, curve_down d^2 + slope_down d for d <= 0, slope_down <= slope_up.
+    """
 
     rows: Array  # (4, D): curve up, slope up, curve down, slope down; 0 for 0/1 variables
     size: Array  # (D,) how steep or curved: the scale in which features look alike; 0 where a feature costs nothing
@@ -166,6 +171,15 @@ class Prices:
     runs: bool  # some number earns by moving away
     coupling: Coupling | None = None
     moves: tuple[Array, ...] = ()  # for each feature with finitely many values, what each change costs, from by to
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "core"}  # made again where it is needed
+
+    @functools.cached_property
+    def core(self) -> _core.Prices:
+        """The same for the core."""
+        coupling = None if self.coupling is None else self.coupling.core()
+        return _core.Prices(self.rows, self.size, list(self.moves), self.curved, self.flat, self.runs, coupling)
 
 
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:

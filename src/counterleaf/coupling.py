@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from counterleaf import _core
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array
 
@@ -26,9 +26,17 @@ class Coupling:
     scaled: tuple[Array, Array, Array]  # P in CSR
     theta: float  # P - theta is positive semidefinite; 0 where P is singular
 
+    def core(self) -> _core.Coupling:
+        """The same for the core."""
+        Q = self.matrix
+        raw = Q.indptr.astype(np.int64), Q.indices.astype(np.int64), Q.data
+        return _core.Coupling(raw, self.order, self.scaled, self.theta)
+
 
 def read_matrix(given: Any) -> Any:
     """A symmetric positive semidefinite matrix in CSR, from a dense or sparse one."""
+    from scipy import linalg, sparse  # as below: questions without such a matrix need not wait for it
+
     if np.iscomplexobj(given):
         raise CounterleafError("Q holds complex numbers; expected real ones")
     try:
@@ -53,9 +61,8 @@ def read_matrix(given: Any) -> Any:
     size = np.sqrt(np.maximum(Q.diagonal(), 0.0))
     size = np.where(size > 0, size, max(float(size.max()), 1.0))
     if not _positive(_banded(_scale(Q, size), _narrow_order(Q)), -_NEGATIVE):
-        from scipy.linalg import eig_banded  # as below: questions without such a matrix need not wait for it
-
-        least = eig_banded(_banded(Q, _narrow_order(Q)), lower=True, eigvals_only=True, select="i", select_range=(0, 0))[0]
+        band = _banded(Q, _narrow_order(Q))
+        least = linalg.eig_banded(band, lower=True, eigvals_only=True, select="i", select_range=(0, 0))[0]
         raise CounterleafError(
             f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; expected 0 or more: a cost must be convex"
         )
@@ -69,7 +76,7 @@ def couple(Q: Any, size: Array) -> Coupling:
     P = _scale(Q, np.where(size > 0, size, 1.0))
     order = _narrow_order(Q)
     theta = _STRONG if _positive(_banded(P, order), _STRONG) else 0.0
-    P = sparse.csr_array(P[order][:, order])
+    P = P[order][:, order]
     P.sort_indices()
     return Coupling(Q, order, (P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data), theta)
 
@@ -81,24 +88,26 @@ def is_convex(coupling: Coupling, size: Array) -> bool:
         return False
     own = np.sqrt(np.maximum(Q.diagonal(), 0.0))
     own = np.where(own > 0, own, max(float(own.max()), 1.0))
-    P = _scale(sparse.csr_array(Q - sparse.diags_array(coupling.theta * size**2)), own)
-    return _positive(_banded(P, coupling.order), -1e-9)
+    band = _banded(_scale(Q, own), coupling.order)
+    band[0] -= coupling.theta * ((size / own) ** 2)[coupling.order]
+    return _positive(band, -1e-9)
 
 
 def _scale(Q: Any, size: Array) -> Any:
-    by = sparse.diags_array(1.0 / size)
-    return sparse.csr_array(by @ Q @ by)
+    P, by = Q.copy(), 1.0 / size
+    P.data = Q.data * np.repeat(by, np.diff(Q.indptr)) * by[Q.indices]
+    return P
 
 
 def _narrow_order(Q: Any) -> Array:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    return np.asarray(reverse_cuthill_mckee(sparse.csr_matrix(Q), symmetric_mode=True), dtype=np.int64)
+    return np.asarray(reverse_cuthill_mckee(Q, symmetric_mode=True), dtype=np.int64)
 
 
 def _banded(Q: Any, order: Array) -> Array:
     """The lower band of the permuted matrix, LAPACK's way: entry (i - j, j)."""
-    entries = sparse.coo_array(Q[order][:, order])
+    entries = Q[order][:, order].tocoo()
     row, column = entries.coords
     low = row >= column
     width = int((row - column).max(initial=0))

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.kernels.memory import Question
-from counterleaf.problem import Problem
+from counterleaf.problem import Problem, Question
 from counterleaf.proof import Answer, obeys
 from counterleaf.schema import Array
 
 _CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is
 _DEARER = 3e-3  # of the cost: what all of that may add
 _TINY = 0.05  # of a number: a smaller change counts as this one, lest 20 become 20.000000954
+_FLAT = 1e-9  # slopes that count as none
 _DECIMAL = Context(prec=40)
 
 
@@ -121,8 +121,6 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
 
     so that every number may be off by t of its reach, all at once. Numbers of an equality stay.
     """
-    from scipy.optimize import linprog
-
     q, tree, exact = problem.question, problem.tree, found.row
     faces, node = [], found.leaf
     while node > 0:
@@ -145,14 +143,43 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # the reach of a tiny change underflows to 0
         low, high = (np.nan_to_num((side - exact)[places] / reach[places]) for side in (q.features[1], q.features[2]))
     tied = np.isin(places, q.indices[q.indptr[len(q.nodes)] : q.indptr[first]])
-    bounds = np.column_stack([np.where(tied, 0.0, np.maximum(low, -0.5)), np.where(tied, 0.0, np.minimum(high, 0.5))])
-    best = linprog(
-        np.append(np.zeros(len(places)), -1.0),
-        np.column_stack([-G, np.ones(len(G))]),
-        slack,
-        bounds=[*bounds.tolist(), (0.0, 1.0)],
-    )
+    low, high = np.where(tied, 0.0, np.clip(low, -0.5, 0.0)), np.where(tied, 0.0, np.clip(high, 0.0, 0.5))
     row = exact.copy()
-    if best.x is not None:
-        row[places] += best.x[:-1] * reach[places]
+    row[places] += _deepest(G, np.maximum(slack, 0.0), low, high) * reach[places]
     return row
+
+
+def _deepest(G: Array, slack: Array, low: Array, high: Array) -> Array:
+    """The z of the program above (rows of G have |G|_1 = 1, slack >= 0), by the primal simplex method from z = 0, t = 0.
+
+    With s for what is left at each face, G z - t - s = -slack. Every point on the way is feasible, so the last one will do if
+    the steps run out; a number that does not help stays at 0.
+    """
+    m, n = G.shape
+    A = np.hstack([G, -np.ones((m, 1)), -np.eye(m)])
+    lower = np.concatenate([low, np.zeros(1 + m)])
+    upper = np.concatenate([high, [1.0], np.full(m, np.inf)])
+    x = np.concatenate([np.zeros(n + 1), slack])
+    gain = np.zeros(len(x))
+    gain[n] = 1.0
+    basis = np.arange(n + 1, len(x))
+    for step in range(4 * (m + n)):
+        B = A[:, basis]
+        rate = gain - np.linalg.solve(B.T, gain[basis]) @ A  # of growth of t with each variable outside the basis
+        rate[basis] = 0.0
+        worth = np.where(np.where(rate > 0, upper - x, x - lower) > 0, np.abs(rate), 0.0)
+        useful = np.flatnonzero(worth > _FLAT)
+        if not len(useful):
+            break
+        j = int(worth.argmax() if step < 2 * (m + n) else useful[0])  # Bland's rule, which cannot cycle, in the end
+        move = np.zeros(len(x))
+        move[j] = np.sign(rate[j])
+        move[basis] = -move[j] * np.linalg.solve(B, A[:, j])
+        end = np.where(move > 0, upper, lower)
+        room = np.full(len(x), np.inf)
+        np.divide(end - x, move, out=room, where=np.abs(move) > _FLAT)
+        k = int(room.argmin())
+        x = np.clip(x + room[k] * move, lower, upper)
+        x[k] = end[k]
+        basis[basis == k] = j
+    return x[:n]

@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import time
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from counterleaf import _core
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint, Limits, lower_constraints
 from counterleaf.cost import Prices
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.memory import Pool
-from counterleaf.layout import Layout
-from counterleaf.problem import Problem, Questions, Splits, aim, pose, prepare
+from counterleaf.features import Numeric
+from counterleaf.findings import Findings, Outcomes, Status
+from counterleaf.layout import Layout, Table
+from counterleaf.problem import Problem, Question, Splits, aim, prepare
 from counterleaf.proof import Answer, obeys
 from counterleaf.schema import Array, Schema
-from counterleaf.search import Findings, Status, find
+from counterleaf.search import STATUS, clause_boxes, core_engine, core_limits, core_target, stacked
+from counterleaf.stopping import current
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
     from counterleaf.boxes import Boxes
 
 Target = dict[int, float]  # class index -> class cost
+_T = TypeVar("_T")
 _FLOAT32 = float(np.finfo(np.float32).max)
-_FIRST = np.zeros(1, np.int64)
 _REMEMBERED = 64  # targets, and margins, that are kept ready
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ready:
+    """The tree with one margin: as the proof reads it, and as the core does."""
+
+    splits: Splits
+    margin: float
+    core: _core.Engine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """What a target makes of the nodes: as the proof reads it, and as the core does."""
+
+    nodes: Array
+    core: _core.Target
+
+
+class Store:
+    """A few values by their keys, made when they are first asked for; several threads may ask."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """The value of a key; the oldest one leaves when there are too many."""
+        found = self._made.get(key)
+        if found is None:
+            found = make()
+            with self._lock:
+                self._made[key] = found
+                while len(self._made) > _REMEMBERED:
+                    self._made.pop(next(iter(self._made)))
+        made: _T = found
+        return made
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class Engine:
@@ -38,8 +84,7 @@ class Engine:
     def __init__(self, tree: Tree, schema: Schema, guard: float) -> None:
         self.tree, self.schema, self.guard = tree, schema, guard
         self.layout = Layout.of(schema)
-        self._splits: dict[float, Splits] = {}
-        self._aimed: dict[tuple[float, ...], Array] = {}
+        self._ready, self._aims = Store(), Store()
         self._boxes: tuple[Prices, float, Boxes] | None = None
 
     def check_narrow(self, source: Array) -> None:
@@ -51,39 +96,62 @@ class Engine:
                 f"the model takes float32, up to {_FLOAT32:.4g}"
             )
 
-    def splits(self, margin: float) -> Splits:
-        """The splits with a margin, remembered for the next question."""
-        if margin not in self._splits:
-            self._splits[margin] = prepare(self.tree, margin, self.layout)
-            while len(self._splits) > _REMEMBERED:
-                self._splits.pop(next(iter(self._splits)))
-        return self._splits[margin]
+    def ready(self, margin: float) -> Ready:
+        """The tree with a margin, remembered for the next question."""
 
-    def nodes(self, target: Target, margin: float) -> Array:
-        """The nodes with what a target makes of them, remembered likewise."""
-        key = (margin, *(number for pair in target.items() for number in pair))
-        if key not in self._aimed:
-            self._aimed[key] = aim(self.tree, self.splits(margin), target)
-            while len(self._aimed) > _REMEMBERED:
-                self._aimed.pop(next(iter(self._aimed)))
-        return self._aimed[key]
+        def make() -> Ready:
+            splits = prepare(self.tree, margin, self.layout)
+            return Ready(splits, margin, core_engine(self.tree, splits, self._core_layout, margin, self.guard))
+
+        return self._ready.get(margin, make)
+
+    def splits(self, margin: float) -> Splits:
+        return self.ready(margin).splits
+
+    def aim(self, target: Target, margin: float) -> Aim:
+        """What a target makes of the nodes, remembered likewise."""
+
+        def make() -> Aim:
+            nodes = aim(self.tree, self.splits(margin), target)
+            return Aim(nodes, core_target(nodes))
+
+        return self._aims.get((margin, *target.items()), make)
 
     def boxes(self, prices: Prices, margin: float) -> Boxes:
         """An axis-aligned tree for many rows; the last one is remembered."""
         from counterleaf.boxes import Boxes  # a single question need not wait for it
 
-        if self._boxes is None or self._boxes[0] is not prices or self._boxes[1] != margin:
+        known = self._boxes
+        if known is None or known[0] is not prices or known[1] != margin:
             made = Boxes.of(self.tree, self.splits(margin), margin, self.schema, self.layout, prices)
-            self._boxes = prices, margin, made
-        return self._boxes[2]
+            self._boxes = known = prices, margin, made
+        return known[2]
 
-    def pose(
-        self, sources: Array, leaves: Array, nodes: Array, kinds: Array, prices: Prices, limits: Limits, margin: float
-    ) -> Questions:
-        """The questions about sources in their leaves; ``nodes`` has a line per target, ``kinds`` tells which is whose."""
-        plain = self.schema.plain and limits.most < 0 and not limits.clauses
-        layout = None if plain else self.layout
-        return pose(self.tree, self.splits(margin), nodes, kinds, layout, sources, prices, limits, margin, leaves, self.guard)
+    @functools.cached_property
+    def _core_layout(self) -> _core.Layout:
+        layout = self.layout
+        return _core.Layout(layout.group, layout.feature, layout.step, layout.first, layout.last)
+
+    @functools.cached_property
+    def _free(self) -> _core.Limits:
+        """The limits of a question without constraints: the schema's bounds, widened to hold the source if inferred."""
+        lower, upper = (np.ascontiguousarray(end, float)[None] for end in self.schema.bounds())
+        missing = [
+            self.schema.span(d).stop - 1
+            for d, feature in enumerate(self.schema)
+            if not isinstance(feature, Numeric) and feature.missing
+        ]
+        none = np.empty(0, np.int64), np.empty((1, 0)), np.empty((1, 0))
+        clauses = _core.Clauses(np.empty((0, 3), np.int64), *none)
+        rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), self.schema.width)
+        return _core.Limits(lower, upper, bool(self.schema.inferred), np.array(missing, np.int64), rows, 0, -1, clauses)
+
+    def limits(self, given: list[Constraint], source: Array) -> tuple[Limits | None, _core.Limits]:
+        """The constraints on a source, and the same for the core; None where there are none."""
+        if not given:
+            return None, self._free
+        limits = lower_constraints(given, self.schema, source[None])
+        return limits, core_limits(limits)
 
     def certify(
         self,
@@ -93,41 +161,99 @@ class Engine:
         prices: Prices,
         given: list[Constraint],
         margin: float,
-        count: int | None = 1,
-        until: float = math.inf,
-        most: int | None = None,
-        last: Pool | None = None,
+        patience: _core.Patience,
+        earlier: _core.Answer | None = None,
     ) -> Certificate:
-        """The ``count`` cheapest leaves for one source, with their proof.
+        """The cheapest leaves for one source, with their proof.
 
-        It stops at the time ``until`` or after ``most`` states. ``last``: the memory of the question with a smaller margin.
+        ``patience`` says how many leaves and when to stop. ``earlier``: the answer to the question with a smaller margin.
         """
-        limits = lower_constraints(given, self.schema, source[None])
-        nodes = self.nodes(target, margin)[None]
-        problem = self.pose(source[None], np.array([leaf]), nodes, _FIRST, prices, limits, margin)[0]
-        if limits.pool is not None:
-            return Certificate(problem, _choose(problem, limits.pool, count), limits.pool)
-        left = None if until == math.inf else until - time.perf_counter()
-        return Certificate(problem, find(problem, self.schema.variables, count, left, most, last))
+        ready, wanted = self.ready(margin), self.aim(target, margin)
+        limits, core = self.limits(given, source)
+        if limits is not None and limits.pool is not None:
+            return self._choose(ready, wanted, source, leaf, prices, limits, patience)
+        answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, current(), earlier)
+        status = STATUS.get(answer.verdict)
+        if status is None:
+            name = self.schema.variables[answer.runaway]
+            raise CounterleafError(
+                f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
+                f"bound it with between"
+            )
+        found = Findings(status, answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer)
+        return Certificate(self._problem(ready, wanted, prices, limits, answer), found)
 
+    def _problem(self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer) -> Problem:
+        """The question of an answer, as its proof reads it."""
+        return Problem(self.tree, ready.splits, lambda: self._posed(ready, wanted, limits, answer), prices.coupling)
 
-def _choose(problem: Problem, pool: Array, count: int | None) -> Findings:
-    """The best of the given rows, one per leaf: a plain search over the table."""
-    q = problem.question
-    lower, upper, horizon = q.features[1], q.features[2], q.features[8]
-    pool = pool[(((pool >= lower) | (horizon < 0)) & ((pool <= upper) | (horizon > 0))).all(axis=1)]
-    leaves = problem.tree.apply(pool)
-    costs = problem.cost_of(pool) + q.nodes["below"][leaves]
-    best: dict[int, int] = {}
-    last = math.inf
-    for k in np.argsort(costs, kind="stable").tolist():
-        leaf, cost = int(leaves[k]), float(costs[k])
-        if cost > last or not math.isfinite(cost):
-            break
-        if leaf not in best and obeys(problem, Answer(leaf, pool[k], cost, cost)):
-            best[leaf] = k
-            last = cost if len(best) == count else last  # others at the same cost may have a lower leaf
-    order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[:count]
-    status = Status.OPTIMAL if order else Status.INFEASIBLE
-    least = float(costs[order].min()) if order else math.inf
-    return Findings(status, leaves[order], costs[order], costs[order], pool[order], least, None)
+    def _posed(self, ready: Ready, wanted: Aim, limits: Limits | None, answer: _core.Answer) -> tuple[Question, Table | None]:
+        tree, layout = self.tree, self.layout
+        (indptr, indices, data, bias), equal = stacked([] if limits is None else limits.rows)
+        w = tree.weights
+        question = Question(
+            nodes=wanted.nodes,
+            indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
+            indices=np.concatenate([w.indices, indices]),
+            data=np.concatenate([w.data, data]),
+            bias=np.concatenate([tree.bias, bias]),
+            features=answer.features,
+            equal=equal,
+            method=answer.method,
+            margin=ready.margin,
+            right_closed=tree.closed == "right",
+            narrow=tree.dtype == "float32",
+            home=answer.home,
+        )
+        table = None
+        if not answer.plain:
+            starts, where = np.empty((0, 3), np.int64), np.empty(0, np.int64)
+            if limits is not None:
+                starts, where, _, _ = clause_boxes(limits, 1)
+            ends = where, np.array(answer.entry_lower, float), np.array(answer.entry_upper, float)
+            most = -1 if limits is None else limits.most
+            table = layout.table(answer.own, most, starts, ends)
+        return question, table
+
+    def find_many(
+        self,
+        asked: tuple[Array, Array, Array],
+        targets: list[Target],
+        prices: Prices,
+        limits: Limits | None,
+        margin: float,
+        patience: _core.Patience,
+        threads: int,
+    ) -> Outcomes:
+        """The cheapest leaf of every question: ``asked`` are the sources, their leaves and which target is whose."""
+        aims = [self.aim(target, margin).core for target in targets]
+        bounds = self._free if limits is None else core_limits(limits)
+        found = self.ready(margin).core.find_many(asked, prices.core, aims, bounds, patience, threads, current())
+        return Outcomes(*found)
+
+    def _choose(
+        self, ready: Ready, wanted: Aim, source: Array, leaf: int, prices: Prices, limits: Limits, patience: _core.Patience
+    ) -> Certificate:
+        """The best of the given rows, one per leaf: a plain search over the table."""
+        posed = ready.core.pose(source, leaf, prices.core, wanted.core, core_limits(limits))
+        problem = self._problem(ready, wanted, prices, limits, posed)
+        q, pool = problem.question, limits.pool
+        assert pool is not None
+        lower, upper, horizon = q.features[1], q.features[2], q.features[8]
+        pool = pool[(((pool >= lower) | (horizon < 0)) & ((pool <= upper) | (horizon > 0))).all(axis=1)]
+        leaves = problem.tree.apply(pool)
+        costs = problem.cost_of(pool) + q.nodes["below"][leaves]
+        best: dict[int, int] = {}
+        last = math.inf
+        for k in np.argsort(costs, kind="stable").tolist():
+            here, cost = int(leaves[k]), float(costs[k])
+            if cost > last or not math.isfinite(cost):
+                break
+            if here not in best and obeys(problem, Answer(here, pool[k], cost, cost)):
+                best[here] = k
+                last = cost if len(best) == patience.count else last  # others at the same cost may have a lower leaf
+        order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[: patience.count]
+        status = Status.OPTIMAL if order else Status.INFEASIBLE
+        paid = costs[order]
+        found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
+        return Certificate(problem, found, limits.pool)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf import _core
 from counterleaf.certificate import Certificate
 from counterleaf.conflict import smallest_conflict
 from counterleaf.constraint import Constraint, listed
@@ -16,12 +17,12 @@ from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.engine import Engine
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Feature
-from counterleaf.kernels.memory import Pool
+from counterleaf.findings import Status
 from counterleaf.path import MarginPath
 from counterleaf.problem import read_target
-from counterleaf.result import Explanation, tell
-from counterleaf.schema import Schema, Spreads, number
-from counterleaf.search import Status
+from counterleaf.result import Counterfactual, Explanation, tell
+from counterleaf.schema import Array, Schema, Spreads, number
+from counterleaf.stopping import current
 from counterleaf.view import View, view
 
 _MANY = 1 << 62  # as good as no limit
@@ -57,9 +58,17 @@ class Explainer:
     def _settle(self, matched: View, spreads: Spreads | None) -> None:
         self.model, self._view, self.spreads = matched.model, matched, spreads
         self.schema, self.tree = matched.schema, matched.tree
+        self._labels: list[Any] = matched.tree.classes.tolist()
         self._engine = Engine(self.tree, self.schema, matched.guard)
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker needs to start: the rest is made again, in milliseconds."""
+        return {"view": self._view, "spreads": self.spreads}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._settle(state["view"], state["spreads"])
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
@@ -262,9 +271,9 @@ class Explainer:
         targets = [read_target(target, self.tree.classes, own) for own in owns]
         sheet = Sheet(rows, self.schema)
         question = batch.Batch(
-            self._engine, self._view, sheet, targets, self._price(cost), listed(constraints), margin, time_limit, most
+            self._engine, self._view, sheet, targets, self._price(cost), listed(constraints), margin, time_limit, most, workers
         )
-        return batch.run(question, workers, chunk_size, progress)
+        return batch.run(question, chunk_size, progress)
 
     def _answer(
         self,
@@ -286,14 +295,18 @@ class Explainer:
         wanted = read_target(target, self.tree.classes, own)
         given = listed(constraints)
         prices = self._price(cost)
+        path = len(margins) > 1
 
-        def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, last: Pool | None) -> Certificate:
-            return self._engine.certify(source, leaf, wanted, prices, some, margin, leaves, until, most, last)
+        def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, earlier: Any) -> Certificate:
+            left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
+            patience = _core.Patience(leaves, most, left, path)
+            return self._engine.certify(source, leaf, wanted, prices, some, margin, patience, earlier)
 
         def clash(margin: float, until: float) -> tuple[Constraint, ...]:
             def feasible(subset: list[int]) -> bool:
-                """Unless proved otherwise: a search that was stopped, or whose cost fell for ever, has not proved it."""
-                if time.perf_counter() >= until:
+                """Unless proved otherwise: a search that was stopped, or whose cost is unbounded, has not proved it."""
+                stop = current()
+                if time.perf_counter() >= until or (stop is not None and stop.is_set()):
                     return True
                 try:
                     return solve([given[k] for k in subset], margin, 1, until, None).status is not Status.INFEASIBLE
@@ -302,42 +315,51 @@ class Explainer:
 
             return tuple(given[k] for k in smallest_conflict(len(given), feasible))
 
+        row = row.copy() if hasattr(row, "copy") else row
         answers: list[Explanation] = []
-        last: Pool | None = None
+        last: Any = None
         for margin in margins:
             until = math.inf if time_limit is None else time.perf_counter() + time_limit
             certificate = solve(given, margin, count, until, last)
             if last is not None and certificate.status is Status.LIMIT and time_limit is None and most is None:
                 certificate = solve(given, margin, count, until, None)  # the warm start, not a limit, left it open
             conflict = clash(margin, until) if certificate.status is Status.INFEASIBLE else ()
-            answers.append(self._tell(row, own, wanted, certificate, conflict))
-            last = certificate.findings.pool
+            answers.append(self._tell(row, source, own, wanted, certificate, conflict))
+            last = certificate.findings.answer
         return answers
 
     def _price(self, cost: Any) -> Prices:
         """The cost as arrays; the last one is remembered, since questions come in runs."""
         cost = self.default_cost if cost is None else cost
-        if cost is not self._priced[0]:
-            self._priced = (cost, lower_cost(cost, self.schema, self.spreads))
-        return self._priced[1]
+        known, prices = self._priced
+        if cost is not known:
+            prices = lower_cost(cost, self.schema, self.spreads)
+            self._priced = (cost, prices)
+        return prices
 
     def _tell(
-        self, row: Any, own: int, wanted: dict[int, float], certificate: Certificate, conflict: tuple[Constraint, ...]
+        self,
+        row: Any,
+        source: Array,
+        own: int,
+        wanted: dict[int, float],
+        certificate: Certificate,
+        conflict: tuple[Constraint, ...],
     ) -> Explanation:
-        """Translate what was found back into the user's table and ask the model about it."""
-        found, source = certificate.findings, certificate.problem.source
-        labels = self.tree.classes.tolist()
-        rows = [self.schema.decode(x, row) for x in found.points]
-        said = self._view.ask(found.points, rows) if rows else ()
-        told = []
-        for claim, decoded, label in zip(certificate.answers, rows, said, strict=True):
-            verified = bool(label == labels[self.tree.value[claim.leaf]])
-            told.append(tell(self.schema, self.tree, row, source, claim, decoded, verified))
+        """Translate what was found back into the user's table; the model is asked about it now, the rest waits to be read."""
+        found, labels = certificate.findings, self._labels
+        rows = [self.schema.decode(x, row) for x in found.points] if self._view.takes_rows else None
+        said = self._view.confirm(found.points, rows, found.leaves)
+
+        def make() -> tuple[Counterfactual, ...]:
+            decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
+            return tuple(
+                tell(self.schema, self.tree, row, source, claim, new, bool(label == labels[self.tree.value[claim.leaf]]))
+                for claim, new, label in zip(certificate.answers, decoded, said, strict=True)
+            )
+
         target = tuple(labels[k] for k in wanted)
-        row = row.copy() if hasattr(row, "copy") else row
-        return Explanation(
-            found.status, tuple(told), found.lower_bound, row, labels[own], target, self.schema, certificate, conflict
-        )
+        return Explanation(found.status, make, found.lower_bound, row, labels[own], target, self.schema, certificate, conflict)
 
 
 def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tuple[int | None, float | None, int | None]:

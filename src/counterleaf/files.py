@@ -10,17 +10,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from counterleaf.errors import CounterleafError, flat
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STDIN = Path("-")
 # pandas' own list but for "None" and "none", which are words people use for a category
 _GAPS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
-# from 3.1 on pandas reads every float exactly by itself, and warns where it is told to
-_EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 _SUFFIXES = ".csv, .csv.gz, .jsonl or .parquet"
 
 
@@ -29,14 +28,16 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> pd.DataFrame
 
     ``-`` is standard input, of which the first bytes tell what it is.
     """
+    import pandas as pd  # here and below: commands that read no table need not wait for it
+
     told, kind, source = _open(path)
     try:
         if kind.endswith((".csv", ".csv.gz")):
             return _csv(told, source, "gzip" if kind.endswith(".gz") else None, types)
         if kind.endswith((".jsonl", ".ndjson")):
-            return _json_lines(source)
+            return pd.DataFrame(_json_lines(source))
         if kind.endswith(".parquet"):
-            return _parquet(source)
+            return _numbered(pd.read_parquet(source))
     except ImportError:
         raise CounterleafError(f'{told}: Parquet needs pyarrow; install it with: pip install "counterleaf[parquet]"') from None
     except CounterleafError:
@@ -63,6 +64,8 @@ def _open(path: Path) -> tuple[str, str, Any]:
 
 def _csv(told: str, source: Any, compression: Any, types: dict[str, type] | None) -> pd.DataFrame:
     """Columns are read whole, so that one type is found for all of a column, not one for each stretch of it."""
+    import pandas as pd
+
     plain: dict[str, Any] = {"keep_default_na": False, "compression": compression}
     names = pd.read_csv(source, header=None, nrows=1, dtype=str, **plain).iloc[0].tolist()
     if len(set(names)) < len(names):
@@ -72,18 +75,19 @@ def _csv(told: str, source: Any, compression: Any, types: dict[str, type] | None
         raise CounterleafError(f"{told} has one column, named {names[0][:40]!r}; expected columns separated by commas")
     if not isinstance(source, Path):
         source.seek(0)
-    frame: pd.DataFrame = pd.read_csv(source, na_values=_GAPS, dtype=types or None, low_memory=False, **plain, **_EXACT)
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later ones always do, and warn about the option
+        plain["float_precision"] = "round_trip"
+    frame: pd.DataFrame = pd.read_csv(source, na_values=_GAPS, dtype=types or None, low_memory=False, **plain)
     return frame
 
 
-def _parquet(source: Any) -> pd.DataFrame:
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
     """What pandas wrote as the names of the rows is a column, unless it has no name."""
-    frame = pd.read_parquet(source)
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     return frame.reset_index(level=named).reset_index(drop=True) if named else frame.reset_index(drop=True)
 
 
-def _json_lines(source: Any) -> pd.DataFrame:
+def _json_lines(source: Any) -> list[dict[str, Any]]:
     """One object a line; unlike pandas' reader this one leaves text and numbers what they are."""
     lines = (source.read_bytes() if isinstance(source, Path) else source.read()).decode().split("\n")
     rows = []
@@ -96,7 +100,7 @@ def _json_lines(source: Any) -> pd.DataFrame:
             if not isinstance(row, dict):
                 raise ValueError(f"line {k + 1} holds no object")
             rows.append(row)
-    return pd.DataFrame(rows)
+    return rows
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:

@@ -7,9 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explain import Explainer
@@ -19,9 +17,13 @@ from counterleaf.schema import Schema
 from counterleaf.steps import is_pipeline
 from counterleaf.tree import Tree
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PICKLES = (".pkl", ".pickle", ".joblib")
 # skops can call whatever it trusts: single types, ours and such as hold numbers; indices are checked before they are followed
 _TRUSTED = (
+    "counterleaf.csr.CSR",
     "counterleaf.learn.classifier.TAOClassifier",
     "counterleaf.tree.Tree",
     "numpy.dtype",
@@ -93,10 +95,9 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
             f"{' '.join(f'--trust {name}' for name in strange)}"
         )
     _check_version(path, told)
-    tree = getattr(model[-1] if is_pipeline(model) else model, "tree_", None)
-    if isinstance(tree, Tree):  # made without its constructor, which checks
-        tree.weights.check_format(full_check=True)
-        replace(tree)
+    last = model[-1] if is_pipeline(model) else model
+    if isinstance(getattr(last, "tree_", None), Tree):
+        last.tree_ = replace(last.tree_)  # skops made it without its constructor, which checks
     return model
 
 
@@ -137,7 +138,7 @@ def fit_rows(rows: pd.DataFrame, schema: Schema, told: str) -> pd.DataFrame:
     rows = rows[schema.names].copy()
     for feature in schema:
         column = rows[feature.name]
-        if isinstance(feature, Numeric) and not pd.api.types.is_numeric_dtype(column):
+        if isinstance(feature, Numeric) and column.dtype.kind not in "biuf":
             rows[feature.name] = column.astype(object).map(_number)
     return rows
 

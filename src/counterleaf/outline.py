@@ -93,9 +93,8 @@ def export_text(
 
 def looks(tree: Tree, starts: Array) -> Array:
     """(split, feature) of each split and each feature that it looks at; ``starts`` are the first columns of the features."""
-    splits = np.repeat(np.arange(tree.n_nodes), np.diff(tree.weights.indptr))
     features = np.searchsorted(starts, tree.weights.indices, side="right") - 1
-    return np.unique(np.stack([splits, features], axis=1), axis=0)
+    return np.unique(np.stack([tree.weights.rows, features], axis=1), axis=0)
 
 
 def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = None, shape: Any = None) -> Figure:
@@ -204,9 +203,7 @@ class Inequality:
 
 def inequality(tree: Tree, node: int) -> Inequality:
     """The split of an inner node, its constant brought to the other side."""
-    w = tree.weights
-    at = slice(int(w.indptr[node]), int(w.indptr[node + 1]))
-    columns, weights, bound = w.indices[at], w.data[at], -float(tree.bias[node]) + 0.0
+    (columns, weights), bound = tree.weights.row(node), -float(tree.bias[node]) + 0.0
     sides = ("<", ">=") if tree.closed == "right" else ("<=", ">")
     if len(columns) == 1:
         weight = float(weights[0])
@@ -219,7 +216,7 @@ def inequality(tree: Tree, node: int) -> Inequality:
 
 def values_right(tree: Tree, node: int, schema: Schema) -> tuple[Finite, Array] | None:
     """Of a split over the values of one feature: that feature, and which of its values go right."""
-    variables = tree.weights[[node]].indices
+    variables, weights = tree.weights.row(node)
     features = set((np.searchsorted(schema.starts, variables, side="right") - 1).tolist())
     if len(features) != 1:
         return None
@@ -228,7 +225,7 @@ def values_right(tree: Tree, node: int, schema: Schema) -> tuple[Finite, Array] 
     if isinstance(feature, Numeric):
         return None
     score = np.full(feature.size, float(tree.bias[node]))
-    score[variables - schema.span(d).start] += tree.weights[[node]].data
+    score[variables - schema.span(d).start] += weights
     return feature, (score > 0) | ((score == 0) & (tree.closed == "right"))
 
 

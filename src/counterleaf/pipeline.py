@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from counterleaf import probing
+from counterleaf.csr import CSR
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Numeric
@@ -130,7 +130,7 @@ def _fold(probe: Probe, seen: dict[int, Array]) -> tuple[Tree, bool]:
         _slant(probe, splits, oblique, seen, lines, bias)
     entries = [(i, variable, weight) for i, line in lines.items() for variable, weight in line.items()]
     rows, cols, data = zip(*entries, strict=True) if entries else ((), (), ())
-    weights = sparse.csr_array((np.array(data, float), (rows, cols)), shape=(tree.n_nodes, probe.schema.width))
+    weights = CSR.from_entries(rows, cols, data, (tree.n_nodes, probe.schema.width))
     return Tree(tree.left, tree.right, weights, bias, tree.value, tree.classes, closed=closed), not oblique
 
 
@@ -194,13 +194,13 @@ def _slant(
 def _check(probe: Probe, tree: Tree) -> None:
     """Send the last row left and the first row right of every split through the pipeline itself."""
     _, swapped, low_side, high_side = cuts(tree)
-    w, features = tree.weights, probe.features
+    features = probe.features
     owner = {start + v: k for k, start in enumerate(probe.starts) for v in range(features[k].size)}
     codes: list[list[float]] = []
     stack: list[tuple[int, dict[int, Any]]] = [(0, {})]  # a node and what leads to it: intervals of numbers, sets of values
     while stack and len(codes) * len(probe.raw) < _CELLS:
         node, box = stack.pop()
-        columns, data = (part[w.indptr[node] : w.indptr[node + 1]] for part in (w.indices, w.data))
+        columns, data = tree.weights.row(node)
         for right, child in ((False, int(tree.left[node])), (True, int(tree.right[node]))):
             if child < 0 or (not len(columns) and right != (tree.bias[node] > 0)):
                 continue

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 
 from counterleaf.coupling import is_convex as couples_convexly
-from counterleaf.kernels.memory import CLAUSE, COUNT, CUT, OBLIQUE, Question, Table
-from counterleaf.layout import at_or_above, at_or_below, unit_of
-from counterleaf.problem import Problem
+from counterleaf.findings import Status
+from counterleaf.layout import Table, at_or_above, at_or_below, unit_of
+from counterleaf.problem import Form, Problem, Question
 from counterleaf.schema import Array
-from counterleaf.search import Status
 
 AGREE = 1e-9  # two ways of summing the same bound agree to this share of its terms
 _LOST = 1e-12  # of a bound's terms: what rounding may add where tangents make them cancel
 _ZERO = 1e-12  # a price residual below this share of its terms counts as zero
 _ROUNDING = 1e-9  # a leaf thinner than this share of its splits' terms, that the model never reached, counts as empty
 _NARROW = 1e-3  # the same where the model sees float32
+
+
+class Parting(IntEnum):
+    """What parts a state from its sibling.
+
+    The SPLIT of a node; or, at a leaf, a CUT (a variable at most, or at least, a number), a COUNT (a feature stays, or is one
+    of those that change), a CLAUSE (the first, or the second, box of a clause). In each case the two hold every row.
+    """
+
+    SPLIT, CUT, COUNT, CLAUSE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +44,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A leaf's region in two: see ``kernels.table`` for what parts them."""
+    """A leaf's region in two."""
 
-    how: int
+    how: int  # see Parting
     what: int
     cuts: tuple[float, float]
     low: Part | Fork
@@ -186,14 +196,14 @@ class Walk:
                 return False
             for child, side in ((int(entry["left"]), -1), (int(entry["right"]), 1)):
                 low, high = lower.copy(), upper.copy()
-                d = int(entry["feature"])
-                if d >= 0 and side > 0:
+                form, d = entry["form"], int(entry["index"])
+                if form == Form.NUMBER and side > 0:
                     low[d] = max(low[d], entry["cut_right"])
-                elif d >= 0:
+                elif form == Form.NUMBER:
                     high[d] = min(high[d], entry["cut_left"])
-                elif d != OBLIQUE:
-                    high[self._turned_away(node, -2 - d, side)] = 0.0
-                stack.append((child, [*path, (node, side)] if d == OBLIQUE else path, low, high))
+                elif form == Form.GROUP:
+                    high[self._turned_away(node, d, side)] = 0.0
+                stack.append((child, [*path, (node, side)] if form == Form.OBLIQUE else path, low, high))
         return True
 
     def _turned_away(self, node: int, g: int, side: int) -> Array:
@@ -241,13 +251,13 @@ class Walk:
                 return False
             for side, below in ((-1, part.low), (1, part.high)):
                 low, high, now = lower.copy(), upper.copy(), counted
-                if part.how == COUNT and side > 0:
+                if part.how == Parting.COUNT and side > 0:
                     now = counted | {part.what}
                     if len(now) == self.table.most:
                         self._freeze(~np.isin(self.table.feature, list(now)), low, high)
-                elif part.how == COUNT:
+                elif part.how == Parting.COUNT:
                     self._freeze(self.table.feature == part.what, low, high)
-                elif part.how == CLAUSE:
+                elif part.how == Parting.CLAUSE:
                     k = 0 if side < 0 else 1
                     box = slice(self.table.clauses[part.what, k], self.table.clauses[part.what, k + 1])
                     np.maximum.at(low, self.table.where[box], self.table.lower[box])
@@ -267,12 +277,12 @@ class Walk:
         """Every row of the table lies on one side of the fork or the other."""
         table = self.table
         assert table is not None
-        if fork.how == COUNT:
+        if fork.how == Parting.COUNT:
             return table.most >= 0
-        if fork.how == CLAUSE:
+        if fork.how == Parting.CLAUSE:
             return 0 <= fork.what < len(table.clauses)
         low, high = fork.cuts
-        if fork.how != CUT or not 0 <= fork.what < len(table.group):
+        if fork.how != Parting.CUT or not 0 <= fork.what < len(table.group):
             return False
         if table.group[fork.what] >= 0:
             return low >= 0.0 and high <= 1.0

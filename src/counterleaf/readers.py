@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from counterleaf.csr import CSR
 from counterleaf.cuts import cuts
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array
@@ -68,7 +68,7 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
     real = np.isfinite(threshold)
     bias = np.zeros(n)
     bias[inner] = np.where(real, -threshold, -np.sign(threshold))
-    weights = sparse.csr_array((real.astype(float), (inner, arrays.feature[inner])), shape=(n, arrays.n_features))
+    weights = CSR.from_entries(inner, arrays.feature[inner], real, (n, arrays.n_features))
     value = arrays.value[:, 0, :].argmax(axis=1)
     tree = Tree(
         arrays.children_left, arrays.children_right, weights, bias, value, model.classes_, closed="left", dtype="float32"

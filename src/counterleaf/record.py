@@ -14,20 +14,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
 from counterleaf.coupling import couple
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.memory import Question, Table
-from counterleaf.layout import Layout, Tables, own_values
+from counterleaf.findings import Findings, Status
+from counterleaf.layout import Layout, Table, own_values
 from counterleaf.notation import number_out, numbers_in, numbers_out, plain, schema_in, schema_out
-from counterleaf.problem import Problem, aim, prepare
+from counterleaf.problem import Problem, Question, aim, prepare
 from counterleaf.proof import Fork, Part
 from counterleaf.result import Explanation, tell
 from counterleaf.schema import Array, Schema
-from counterleaf.search import Findings, Status
 from counterleaf.tree import Tree
 
 FORMAT, _VERSION = "counterleaf-explanation", 2
@@ -193,7 +191,8 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
         raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
     conflict = tuple(_constraint_in(one) for one in content["conflict"])
-    return Explanation(certificate.status, told, certificate.lower_bound, row, own, target, schema, certificate, conflict)
+    least = certificate.lower_bound
+    return Explanation(certificate.status, lambda: told, least, row, own, target, schema, certificate, conflict)
 
 
 def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
@@ -233,6 +232,8 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
     coupling = None
     if given["coupling"] is not None:
+        from scipy import sparse  # an answer without such a matrix need not wait for it
+
         starts, columns, values = given["coupling"]
         Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
         Q.check_format()
@@ -246,20 +247,17 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         bias=np.concatenate([tree.bias, bias]),
         features=features,
         equal=int(rows["equal"]),
-        couples=np.empty(0, np.int64),
-        coupled=np.empty(0, np.int64),
-        coupling=np.empty(0),
         method=int(given["method"]),
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
-        guard=0.0,
         home=int(given["home"]),
     )
     table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
     pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
-    found = Findings(status, leaves, numbers_in(given["costs"]), numbers_in(given["bounds"]), points, least, None)
-    return Certificate(Problem(tree, splits, question, coupling, table), found, pool, parts)
+    problem = Problem(tree, splits, lambda: (question, table), coupling)
+    found = Findings(status, leaves, numbers_in(given["costs"]), numbers_in(given["bounds"]), points, least)
+    return Certificate(problem, found, pool, parts)
 
 
 def _inside(schema: Schema, features: Array) -> bool:
@@ -283,8 +281,7 @@ def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
     )
     if not sound:
         raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
-    own, soft = own_values(layout, source[None]), np.zeros((1, len(layout.first)))
-    return Tables(layout, own, soft, int(given["most"]), clauses, where, lower[None], upper[None], np.zeros(1))[0]
+    return layout.table(own_values(layout, source), int(given["most"]), clauses, (where, lower, upper))
 
 
 def _constraint_out(one: Constraint) -> dict[str, Any]:

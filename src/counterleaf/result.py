@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,9 +11,9 @@ from counterleaf import words
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint
 from counterleaf.errors import CounterleafError
+from counterleaf.findings import Status
 from counterleaf.proof import Answer
 from counterleaf.schema import Array, Schema
-from counterleaf.search import Status
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Counterfactual:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Sequence[Counterfactual]):
     """Counterfactuals in order of cost, with a status and a proof.
 
@@ -53,7 +54,7 @@ class Explanation(Sequence[Counterfactual]):
     """
 
     status: Status
-    counterfactuals: tuple[Counterfactual, ...]
+    maker: Callable[[], tuple[Counterfactual, ...]] = field(repr=False)  # called when they are first read
     lower_bound: float
     row: Any
     label: Any
@@ -61,6 +62,15 @@ class Explanation(Sequence[Counterfactual]):
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
+
+    @functools.cached_property
+    def counterfactuals(self) -> tuple[Counterfactual, ...]:
+        """The answers, in order of cost."""
+        return self.maker()
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = self.counterfactuals
+        return {**self.__dict__, "maker": None, "counterfactuals": made}
 
     @property
     def source(self) -> dict[str, Any]:
@@ -72,12 +82,12 @@ class Explanation(Sequence[Counterfactual]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Counterfactual, ...]: ...
     def __getitem__(self, index: int | slice) -> Counterfactual | tuple[Counterfactual, ...]:
-        if not isinstance(index, slice) and not self.counterfactuals:
+        if not isinstance(index, slice) and not len(self):
             raise IndexError(f"the answer holds no row: its status is {self.status}; print it to see why")
         return self.counterfactuals[index]
 
     def __len__(self) -> int:
-        return len(self.counterfactuals)
+        return len(self.certificate.findings.leaves)
 
     def __iter__(self) -> Iterator[Counterfactual]:
         return iter(self.counterfactuals)

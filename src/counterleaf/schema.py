@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing, near, some
 
@@ -67,7 +67,8 @@ class Schema:
     starts: Array = field(init=False, repr=False, compare=False)  # (F + 1,) the first variable of each feature
     plain: bool = field(init=False, repr=False, compare=False)  # nothing but numbers, any number
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
-    _finite: bool = field(init=False, repr=False, compare=False)
+    _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
+    numeric: bool = field(init=False, repr=False, compare=False)  # every feature is a number, and so a variable
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +97,9 @@ class Schema:
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "plain", all(isinstance(f, Numeric) and f.grid is None for f in self.features))
         object.__setattr__(self, "_index", index)
-        object.__setattr__(self, "_finite", not all(isinstance(f, Numeric) for f in self.features))
+        finite = np.array([not isinstance(f, Numeric) for f in self.features])
+        object.__setattr__(self, "_finite", finite)
+        object.__setattr__(self, "numeric", not finite.any())
         object.__setattr__(self, "_box", (lower, upper))
 
     @classmethod
@@ -134,11 +137,6 @@ class Schema:
         return iter(self.features)
 
     @property
-    def numeric(self) -> bool:
-        """True if every feature is a number, so that variables and features are the same."""
-        return not self._finite
-
-    @property
     def width(self) -> int:
         """The number of variables."""
         return int(self.starts[-1])
@@ -147,7 +145,7 @@ class Schema:
         """The variables of feature ``d``."""
         return slice(int(self.starts[d]), int(self.starts[d + 1]))
 
-    def columns_of(self) -> Any:
+    def columns_of(self) -> CSR:
         """(columns of a tree, variables) the sparse matrix that turns a vector of variables into a tree's columns."""
         rows, cols, data, at = [], [], [], 0
         for start, feature in zip(self.starts.tolist(), self, strict=False):
@@ -159,9 +157,7 @@ class Schema:
                 cols.append(start + k)
                 data.append(float(k) if one else 1.0)
             at += 1 if one else feature.size
-        out = sparse.csr_array((data, (rows, cols)), shape=(at, self.width))
-        out.eliminate_zeros()
-        return out
+        return CSR.from_entries(rows, cols, data, (at, self.width))
 
     def bounds(self) -> tuple[Array, Array]:
         """Fresh arrays of lower and upper bounds of the variables."""
@@ -229,6 +225,8 @@ class Schema:
 
     def codes(self, row: Any) -> Array:
         """One number per feature: its value, or the place of its value."""
+        if type(row) is dict and row.keys() == self._index.keys():  # the usual case, without a look at every name
+            row = [row[name] for name in self.names]
         if hasattr(row, "columns"):
             if len(row) != 1:
                 raise CounterleafError(
@@ -278,9 +276,9 @@ class Schema:
     def _code(self, feature: Feature, value: Any) -> float:
         if not isinstance(feature, Numeric):
             return float(feature.place(value))
-        if is_missing(value):
+        if (type(value) is not float or value != value) and is_missing(value):
             return self.fills.get(feature.name, math.nan)
-        code = _real(value, feature.name)
+        code = value if type(value) is float else _real(value, feature.name)
         if feature.integer and math.isfinite(code) and not code.is_integer():
             raise CounterleafError(f"feature {feature.name!r} is {value!r}; expected a whole number")
         return code
@@ -288,11 +286,8 @@ class Schema:
     def spread(self, codes: Array) -> Array:
         """(n, F) codes as (n, width) variables."""
         out = np.zeros((len(codes), self.width))
-        for d, (start, feature) in enumerate(zip(self.starts.tolist(), self, strict=False)):
-            if isinstance(feature, Numeric):
-                out[:, start] = codes[:, d]
-            else:
-                out[np.arange(len(codes)), start + codes[:, d].astype(np.int64)] = 1.0
+        at = self.starts[:-1] + np.where(self._finite, codes, 0.0).astype(np.int64)
+        out[np.arange(len(codes))[:, None], at] = np.where(self._finite, 1.0, codes)
         return out
 
     def gather(self, x: Array) -> Array:

@@ -74,8 +74,7 @@ class Sheet:
         """(rows, features); a cell that ``explain`` would refuse is NaN, infinite or too large."""
         if self._whole:
             part = self.part(at)
-            # pandas may hand out arrays that are locked: kernels are compiled for the usual kind
-            return np.require(part.to_numpy(np.float64) if self.named else part, np.float64, ["C", "W"])
+            return np.require(part.to_numpy(np.float64) if self.named else part, np.float64, ["C"])
         out = np.empty((at.stop - at.start, len(self.columns)))
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
             part = column.iloc[at] if hasattr(column, "iloc") else column[at]

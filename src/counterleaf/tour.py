@@ -1,7 +1,4 @@
-"""The demo: one refused loan, asked about in a few ways, then all applicants at once.
-
-``python -m counterleaf.tour`` tells the first part; the second waits for compiled kernels.
-"""
+"""The demo: one refused loan, explained in a few ways, then all applicants."""
 
 from __future__ import annotations
 
@@ -44,7 +41,6 @@ def part_two() -> None:
     """All applicants."""
     explainer, rows = samples.load("german"), samples.applicants().to_dict("records")
     _title(6, f"All {len(rows)} applicants, each with a proof of their own, asked as in 2.:")
-    explainer.explain(rows[0], target="granted")  # loads the kernels
     start = time.perf_counter()
     answers = [explainer.explain(row, target="granted", constraints=[GIVEN, MONEY]) for row in rows]
     took = time.perf_counter() - start
@@ -61,7 +57,3 @@ def part_two() -> None:
 
 def _title(number: int, words: str) -> None:
     print(f"\n{number}. {words}\n", flush=True)
-
-
-if __name__ == "__main__":
-    part_one()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from counterleaf._core import Router
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
-from counterleaf.kernels.route import apply
 from counterleaf.schema import Array
 
 _FORMAT, _VERSION = "counterleaf-tree", 1
@@ -26,8 +27,8 @@ class Tree:
     Parameters
     ----------
     left, right : (N,) children of each node; -1 marks a leaf.
-    weights : (N, D) dense or scipy sparse; the rows of leaves are ignored. A row with one nonzero is an
-        axis-aligned split.
+    weights : (N, D) array, sparse matrix of SciPy or ``CSR``, kept as a ``CSR``; the rows of leaves are ignored. A row with one
+        nonzero is an axis-aligned split.
     bias : (N,) numbers.
     value : (N,) index of a leaf's class in ``classes``; ignored at inner nodes.
     classes : labels, by default 0, 1, ...
@@ -66,8 +67,6 @@ class Tree:
                 raise CounterleafError(f"{name} has shape {array.shape} but left has {left.shape}; give one entry per node")
         inner = left >= 0
         weights = _csr(self.weights, inner)
-        if weights.shape[0] != len(left):
-            raise CounterleafError(f"weights has {weights.shape[0]} rows for {len(left)} nodes; give one row per node")
         bias = np.where(inner, bias, 0.0)
         _check_finite("weights", weights.data)
         _check_finite("bias", bias)
@@ -82,7 +81,7 @@ class Tree:
         if self.dtype not in ("float32", "float64"):
             raise CounterleafError(f'dtype is {self.dtype!r}; expected "float32" or "float64"')
         value = np.where(inner, -1, value)
-        for array in (left, right, bias, value, classes, weights.data, weights.indices, weights.indptr):
+        for array in (left, right, bias, value, classes):
             array.setflags(write=False)
         for name, checked in (
             ("left", left),
@@ -122,18 +121,23 @@ class Tree:
             raise CounterleafError(f"rows have shape {X.shape}; the tree needs (rows, {self.n_features})")
         if not np.isfinite(X).all():
             raise CounterleafError("rows hold NaN or infinity; a split cannot send them anywhere: fill them in first")
-        return self._route(X)
+        return np.asarray(self._router.leaves(X))
 
-    def _route(self, X: Array) -> Array:
-        out = np.empty(len(X), np.int64)
+    @functools.cached_property
+    def _router(self) -> Router:
         w = self.weights
         right_closed, narrow = self.closed == "right", self.dtype == "float32"
-        apply(X, self.left, self.right, w.indptr, w.indices, w.data, self.bias, right_closed, narrow, out)
-        return out
+        return Router(self.left, self.right, w.indptr, w.indices, w.data, self.bias, right_closed, narrow)
 
     def leaf_of(self, row: Array) -> int:
         """The leaf of one finite float64 row, unchecked."""
-        return int(self._route(row[None])[0])
+        return int(self._router.leaf(row))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_router"}  # made again where it is needed
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, weights=CSR.of(state["weights"]))  # in older pickles a matrix of SciPy
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """The label of each row."""
@@ -180,19 +184,12 @@ class Tree:
             arrays = [fields[name] for name in ("left", "right", "bias", "value", "classes", "closed", "dtype")]
         except (KeyError, TypeError) as error:
             raise CounterleafError(f"the tree's JSON lacks {error}; write it again with to_json") from None
-        rows = len(indptr) - 1
-        sound = (
-            indptr.ndim == indices.ndim == data.ndim == 1
-            and rows >= 0
-            and indptr[0] == 0
-            and indptr[-1] == len(indices) == len(data)
-            and bool((np.diff(indptr) >= 0).all())
-            and bool(((indices >= 0) & (indices < features)).all())
-        )
-        if not sound:
-            raise CounterleafError("the tree's JSON has weights that do not fit together; write it again with to_json")
+        try:
+            weights = CSR(indptr, indices, data, (indptr.size - 1, features))
+        except ValueError:
+            message = "the tree's JSON has weights that do not fit together; write it again with to_json"
+            raise CounterleafError(message) from None
         left, right, bias, value, classes, closed, dtype = arrays
-        weights = sparse.csr_array((data, indices, indptr), shape=(rows, features))
         return cls(left, right, weights, bias, value, classes, closed, dtype)
 
 
@@ -220,27 +217,22 @@ def _check_finite(name: str, array: Array) -> None:
         raise CounterleafError(f"{name} holds NaN or infinity; expected finite numbers")
 
 
-def _csr(given: Any, inner: Array) -> Any:
-    """The weights of the inner nodes in canonical CSR: columns in order, no stored zeros."""
-    if sparse.issparse(given):
-        weights = sparse.csr_array(given, dtype=np.float64, copy=True)
-        if len(inner) == weights.shape[0]:
-            counts = np.diff(weights.indptr)
-            weights.data = np.where(np.repeat(inner, counts), weights.data, 0.0)
-    else:
-        dense = _numbers("weights", given)
-        if dense.ndim != 2:
-            raise CounterleafError(f"weights has shape {dense.shape}; expected (nodes, features)")
-        if len(inner) == len(dense):
-            dense[~inner] = 0.0
-        weights = sparse.csr_array(dense)
-    if weights.shape[1] == 0:
+def _csr(given: Any, inner: Array) -> CSR:
+    """The weights of the inner nodes."""
+    if not isinstance(given, CSR) and not hasattr(given, "tocsr"):
+        given = _numbers("weights", given)
+    if len(given.shape) != 2:
+        raise CounterleafError(f"weights has shape {given.shape}; expected (nodes, features)")
+    if given.shape[1] == 0:
         raise CounterleafError("weights has no columns; a tree needs at least one feature")
-    weights.sum_duplicates()
-    weights.eliminate_zeros()
-    weights.indptr = weights.indptr.astype(np.int64)
-    weights.indices = weights.indices.astype(np.int64)
-    return weights
+    try:
+        weights = CSR.of(given)
+    except (TypeError, ValueError) as error:
+        raise CounterleafError(f"weights is not a valid sparse matrix ({error}); build it again") from None
+    if len(inner) != weights.shape[0]:
+        raise CounterleafError(f"weights has {weights.shape[0]} rows for {len(inner)} nodes; give one row per node")
+    used = inner[weights.rows]
+    return weights if used.all() else replace(weights, data=np.where(used, weights.data, 0.0))
 
 
 def _check_links(left: Array, right: Array) -> None:

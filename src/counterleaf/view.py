@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from counterleaf import tables
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Feature, Finite, Numeric, some
 from counterleaf.pipeline import fold
@@ -33,12 +33,22 @@ class View:
     schema: Schema
     tree: Tree  # over the schema's variables
     names: list[Any] | None  # of the columns, where the model knows them by name
-    columns: Any  # (columns, variables), None where they are the same
+    columns: CSR | None  # (columns, variables), None where they are the same
     guard: float  # the share of an oblique split's terms that its sum may be off by, if the model sums in another way
+
+    takes_rows: ClassVar[bool] = False  # whether ``ask`` looks at rows, or at points alone
+
+    def confirm(self, points: Array, rows: list[Any] | None, leaves: Array) -> Any:
+        """What the model says of answers; ``leaves`` are those that they should reach."""
+        if not len(points):
+            return ()
+        if self.model is self.tree and all(self.tree.leaf_of(x) == leaf for x, leaf in zip(points, leaves, strict=True)):
+            return [self.tree.classes[self.tree.value[leaf]] for leaf in leaves]
+        return self.ask(points, rows or [])
 
     def ask(self, points: Array, rows: list[Any]) -> Any:
         """What the model says of the points; ``rows`` are the same in the user's words."""
-        X = points if self.columns is None else points @ self.columns.T
+        X = points if self.columns is None else (self.columns @ points.T).T
         if self.names is None:
             return self.model.predict(X)
         import pandas as pd
@@ -93,6 +103,7 @@ class PipelineView(View):
 
     found: Survey
     data: Any
+    takes_rows: ClassVar[bool] = True
 
     def ask(self, points: Array, rows: list[Any]) -> Any:
         """What the pipeline says of the rows, as the user would write them."""
@@ -219,11 +230,13 @@ def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) ->
         raise CounterleafError(f"the schema has {told}; the model needs {width}")
     if names is not None and size == len(schema) and schema.names != names:
         raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
+    if columns is not None and columns.is_identity:
+        columns = None
     if columns is not None:
         tree = _over_variables(tree, columns)
     return View(model, schema, tree, None if known is None else list(known), columns, 0.0)
 
 
-def _over_variables(tree: Tree, columns: Any) -> Tree:
-    weights = sparse.csr_array(tree.weights @ columns)
+def _over_variables(tree: Tree, columns: CSR) -> Tree:
+    weights = tree.weights @ columns
     return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, closed=tree.closed, dtype=tree.dtype)

@@ -13,8 +13,8 @@ import numpy as np
 from counterleaf.constraint import Among
 from counterleaf.digits import plain, round_down, shorten
 from counterleaf.features import MISSING, Feature, Numeric, Ordinal, is_missing
+from counterleaf.findings import Status
 from counterleaf.schema import Array
-from counterleaf.search import Status
 
 if TYPE_CHECKING:
     from counterleaf.result import Explanation

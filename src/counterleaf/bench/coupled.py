@@ -28,7 +28,7 @@ def measure(subject: Subject, way: str, rows: int, budget: float) -> str:
     cost, solver = Quadratic(Q), PiqpCoupled(Q)
     limits: list[Any] = [] if way == WAYS[0] else [(increase if way == WAYS[1] else decrease)(*names)]
     ours, theirs, ratios, proved, off = [], [], [], 0, 0.0
-    subject.explainer.explain(subject.ground.X[subject.places[0]], subject.targets[0], cost, limits)  # compiles where needed
+    subject.explainer.explain(subject.ground.X[subject.places[0]], subject.targets[0], cost, limits)  # prepares the tree
     until = time.perf_counter() + budget
     for k in range(min(rows, len(subject.places))):
         source, target = subject.ground.X[subject.places[k]], subject.targets[k]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from counterleaf import _core
 from counterleaf.bench.cases import Case
 from counterleaf.bench.line import ONE, OURS, SEARCH, Answer, Line, timed
+from counterleaf.constraint import listed
+from counterleaf.problem import read_target
 from counterleaf.schema import Array
-from counterleaf.search import find
 from counterleaf.tables import codes
 
 _REPEATS = 3
@@ -24,7 +27,7 @@ def one_by_one(case: Case, rows: int) -> tuple[Line, Line]:
         asked = case.row(k), case.subject.targets[k], case.cost, case.constraints
         explainer.explain(*asked)
         answer, ms = timed(explainer.explain, *asked)
-        _, alone = timed(find, answer.certificate.problem, explainer.schema.variables, 1, None, None)
+        _, alone = timed(*_search(case, k))
         x = explainer.schema.encode(answer[0].row) if len(answer) else None
         cost, claimed = case.judge(k, x), answer[0].cost if len(answer) else math.inf
         calls.append(Answer(ms, cost, claimed))
@@ -34,13 +37,25 @@ def one_by_one(case: Case, rows: int) -> tuple[Line, Line]:
     return Line(case.title, ONE, tuple(calls), optima=bounds), Line(case.title, SEARCH, tuple(searches), optima=bounds)
 
 
+def _search(case: Case, k: int) -> tuple[Any, ...]:
+    """The core's search for one row, and its arguments."""
+    explainer = case.subject.explainer
+    engine, tree = explainer._engine, explainer.tree
+    source = explainer.schema.encode(case.row(k))
+    leaf = tree.leaf_of(source)
+    wanted = read_target(case.subject.targets[k], tree.classes, int(tree.value[leaf]))
+    _, limits = engine.limits(listed(case.constraints), source)
+    asked = source, leaf, explainer._price(case.cost).core, engine.aim(wanted, 0.0).core, limits, _core.Patience(1)
+    return engine.ready(0.0).core.find, *asked
+
+
 def batch(case: Case) -> Line:
     """``explain_many`` over all rows, by one worker: milliseconds per row, the median of several calls."""
     subject = case.subject
     table = subject.ground.table(subject.places)
 
     asked = {"target": subject.target, "cost": case.cost, "constraints": case.constraints, "progress": False}
-    found = subject.explainer.explain_many(table, **asked)  # prepares, and compiles where needed
+    found = subject.explainer.explain_many(table, **asked)  # prepares the tree
     times = [timed(subject.explainer.explain_many, table, **asked)[1] / len(subject.places) for _ in range(_REPEATS)]
     rows = _rows(case, found)
     answers = tuple(

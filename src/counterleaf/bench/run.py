@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from counterleaf import warm
 from counterleaf.bench import coupled, grounds, leafwise, many, ocean, ours, peers, table, trees
 from counterleaf.bench.cases import Case, Subject, cases
 from counterleaf.bench.line import Line
@@ -103,25 +102,16 @@ def bench(folder: Path, plan: Plan, job: Job, say: Say) -> bool:
 
 
 def _subjects(folder: Path, plan: Plan, job: Job) -> list[Subject]:
-    """Learn or read the trees, while the search is compiled in processes of its own."""
+    """Learn or read the trees."""
     out: list[Subject] = []
-    compiling = warm.start()
-    try:
-        with job("Trees and compiled search", len(plan.sets) + len(compiling)) as tick:
-            for key in plan.sets:
-                ground = grounds.load(key, plan.seed, plan.mnist)
-                out.append(
-                    Subject(ground, trees.oblique(ground, plan.seed, folder / "trees", plan.trees), plan.batch, plan.seed)
-                )
-                if ground.shape is None:
-                    out.append(Subject(ground, trees.axis_aligned(ground, plan.seed), plan.batch, plan.seed))
-                tick()
-            for process in compiling:
-                process.wait()
-                tick()
-    finally:
-        for process in compiling:
-            process.kill()
+    with job("Trees", len(plan.sets)) as tick:
+        for key in plan.sets:
+            ground = grounds.load(key, plan.seed, plan.mnist)
+            oblique = trees.oblique(ground, plan.seed, folder / "trees", plan.trees)
+            out.append(Subject(ground, oblique, plan.batch, plan.seed))
+            if ground.shape is None:
+                out.append(Subject(ground, trees.axis_aligned(ground, plan.seed), plan.batch, plan.seed))
+            tick()
     return out
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from counterleaf.bench.line import OURS, SEARCH, Line
 
 PACKAGES = (
-    "counterleaf", "numpy", "numba", "scikit-learn", "gurobipy", "highspy", "pyscipopt", "piqp", "daqp", "treecf", "dice-ml",
+    "counterleaf", "numpy", "scikit-learn", "gurobipy", "highspy", "pyscipopt", "piqp", "daqp", "treecf", "dice-ml",
 )  # fmt: skip
 MAIN = (
     "tree and cost", "method", "rows", "median ms", "worst ms", "times counterleaf's batch", "valid",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from scipy import sparse
 
 from counterleaf.bench.grounds import Ground
 from counterleaf.errors import CounterleafError
@@ -42,6 +40,6 @@ def oblique(ground: Ground, seed: int, kept: Path, given: Path | None) -> Tree:
 
 def _moved(tree: Tree, low: Array, width: Array) -> Tree:
     """The tree over (x - low) / width."""
-    weights = sparse.csr_array(tree.weights.multiply(width[None, :]))
-    bias = tree.bias + np.asarray(tree.weights @ low)
+    weights = replace(tree.weights, data=tree.weights.data * width[tree.weights.indices])
+    bias = tree.bias + tree.weights @ low
     return Tree(tree.left, tree.right, weights, bias, tree.value, tree.classes, tree.closed, tree.dtype)

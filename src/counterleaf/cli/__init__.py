@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from counterleaf import notice
 from counterleaf.cli.bench import bench
 from counterleaf.cli.convert import convert
 from counterleaf.cli.demo import demo
@@ -49,5 +47,3 @@ def about(
     New here? `counterleaf demo` shows it in a minute; `counterleaf demo --save .` writes the files that the examples of every
     `--help` use.
     """
-    if not sys.stderr.isatty():  # in a notebook, which is none, the line is welcome; from a command it is not
-        notice.quiet()

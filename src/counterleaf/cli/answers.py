@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from counterleaf import words
 from counterleaf.errors import CounterleafError
+from counterleaf.findings import Status
 from counterleaf.result import Explanation
-from counterleaf.search import Status
 from counterleaf.words import Terms, apart, written
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
 PROBLEM = "counterleaf-problem"  # the format of a line of JSON in place of an answer
@@ -145,6 +146,8 @@ class Tally:
 
 def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFrame:
     """A line per alternative: the row, which alternative, what was found, and all values; for a row without any, its status."""
+    import pandas as pd
+
     fixed = [name, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified"]
     check_names(features, [*fixed, "problem"])
     lines: list[dict[str, Any]] = []

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import pandas as pd
 import typer
 
 from counterleaf.batch import COLUMNS, INVALID
@@ -27,6 +26,9 @@ from counterleaf.models import fit_rows, read_model, read_table, text_types
 from counterleaf.progress import shown
 from counterleaf.schema import Schema
 from counterleaf.tree import Tree
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Repeated = list[str] | None
 
@@ -182,11 +184,13 @@ def _open(model: Path, rows: str | None, name: str | None) -> tuple[Explainer, p
     if name is not None:
         if name not in whole.columns:
             raise CounterleafError(f"--id is {name!r}; {told} has the columns {list(whole.columns[:8])}")
-        given.index = pd.Index(whole[name], name=name)
+        given = given.set_axis(whole[name])
     return found, given
 
 
 def _typed(text: str) -> pd.DataFrame:
+    import pandas as pd  # --help need not wait for it
+
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -63,5 +63,4 @@ def explore(
             "mnist": None if mnist is None else str(mnist),
             "time_limit": time_limit,
         }
-        open_desk(arguments)  # so that a mistake is told here and now, not by a worker in a page
-        serve(arguments, port, not no_browser)
+        serve(open_desk(arguments), port, not no_browser)

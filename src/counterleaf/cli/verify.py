@@ -6,20 +6,22 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterleaf.cli.answers import PROBLEM
-from counterleaf.cli.judge import Judge
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.files import STDIN
+from counterleaf.findings import Status
 from counterleaf.progress import shown
 from counterleaf.record import FORMAT
 from counterleaf.result import Explanation
-from counterleaf.search import Status
 from counterleaf.tree import Tree
+
+if TYPE_CHECKING:
+    from counterleaf.cli.judge import Judge
 
 _TOLD = 20  # failures, of which each has a line
 _UNASKED, _STRANGE = "not asked about", "no answer"
@@ -50,7 +52,7 @@ def verify(
     - `counterleaf verify answers.jsonl --model model.json`
     """
     with one_line("not all answers were checked"):
-        judge = None if model is None else Judge(model, allow_pickle, trust or [])
+        judge = None if model is None else _judge(model, allow_pickle, trust or [])
         told = "standard input" if answers == STDIN else str(answers)
         lines = _lines(answers, told)
         counts: Counter[str] = Counter()
@@ -71,6 +73,12 @@ def verify(
         typer.echo(f"{told}: {held}: {_verdict(len(failures), len(lines), judge)}")
     if failures:
         raise typer.Exit(FAILED)
+
+
+def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Judge:
+    from counterleaf.cli.judge import Judge  # which needs pandas; a proof does not
+
+    return Judge(model, allow_pickle, trusted)
 
 
 def _verdict(failed: int, lines: int, judge: Judge | None) -> str:

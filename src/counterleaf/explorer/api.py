@@ -1,4 +1,4 @@
-"""The routes: each passes its checked question on to the desk, by way of whoever asks it."""
+"""The routes: each checks its question and passes it on to the solver."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ class Way(IntEnum):
 
 
 class Answering(Protocol):
-    """A crew, or what stands in for one."""
+    """The solver, or a stand-in for it."""
 
-    async def ask(self, verb: str, given: dict[str, Any]) -> Any: ...
-
-    def status(self) -> dict[str, Any]: ...
+    async def ask(self, verb: str, given: dict[str, Any]) -> bytes: ...
 
 
 class StrictRoute(APIRoute):
@@ -48,14 +46,14 @@ class StrictRoute(APIRoute):
         return handle_strictly
 
 
-def make_api(crew: Answering) -> APIRouter:
+def make_api(solver: Answering) -> APIRouter:
     """What the page asks."""
     refusals: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refusal}, "503": {"model": Refusal}}
     api = APIRouter(prefix="/api", route_class=StrictRoute, responses=refusals)
 
     async def ask(request: Request, verb: str, given: dict[str, Any]) -> Response:
         """The answer, for as long as the client waits for it: once it has gone, the question is withdrawn."""
-        work = asyncio.ensure_future(crew.ask(verb, given))
+        work = asyncio.ensure_future(solver.ask(verb, given))
         gone = asyncio.ensure_future(_gone(request))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -63,10 +61,6 @@ def make_api(crew: Answering) -> APIRouter:
         finally:
             work.cancel()
             gone.cancel()
-
-    @api.get("/status")
-    async def status() -> Response:
-        return Reply(crew.status())
 
     @api.get("/scenes")
     async def scenes(request: Request) -> Response:

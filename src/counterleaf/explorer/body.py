@@ -1,4 +1,7 @@
-"""Bodies of requests, read more strictly than the JSON module does: what has two readings is refused."""
+"""Bodies of requests, read more strictly than the JSON module does, and bodies of replies.
+
+A request that can be read in two ways is refused.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,11 @@ def parse(body: bytes) -> Any:
     if "\\u" in text:  # only an escape can be half a character
         _encode(value)
     return value
+
+
+def render(value: Any) -> bytes:
+    """A value as JSON in ASCII, which can hold any string that Python can."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _encode(value: Any) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from counterleaf import warm, words
+from counterleaf import words
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.explorer import drawing, writing
@@ -21,11 +20,11 @@ from counterleaf.explorer.scene import Scene, code
 from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes, within
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
+from counterleaf.findings import Status
 from counterleaf.result import Explanation
-from counterleaf.search import Status
+from counterleaf.stopping import raise_if_stopped
 
 _REMEMBERED = 32  # explainers with steps or wider bounds, and costs, that are kept ready
-_LONG = 5.0  # seconds after which a first question must be waiting for a compiler
 _STATES = 200_000  # of one search: a bound on memory, far beyond what seconds allow
 
 
@@ -62,7 +61,6 @@ class Desk:
             "plane": lambda given: self._plane(PlaneQuestion.model_validate(given)),
             "check": lambda given: self._check(Question.model_validate(given)),
             "export": lambda given: self._export(ExportQuestion.model_validate(given)),
-            "warm": self._warm,
         }
 
     def handle(self, verb: str, given: dict[str, Any]) -> Any:
@@ -100,7 +98,9 @@ class Desk:
             "max_states": _STATES,
         }
         explainer = self._kept(self._explainers, _shape_key(question), lambda: reshaped(scene.explainer, question))
-        return explainer.explain(scene.values(question.row, question.edits), **{**arguments, **other}), wished
+        answer = explainer.explain(scene.values(question.row, question.edits), **{**arguments, **other})
+        raise_if_stopped()  # a search that was stopped ends like one that met its time limit
+        return answer, wished
 
     def _answer(self, question: Question) -> dict[str, Any]:
         scene, start = self.scene(question.scene), time.perf_counter()
@@ -193,24 +193,6 @@ class Desk:
             way = [one["words"] for one in self._conflict(question, answer, wished)]
             steps.append(writing.Step(self.scene(question.scene), question, answer, told, way, limit))
         return writing.export(given.format, steps)
-
-    def _warm(self, given: dict[str, Any]) -> None:
-        """Ask the first question of every scene, so that all kernels are ready.
-
-        Where that takes long, those for pictures are compiled beside those for tables.
-        """
-        beside: list[Any] = []
-        timer = threading.Timer(_LONG, lambda: beside.extend(warm.start(warm.NUMBERS)))
-        timer.daemon = True
-        if len(self.scenes) > 1:
-            timer.start()
-        for scene in self.scenes.values():
-            for cost in scene.costs:
-                spread = "range" if scene.explainer.spreads is not None else "none"
-                self._answer(Question.model_validate({"scene": scene.key, "row": scene.first, "cost": cost, "spread": spread}))
-            timer.cancel()
-            for process in beside:
-                process.wait()
 
     def _kept(self, kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
         """A value made once for a key, among the last few that were used."""

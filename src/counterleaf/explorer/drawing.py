@@ -13,6 +13,7 @@ from counterleaf.explorer.scene import Scene
 from counterleaf.explorer.wishes import spoken
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
+from counterleaf.findings import Status
 from counterleaf.outline import by_values, conditions, inequality, leaf_counts, one_line
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
@@ -22,7 +23,6 @@ from counterleaf.plot.sheet import MINUS, short
 from counterleaf.plot.tree import path_to, prune
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
-from counterleaf.search import Status
 
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
 _LETTER, _PAD, _LEAST, _GAP = 6.8, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes

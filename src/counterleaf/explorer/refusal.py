@@ -14,11 +14,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.child import InternalError
-from counterleaf.explorer.crew import UnavailableError
-from counterleaf.explorer.worker import one_line
+from counterleaf.explorer.body import render
+from counterleaf.explorer.solver import InternalError, UnavailableError
 
-LONGEST_SHOWN = 40
+LONGEST_SHOWN, LONGEST_LINE = 40, 500
 _WAYS_IN = ("body", "path", "query")
 _EXPECTED = {
     "missing": "a value",
@@ -43,12 +42,18 @@ class Refusal(BaseModel):
 
 
 class Reply(Response):
-    """JSON in ASCII, which any text that Python can hold fits in."""
+    """JSON, as a value or written already."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+        return content if isinstance(content, bytes) else render(content)
+
+
+def one_line(text: str) -> str:
+    """The text without its line breaks, cut where it gets long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 3] + "..."
 
 
 def refuse(status: int, line: str, headers: Mapping[str, str] | None = None) -> Reply:

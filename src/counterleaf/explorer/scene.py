@@ -14,6 +14,7 @@ from counterleaf.explain import Explainer
 from counterleaf.features import Feature, Numeric, is_missing, some
 from counterleaf.schema import Array
 from counterleaf.sheet import Sheet
+from counterleaf.stopping import raise_if_stopped
 
 _BLOCK = 2000  # rows that are asked about together
 
@@ -75,6 +76,7 @@ class Scene:
             return 0
         sheet, at = Sheet(self.rows, self.explainer.schema), start
         while 0 <= at < self.size:
+            raise_if_stopped()
             block = slice(at, min(at + _BLOCK, self.size)) if way > 0 else slice(max(at + 1 - _BLOCK, 0), at + 1)
             fits = np.flatnonzero(self._fits(sheet.codes(block), says))
             if len(fits):

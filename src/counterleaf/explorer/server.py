@@ -8,9 +8,7 @@ import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,37 +16,30 @@ from fastapi import FastAPI
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer import refusal
 from counterleaf.explorer.api import Answering, make_api, make_page
-from counterleaf.explorer.child import COMMAND
-from counterleaf.explorer.crew import Crew, Limits
 from counterleaf.explorer.guard import Guard
+from counterleaf.explorer.solver import Desk, Limits, Solver
 
 HERE = "127.0.0.1"
 PORT, PORTS = 8765, 20  # the first port to try, and how many
 
 
-def make_app(crew: Answering, port: int, token: str) -> Guard:
+def make_app(solver: Answering, port: int, token: str) -> Guard:
     """The whole application, guarded, as it will stand on that port."""
     # no pages of documentation: they load their scripts from elsewhere
     app = FastAPI(title="counterleaf explore", docs_url=None, redoc_url=None, redirect_slashes=False)
     refusal.install(app)
-    app.include_router(make_api(crew))
+    app.include_router(make_api(solver))
     app.include_router(make_page())
     return Guard(app, port, token)
 
 
-def serve(
-    arguments: dict[str, Any],
-    port: int | None = None,
-    open_browser: bool = True,
-    command: Sequence[str] = COMMAND,
-    limits: Limits | None = None,
-) -> None:
+def serve(desk: Desk, port: int | None = None, open_browser: bool = True, limits: Limits | None = None) -> None:
     """Serve until Ctrl-C; without a port, on the first free one from 8765 on."""
     listener = bind(port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(16)
     with listener, suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Crew(arguments, command, limits), listener, port, token, open_browser))
+        asyncio.run(_serve(Solver(desk, limits), listener, port, token, open_browser))
 
 
 def bind(port: int | None) -> socket.socket:
@@ -75,11 +66,11 @@ def bind(port: int | None) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it can be reached, and frees those who wait for an answer before it waits for them to leave."""
+    """Prints its address once it can be reached, and stops the solver before it waits for requests to end."""
 
-    def __init__(self, config: uvicorn.Config, crew: Crew, address: str, open_browser: bool) -> None:
+    def __init__(self, config: uvicorn.Config, solver: Solver, address: str, open_browser: bool) -> None:
         super().__init__(config)
-        self._crew, self._address, self._open_browser = crew, address, open_browser
+        self._solver, self._address, self._open_browser = solver, address, open_browser
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -88,13 +79,13 @@ class _Server(uvicorn.Server):
             threading.Thread(target=webbrowser.open, args=(self._address,), daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._crew.stop()
+        await self._solver.stop()
         await super().shutdown(sockets)
 
 
-async def _serve(crew: Crew, listener: socket.socket, port: int, token: str, open_browser: bool) -> None:
+async def _serve(solver: Solver, listener: socket.socket, port: int, token: str, open_browser: bool) -> None:
     config = uvicorn.Config(
-        make_app(crew, port, token),
+        make_app(solver, port, token),
         http="h11",
         ws="none",
         lifespan="off",
@@ -103,8 +94,7 @@ async def _serve(crew: Crew, listener: socket.socket, port: int, token: str, ope
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    crew.start()
     try:
-        await _Server(config, crew, f"http://{HERE}:{port}/?token={token}", open_browser).serve([listener])
+        await _Server(config, solver, f"http://{HERE}:{port}/?token={token}", open_browser).serve([listener])
     finally:
-        await crew.stop()
+        await solver.stop()

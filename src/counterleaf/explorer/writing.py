@@ -13,8 +13,8 @@ from counterleaf import words
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
 from counterleaf.features import is_missing
+from counterleaf.findings import Status
 from counterleaf.result import Explanation
-from counterleaf.search import Status
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff }

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from counterleaf.errors import CounterleafError
-from counterleaf.learn.contest import learn, warm_up
+from counterleaf.learn.contest import learn
 from counterleaf.learn.crew import crew
 from counterleaf.learn.finish import prune
 from counterleaf.learn.rows import compress
@@ -130,7 +130,6 @@ class TAOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         task = self._task(X[used], codes[used], weight[used])
         settings = Settings(self._strength(task), X.shape[1] <= _NARROW, bool(self.axis_aligned))
         rng = check_random_state(self.random_state)
-        warm_up(settings)
         with crew(effective_n_jobs(self.n_jobs)) as hands:
             found = learn(task, settings, self.init, self.max_depth, self.max_iter, self.n_restarts, rng, hands, self._tell)
         self.loss_curve_ = np.array(found.errors) / task.weight.sum()

@@ -7,11 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from counterleaf.learn.crew import Crew
-from counterleaf.learn.rows import compress
 from counterleaf.learn.start import cart_start, class_start, random_start
 from counterleaf.learn.sweeps import Sweeps
 from counterleaf.learn.task import Settings, Task
-from counterleaf.notice import announce
 
 _FEW = 1000  # rows below which a trial says nothing
 _LEARNED, _HELD = 10_000, 5_000  # the most rows of a trial
@@ -44,20 +42,6 @@ def learn(
 
         runs.append(_begin(task, settings, plans[0], depth, turn > 0, rng, crew, report).run(max_iter))
     return min(runs, key=lambda sweeps: sweeps.score)
-
-
-def warm_up(settings: Settings) -> None:
-    """Load the kernels, or compile them and say so, on four rows: then the time of a fit is its own."""
-    notice = announce("learning", settings.axis_aligned)
-    if notice is None:
-        return
-    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]])
-    task = Task(X, compress(X, np.ones(4), shift=True), np.array([0, 0, 1, 1]), np.ones(4), 2)
-    try:
-        for name in ("cart", "classes"):
-            _begin(task, settings, (name, True), 1, False, np.random.RandomState(0), Crew(1, None), lambda *_: None).run(1)
-    finally:
-        notice.cancel()
 
 
 def _plans(init: str, task: Task, settings: Settings) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""Threads that share the work of a sweep; the kernels do not hold the interpreter's lock."""
+"""Threads that share the work of a sweep; the core releases the interpreter's lock."""
 
 from __future__ import annotations
 

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from counterleaf._core import learn as kernels
 from counterleaf.schema import Array
 
 _SAMPLE = 999  # rows that stand for all where a column's median is sought
 _ZEROS = 0.2  # a column with this share of zeros is worth storing without them
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """X - origin in compressed rows: mostly zeros where columns mostly have one value, as dummies and pixels do.
 
     A split w @ x + b over X has the bias b + w @ origin over the rows held here.
     """
 
-    indptr: Array
-    indices: Array
-    values: Array
+    matrix: Any  # a csr_array without duplicates, the entries of each row in the order of their columns
     origin: Array
 
-    @property
-    def arrays(self) -> tuple[Array, Array, Array]:
-        return self.indptr, self.indices, self.values
-
-    def matrix(self) -> Any:
-        return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, len(self.origin)))
+    @cached_property
+    def core(self) -> kernels.Rows:
+        """The rows as the core reads them; their entries are not copied."""
+        indptr, indices = self.matrix.indptr.astype(np.int64), self.matrix.indices.astype(np.int32, copy=False)
+        return kernels.Rows(indptr, indices, self.matrix.data, len(self.origin))
 
     def spread(self, weight: Array) -> Array:
         """The standard deviation of each column."""
-        matrix, total = self.matrix(), weight.sum()
+        matrix, total = self.matrix, weight.sum()
         mean, square = weight @ matrix / total, weight @ matrix**2 / total
         variance = square - mean**2
         return np.sqrt(np.where(variance > 1e-12 * square, variance, 0.0))  # less is the rounding of a constant column
@@ -49,7 +50,7 @@ def compress(X: Any, weight: Array, shift: bool) -> Rows:
     matrix = sparse.csr_array(X, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, origin)
+    return Rows(matrix, origin)
 
 
 def _origin(X: Array, weight: Array) -> Array:

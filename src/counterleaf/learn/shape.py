@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from counterleaf._core import learn as kernels
 from counterleaf.schema import Array
 
 
@@ -32,6 +33,11 @@ class Shape:
         sign = np.where(turn, -1.0, 1.0)
         left, right = np.where(turn, self.right, self.left), np.where(turn, self.left, self.right)
         return Shape(left, right, self.W * sign[:, None], self.b * sign)
+
+    @cached_property
+    def core(self) -> kernels.Tree:
+        """The tree as the core reads it, and writes into W and b."""
+        return kernels.Tree(self.left, self.right, self.W, self.b)
 
     @cached_property
     def parent(self) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
+from counterleaf._core import learn as kernels
 from counterleaf.errors import CounterleafError
-from counterleaf.learn.kernels.logistic import fit_narrow, fit_wide, strength
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.schema import Array
@@ -26,46 +25,51 @@ Split = tuple[Array, float]
 
 def random_start(task: Task, depth: int, rng: np.random.Generator) -> Shape:
     """Gaussian directions, free of the columns' units, that cut their rows near the middle."""
-    weight, spread = task.weight, task.rows.spread(task.weight)
+    rows, weight, spread = task.rows.core, task.weight, task.rows.spread(task.weight)
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
 
-    def choose(index: Array, own: Any) -> Split:
+    def choose(index: Array) -> Split:
         w = rng.standard_normal(len(scale)) * scale
-        return w, _cut(own @ w, weight[index], rng.uniform(*_MIDDLE))
+        return w, _cut(rows.project(index, w), weight[index], rng.uniform(*_MIDDLE))
 
     return _grow(task, depth, choose)
 
 
 def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Generator) -> Shape:
-    """At each node its classes in two groups along a random mix of the leading directions of their means, told apart by a
+    """At each node its classes in two groups along a random mix of the leading directions of their means, separated by a
     sparse logistic regression."""
-    fit = fit_narrow if settings.narrow else fit_wide
-    roomy = 2 ** (depth + 1) * len(task.rows.origin) <= _ROOM
+    rows, width = task.rows.core, len(task.rows.origin)
+    roomy = 2 ** (depth + 1) * width <= _ROOM
 
-    def choose(index: Array, own: Any) -> Split:
+    def choose(index: Array) -> Split:
         y, weight = task.y[index], task.weight[index]
         counts = np.bincount(y, weight, task.classes)
         common = np.flatnonzero(counts >= _RARE * counts.sum())
         if np.count_nonzero(counts) < 2:
-            w = rng.standard_normal(own.shape[1]) if roomy else np.zeros(own.shape[1])  # 0 makes it a leaf
-            return w, _cut(own @ w, weight, 0.5)
+            w = rng.standard_normal(width) if roomy else np.zeros(width)  # 0 makes it a leaf
+            return w, _cut(rows.project(index, w), weight, 0.5)
         if len(common) < 2:
             common = np.sort(np.argsort(-counts, kind="stable")[:2])
         size = counts[common]
-        means = np.array([weight[y == k] @ own[y == k] / counts[k] for k in common])
+        group = np.full(task.classes, -1)
+        group[common] = np.arange(len(common))
+        used = np.flatnonzero(group[y] >= 0)
+        chosen, label, share = index[used], y[used], weight[used]
+        means = rows.sum_groups(chosen, group[label], share, len(common)) / size[:, None]
         means -= size @ means / size.sum()
         axes = _axes(means * np.sqrt(size)[:, None])
         mix = (rng.standard_normal(len(axes)) * _SPREAD[: len(axes)]) @ axes
         order = np.argsort(means @ mix, kind="stable")
-        share = np.cumsum(size[order])
-        half = min(int(np.searchsorted(share, share[-1] / 2)) + 1, len(common) - 1)
+        below = np.cumsum(size[order])
+        half = min(int(np.searchsorted(below, below[-1] / 2)) + 1, len(common) - 1)
         side = np.zeros(task.classes)
         side[common[order[:half]]], side[common[order[half:]]] = -1.0, 1.0
-        taken = np.flatnonzero(side[y])
-        w, lam = np.zeros(own.shape[1]), strength(settings.alpha, weight[taken].sum())
-        b = fit(*task.rows.arrays, index[taken], side[y[taken]], weight[taken], w, 0.0, lam, 5, 10, 1e-2)
-        up = own @ w + b >= 0
-        return (mix, _cut(own @ mix, weight, 0.5)) if up.all() or not up.any() else (w, float(b))
+        problem = kernels.Logistic(rows, chosen, side[label], share)
+        fit = problem.fit_narrow if settings.narrow else problem.fit_wide
+        lam = kernels.strength(settings.alpha, share.sum())
+        w, b = fit(np.zeros(width), 0.0, lam, steps=5, passes=10, tolerance=1e-2)
+        up = rows.project(index, w) + b >= 0
+        return (mix, _cut(rows.project(index, mix), weight, 0.5)) if up.all() or not up.any() else (w, b)
 
     return _grow(task, depth, choose)
 
@@ -96,29 +100,27 @@ def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
     return Shape(place[tree.children_right[order]], place[tree.children_left[order]], W, b)
 
 
-def _grow(task: Task, depth: int, choose: Callable[[Array, Any], Split]) -> Shape:
+def _grow(task: Task, depth: int, choose: Callable[[Array], Split]) -> Shape:
     """A tree grown level by level to ``depth``, or until rows are all alike; ``choose`` proposes the split of some rows."""
-    matrix = task.rows.matrix()
+    rows, width = task.rows.core, len(task.rows.origin)
     left, right, b = [], [], []
     splits: dict[int, Array] = {}
-    waiting = [(np.arange(matrix.shape[0]), 0)]
+    waiting = [(np.arange(len(task.y)), 0)]
     for index, level in waiting:
         left.append(-1)
         right.append(-1)
         b.append(0.0)
         if level < depth:
-            own = matrix[index]
-            w, c = choose(index, own)
-            up = own @ w + c >= 0
+            w, c = choose(index)
+            up = rows.project(index, w) + c >= 0
             if up.any() and not up.all():
                 left[-1], right[-1], b[-1], splits[len(left) - 1] = len(waiting), len(waiting) + 1, c, w
                 waiting += [(index[~up], level + 1), (index[up], level + 1)]
-        if len(waiting) * matrix.shape[1] > _MOST:
+        if len(waiting) * width > _MOST:
             raise CounterleafError(
-                f"a start of depth {depth} over {matrix.shape[1]} columns has too many weights; "
-                'lower max_depth or pass init="cart"'
+                f'a start of depth {depth} over {width} columns has too many weights; lower max_depth or pass init="cart"'
             )
-    W = np.zeros((len(left), matrix.shape[1]))
+    W = np.zeros((len(left), width))
     for node, w in splits.items():
         W[node] = w
     return Shape(np.array(left), np.array(right), W, np.array(b))

@@ -8,13 +8,11 @@ Nodes of one depth share no rows, so that they are improved side by side; depths
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
+from counterleaf._core import learn as kernels
 from counterleaf.learn.crew import Crew
-from counterleaf.learn.kernels.stump import improve_cuts
-from counterleaf.learn.kernels.sweep import gather, improve_all, judge, refresh, route
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.schema import Array
@@ -41,13 +39,8 @@ class Sweeps:
     ) -> None:
         self.task, self.settings, self.shape, self.crew, self.report = task, settings, shape.copy(), crew, report
         self.cautious = not bold
-        n, nodes = len(task.y), len(shape.left)
-        self.path = np.zeros((len(shape.levels), n), np.int64)
-        self.sides, self.wanted = np.zeros((2, n), np.int64), np.zeros(n, np.int8)
-        self.changed = np.zeros(nodes, bool)
-        self.slot = np.zeros(nodes, np.int64)
-        for level in shape.levels:
-            self.slot[level] = np.arange(len(level))
+        columns = task.columns if settings.axis_aligned else None
+        self.state = kernels.Sweep(task.rows.core, self.shape.core, task.y, task.weight, columns)
         self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
         self.errors: list[float] = []
         self._assess(kept or len(shape.levels) == 1)
@@ -61,22 +54,18 @@ class Sweeps:
 
     def miss(self, held: Task) -> float:
         """The share of the weight of other rows that the best tree misclassifies."""
-        best = self.best
-        ends = []
-        for task in (self.task, held):
-            path = np.zeros((len(best.levels), len(task.y)), np.int64)
-            route(*task.rows.arrays, best.left, best.right, best.W, best.b, path, 0, len(task.y))
-            ends.append(path[-1])
-        label, _ = best.labels(best.tally(ends[0], self.task.y, self.task.weight, held.classes))
-        return float(held.weight[label[ends[1]] != held.y].sum() / held.weight.sum())
+        best, task = self.best, self.task
+        label, _ = best.labels(best.tally(best.core.leaves(task.rows.core), task.y, task.weight, held.classes))
+        return float(held.weight[label[best.core.leaves(held.rows.core)] != held.y].sum() / held.weight.sum())
 
     def _assess(self, counts: bool) -> None:
         """Route every row, label the leaves, and keep the tree if it ``counts`` and is the best so far."""
         task, shape = self.task, self.shape
-        self._share(partial(route, *task.rows.arrays, shape.left, shape.right, shape.W, shape.b, self.path))
-        label, self.sure = shape.labels(shape.tally(self.path[-1], task.y, task.weight, task.classes))
-        self.now = label[self.path[-1]]
-        error = float(task.weight[self.now != task.y].sum())
+        self._share(self.state.route)
+        leaves = self.state.leaves()
+        label, self.sure = shape.labels(shape.tally(leaves, task.y, task.weight, task.classes))
+        self.state.label(label, self.sure)
+        error = float(task.weight[label[leaves] != task.y].sum())
         self.errors.append(error)
         self.idle += 1
         score = (error, float(np.abs(shape.W).sum()))
@@ -88,24 +77,15 @@ class Sweeps:
 
     def _sweep(self) -> None:
         """Improve the splits of each depth, the deepest first."""
-        task, shape, rows = self.task, self.shape, self.task.rows.arrays
-        tree = (shape.left, shape.right, shape.W, shape.b)
-        for depth in range(len(shape.levels) - 2, -1, -1):
-            level, here, below = shape.levels[depth], self.path[depth], self.path[depth + 1]
-            self._share(partial(judge, *rows, *tree, self.sure, task.y, here, below, self.now, self.sides, self.wanted))
-            starts, own = gather(here, self.slot, self.wanted, len(level))
-            self.changed[level] = False
-            self.crew.each(partial(self._improve, level, starts, own), self.crew.groups(np.diff(starts)))
-            self._share(partial(refresh, *rows, *tree, here, self.changed, self.sides, self.now))
+        for depth in range(len(self.shape.levels) - 2, -1, -1):
+            self.state.enter(depth)
+            self._share(self.state.judge)
+            self.crew.each(self._improve, self.crew.groups(self.state.gather()))
+            self._share(self.state.refresh)
 
-    def _improve(self, level: Array, starts: Array, own: Array, chosen: Array) -> None:
+    def _improve(self, nodes: Array) -> None:
         """Better splits for some nodes of a depth."""
-        task, shape, settings = self.task, self.shape, self.settings
-        told = (level, starts, own, chosen, self.wanted, task.weight, shape.W, shape.b, settings.alpha)
-        if settings.axis_aligned:
-            improve_cuts(task.X, *told, self.changed)
-        else:
-            improve_all(*task.rows.arrays, *told, self.cautious, settings.narrow, self.changed)
+        self.state.improve(nodes, self.settings.alpha, self.cautious, self.settings.narrow)
 
     def _share(self, work: Callable[..., None]) -> None:
         """The work on all rows, a stretch for each thread."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from counterleaf._core import learn as kernels
 from counterleaf.learn.rows import Rows
 from counterleaf.schema import Array
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Task:
     """Rows of positive weight with their classes 0 to ``classes`` - 1."""
 
     X: Any  # as given
@@ -19,10 +21,14 @@ class Task(NamedTuple):
     weight: Array
     classes: int
 
+    @cached_property
+    def columns(self) -> kernels.Columns:
+        """The columns of dense rows, ranked for axis-aligned splits."""
+        return kernels.Columns(self.X)
+
     def part(self, index: Array) -> Task:
         """Some of the rows."""
-        matrix = self.rows.matrix()[index]
-        rows = Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, self.rows.origin)
+        rows = Rows(self.rows.matrix[index], self.rows.origin)
         return Task(self.X[index], rows, self.y[index], self.weight[index], self.classes)
 
 

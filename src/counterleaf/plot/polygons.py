@@ -22,7 +22,7 @@ def regions(tree: Tree, source: Array, pair: list[int], low: Array, high: Array)
     fixed = source.astype(tree.dtype).astype(np.float64)
     fixed[pair] = 0.0
     offsets = tree.weights @ fixed + tree.bias
-    normals = tree.weights[:, pair].toarray()
+    normals = tree.weights.toarray()[:, pair]
     whole = np.array([low, (high[0], low[1]), high, (low[0], high[1])], float)
     least = _SLIVER * area(whole)
     out = []

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.kernels.memory import Question
 from counterleaf.plot.polygons import Box, beside, near, regions, within
 from counterleaf.plot.sheet import (
     ANSWER,
@@ -23,6 +22,7 @@ from counterleaf.plot.sheet import (
     tint,
     width,
 )
+from counterleaf.problem import Question
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
 from counterleaf.tree import Tree
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
     """The part of the plane to show: the features' bounds; where there are none, source, answers and splits near them."""
     tree, source = answer.certificate.problem.tree, answer.certificate.problem.source
-    rows = tree.weights[:, pair].toarray()
+    rows = tree.weights.toarray()[:, pair]
     rows, score = rows[rows.any(axis=1)], (tree.weights @ source + tree.bias)[rows.any(axis=1)]
     feet = source[pair] - (score / (rows**2).sum(axis=1))[:, None] * rows  # the point of each split nearest to the source
     bounds = np.array(answer.schema.bounds())[:, pair]

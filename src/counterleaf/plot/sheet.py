@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
+from counterleaf.findings import Status
 from counterleaf.result import Counterfactual, Explanation
-from counterleaf.search import Status
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from counterleaf import warm
 from counterleaf.errors import CounterleafError
 from counterleaf.files import write
 from counterleaf.reproduce import errors_table, figures, grounds, person, tables
@@ -30,7 +29,7 @@ Tick = Callable[[], None]
 Job = Callable[[str, int], AbstractContextManager[Tick]]  # what is done and in how many steps -> what to call after each
 _OURS = ("errors", "figures", "instances", "trees")  # the folders of a run
 _LAST_SEED = 4_000_000_000
-_PACKAGES = ("counterleaf", "numpy", "scipy", "pandas", "scikit-learn", "numba", "piqp", "gurobipy", "matplotlib")
+_PACKAGES = ("counterleaf", "numpy", "scipy", "pandas", "scikit-learn", "piqp", "gurobipy", "matplotlib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +119,7 @@ def reproduce(
         _ = fields[0].ground  # what is wrong with its files is said before anything is written
     runs = [*claim(folder, plan, fresh), _facts(command, "stopped")]
     _note(folder, runs)
-    compiling = warm.start()
-    try:
-        errors = _errors(folder, plan, fields, job)
-        with job("Compiling the search", len(compiling)) as tick:
-            for process in compiling:
-                process.wait()
-                tick()
-    finally:
-        for process in compiling:
-            process.kill()
+    errors = _errors(folder, plan, fields, job)
     drawn, instances = _instances(folder, plan, fields, job)
     digits, table1 = _figures(folder, plan, fields, job), _person(folder, fields, job)
     comparisons = {kind: tables.comparison(instances, kind) for kind in KINDS}

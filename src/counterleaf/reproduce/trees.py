@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from counterleaf.files import write
 from counterleaf.readers import read
@@ -118,7 +117,7 @@ def _scale(ground: Ground) -> Array:
 
 
 def _scaled(tree: Tree, factor: Array) -> Tree:
-    weights = sparse.csr_array(tree.weights.multiply(factor[None, :]))
+    weights = replace(tree.weights, data=tree.weights.data * factor[tree.weights.indices])
     return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, tree.closed, tree.dtype)
 
 

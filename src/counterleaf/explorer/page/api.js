@@ -8,7 +8,10 @@ async function call(path, options) {
     if (error.name === "AbortError") throw error;
     throw new Error("The explorer does not answer: is the command still running?");
   }
-  const body = await reply.json().catch(() => ({}));
+  const body = await reply.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return {};
+  });
   if (reply.status === 401) location.reload(); // another server: its door asks for its token
   if (!reply.ok) throw new Error(body.error ?? `The explorer answered ${reply.status}.`);
   return body;

@@ -18,7 +18,7 @@ const kept = new Kept();
 const sceneOf = (key) => page.scenes.find((scene) => scene.key === key);
 const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
 const steps = new Steps((state) =>
-  arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), state === null),
+  arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), { typed: state === null }),
 );
 const settings = new Settings(byId("settings"), change);
 const compare = new Compare(byId("compare"), kept, showStep, write);
@@ -27,11 +27,15 @@ const plane = new Plane(byId("plane"), () => drawView());
 /** The state was changed on the page; `live` while a hand is still on a slider or a brush. */
 function change(state, live = false) {
   if (!live) steps.push(state);
-  arrive(state);
+  arrive(state, { live });
 }
 
-/** Show a state: by a change, or by a step back or forward; `typed` if it came with the address alone. */
-async function arrive(state, typed = false) {
+/**
+ * Show a state: by a change, or by a step back or forward; `typed` if it came with the address alone.
+ * The question that it replaces is withdrawn, unless a hand is still on a slider: there the answers on the way are of use.
+ */
+async function arrive(state, { typed = false, live = false } = {}) {
+  if (!live && state !== page.state) page.question?.abort();
   page.state = state;
   if (typed) steps.start(state);
   if (page.scene !== sceneOf(state.scene)) enter(sceneOf(state.scene));
@@ -89,7 +93,8 @@ async function ask() {
           `${asked.scene}/${asked.row}`,
           await get(`/api/scenes/${encodeURIComponent(asked.scene)}/rows/${asked.row}`),
         );
-      const answer = await post("/api/answer", asked);
+      page.question = new AbortController();
+      const answer = await post("/api/answer", asked, page.question.signal);
       if (asked.scene !== page.state.scene) continue;
       [page.answer, page.answered] = [answer, asked];
       steps.record(asked, summary(answer));
@@ -249,18 +254,10 @@ function listen() {
   });
 }
 
-/** While kernels are compiled, answers come from a slower search: say so, and when it is over. */
-async function watch() {
-  const { note: told } = await get("/api/status").catch(() => ({ note: "" }));
-  byId("interim").textContent = told;
-  setTimeout(watch, told ? 2000 : 30_000);
-}
-
 async function start() {
   document.body.append(patterns());
   if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token is spent
   listen();
-  watch();
   try {
     page.scenes = await get("/api/scenes");
   } catch (error) {

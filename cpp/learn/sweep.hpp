@@ -1,0 +1,111 @@
+// One sweep over a tree of fixed shape: where rows go, what each split decides about them, better splits.
+//
+// A split decides about the rows that reach its node and of whose two labels, through the left and through the right child,
+// exactly one is right; each of these rows wants one side. Splits of one depth share no rows.
+//
+// The functions that take a stretch of rows or some nodes write only to places of these rows or nodes: threads may share the
+// work, and the result is the same. All others are called by one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "rows.hpp"
+#include "stump.hpp"
+
+namespace counterleaf::learn {
+
+/// A tree: the root is node 0 and children come after their parent. W and b belong to the caller, and change.
+struct Tree {
+    struct Node {
+        int left, right;  // -1 at a leaf
+
+        bool is_leaf() const { return left < 0; }
+    };
+
+    std::vector<Node> nodes;
+    double* W;  // (nodes, width)
+    std::size_t width;
+    Numbers b;
+
+    std::size_t size() const { return nodes.size(); }
+    Split split(std::size_t node) const { return {{W + node * width, width}, b[node]}; }
+    int leaf_of(const Entries& x) const {
+        int node = 0;
+        while (!nodes[node].is_leaf()) node = split(node).sends_right(x) ? nodes[node].right : nodes[node].left;
+        return node;
+    }
+    std::size_t depth() const;
+};
+
+/// How a split becomes a better one.
+struct Rule {
+    double alpha;
+    bool cautious;  // keep an oblique split if the new one sends more weight to the wrong side
+    bool narrow;    // few columns: fit_narrow
+};
+
+struct Stretch {
+    std::size_t first, last;
+};
+
+class Sweep {
+public:
+    /// ``labels`` and ``weight`` are those of the rows. Splits are axis-aligned, and stay so, if there are ``columns``: those
+    /// of the same rows.
+    Sweep(const Rows& rows, const Columns* columns, const Tree& tree, std::vector<int> labels, std::vector<double> weight);
+
+    const Rows& rows() const { return rows_; }
+    const Tree& tree() const { return tree_; }
+    std::size_t depth() const { return path_.size() - 1; }
+
+    /// Follow rows from the root to their leaves.
+    void route(Stretch stretch);
+    std::span<const int> leaves() const { return path_.back(); }
+
+    /// Give rows the label of their leaf; ``sure`` is, by node, the label of every leaf below, or -1 where these differ.
+    void label(std::span<const int> labels, std::vector<int> sure);
+
+    /// Turn to the splits of one depth; the caller starts with the deepest and goes up.
+    void enter(std::size_t depth);
+
+    /// Find out to which side each row should go at its node.
+    void judge(Stretch stretch);
+
+    /// Collect, for each node, the rows about which it decides. Returns how many these are, by node.
+    std::vector<std::size_t> gather();
+
+    /// Find better splits for some nodes.
+    void improve(std::span<const int> nodes, const Rule& rule);
+
+    /// Bring the labels of the rows up to date with the splits of this depth.
+    void refresh(Stretch stretch);
+
+private:
+    enum class Wanted : std::int8_t { Either, Left, Right };
+    struct Labels {
+        int left, right;  // through each child
+    };
+
+    bool goes_right(std::size_t r, int node) const;
+    int child(std::size_t r, int node) const { return goes_right(r, node) ? tree_.nodes[node].right : tree_.nodes[node].left; }
+    Sample sample(int node) const;
+
+    const Rows& rows_;
+    const Columns* columns_;
+    const Tree& tree_;
+    std::vector<int> labels_;
+    std::vector<double> weight_;
+    std::vector<std::vector<int>> path_;  // [d][r]: the node of row r at depth d; a row that has reached its leaf stays there
+    std::vector<int> now_;                // the label that each row gets
+    std::vector<int> sure_;
+    std::size_t depth_ = 0;
+    std::vector<Labels> either_;  // the labels that each row would get from its node of this depth
+    std::vector<Wanted> wanted_;
+    std::vector<char> changed_;        // by node
+    std::vector<std::size_t> column_;  // by node: the column of an axis-aligned split
+    std::vector<std::size_t> starts_;  // node k decides about the gathered rows from starts_[k] to starts_[k + 1]
+    std::vector<int> gathered_;
+    std::vector<double> side_, decided_weight_;
+};
+
+}  // namespace counterleaf::learn

@@ -1,0 +1,139 @@
+// The part of the search that deals with leaves: a point becomes a row, or says where to fork.
+#include <cmath>
+
+#include "search.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr int ATTEMPTS = 30;      // doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9
+constexpr double TIGHT = 1e-10;   // a row that costs its bound to this share is the best of its state
+
+}  // namespace
+
+/// Find a row for a leaf and queue it at its cost, fork the leaf, or give it up; false if the cost keeps decreasing.
+bool Search::realise(int state, Watch& watch) {
+    if (runs_away(state)) return false;
+    collect(state);
+    State& entry = memory.states[state];
+    Choice choice;
+    Found found = is_at_home(state) ? Found::Row : Found::Nothing;
+    if (found != Found::Row && (entry.exact || !question_->plain)) {
+        place(*question_, memory.changes[state], box_, false, x_);
+        choice = choose_fork(*question_, memory.changes[state], box_, x_, [&](int d) { return is_counted(state, d); });
+        if (choice.parting == Parting::Split) found = find_row(state, watch);
+    }
+    if (found == Found::Row) {
+        const double cost = cost_of(*question_, x_) + below(entry.node), gap = cost - entry.bound;
+        if (gap > TIGHT * (std::fabs(cost) + std::fabs(entry.bound)) && entry.node != question_->home)
+            choice = any_choice(*question_, box_, x_);
+        if (choice.parting == Parting::Split) {
+            settle(state, cost);
+            return true;
+        }
+    } else if (choice.parting == Parting::Split) {
+        if (entry.exact || !question_->plain) choice = any_choice(*question_, box_, x_);
+        if (choice.parting == Parting::Split) {
+            entry.kind = found == Found::Empty ? Kind::Discarded : Kind::Unsettled;
+            if (found == Found::Empty)
+                std::ranges::copy(trial_.multipliers, memory.multipliers[state].begin());
+            else
+                ++memory.unsettled;
+            return true;
+        }
+    }
+    std::ranges::fill(memory.slacks[state], 0.0);
+    fork(state, choice);
+    return true;
+}
+
+/// Whether the cost keeps decreasing in a leaf; then ``runaway`` is the variable.
+bool Search::runs_away(int state) {
+    if (memory.states[state].bound > -INF) return false;
+    const Features& f = question_->features;
+    for (std::size_t d = 0; d < f.width(); ++d)
+        if (f.price(d, memory.changes[state][d]) == -INF) {
+            runaway = static_cast<int>(d);
+            return true;
+        }
+    return false;
+}
+
+/// Whether the source itself is a row of the leaf; it is then in ``x_``.
+bool Search::is_at_home(int state) {
+    if (memory.states[state].node != question_->home) return false;
+    std::ranges::copy(question_->features.source, x_.begin());
+    for (std::size_t d = 0; d < x_.size(); ++d)  // a margin may have moved the cuts past it
+        if (!(box_.lower(d) <= x_[d] && x_[d] <= box_.upper(d))) return false;
+    return is_routed(*question_, x_, path_, memory.slacks[state].first(path_.size()));
+}
+
+/// Write into ``x_`` a row that the model sends to the state's leaf: the region's point, or that of the region with the faces
+/// that were missed moved inwards. The choices are as in ``x_``.
+Search::Found Search::find_row(int state, Watch& watch) {
+    const State& entry = memory.states[state];
+    const Numbers slack = memory.slacks[state].first(entry.rows);
+    // where splits are sums of float32; rows of the user's may need more digits
+    const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->users() == 0;
+    const std::size_t mark = box_.mark();
+    fix_choices(*question_, x_, box_);
+    Found found = Found::Nothing;
+    Constants change = memory.changes[state];
+    for (int attempt = 0; attempt < ATTEMPTS && found == Found::Nothing; ++attempt) {
+        if (attempt > 0) {
+            if (question_->method == Method::Box) break;
+            if (attempt == 1) {
+                const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
+                trial_.multipliers.assign(memory.multipliers[state].begin(), memory.multipliers[state].begin() + entry.rows);
+                copy(memory.changes, trial_.change);
+                if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
+                if (question_->method == Method::Coupled)
+                    copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
+            }
+            const Status status = tighten(slack, watch);
+            if (status == Status::Infeasible) found = Found::Empty;
+            if (status == Status::Stuck) {  // empty by less than rounding can tell: further in
+                if (question_->method == Method::Coupled || watch.stop()) break;
+                for (double& by : slack) by *= 2.0;
+            }
+            if (status != Status::Converged) continue;
+            change = trial_.change;
+        }
+        place(*question_, change, box_, coarse, x_);
+        if (is_routed(*question_, x_, path_, slack)) found = Found::Row;
+    }
+    box_.undo(mark);
+    return found;
+}
+
+/// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.
+Status Search::tighten(Constants slack, Watch& watch) {
+    if (question_->method != Method::Coupled)
+        return regions_.solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_)
+            .status;
+    const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
+    switch (coupled_.solve(path_, box_, slack, -INF, INF, dual, regions_, scratch_, watch).status) {
+        case QuadraticStatus::Converged: return Status::Converged;
+        case QuadraticStatus::Infeasible: return Status::Infeasible;
+        default: return Status::Stuck;
+    }
+}
+
+/// Queue a leaf at the cost of its row ``x_``.
+void Search::settle(int state, double cost) {
+    State& entry = memory.states[state];
+    const double gap = cost - entry.bound;
+    memory.points.hold(memory.realised + 1);
+    std::ranges::copy(x_, memory.points[memory.realised].begin());
+    entry.point = static_cast<int>(memory.realised++);
+    entry.cost = cost;
+    if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
+        entry.bound = cost;  // the same sum, in another order
+    double key = cost;
+    int rank = 2 * entry.node;
+    if (question_->method == Method::Coupled && gap <= 1e-13 * length(*question_, x_))
+        key = entry.bound - 1e-14 * std::fabs(entry.bound), rank = -1;  // a leaf on its bound need not wait for its equals
+    queue(state, Kind::Realised, key, rank);
+}
+
+}  // namespace counterleaf

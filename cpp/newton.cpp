@@ -1,0 +1,436 @@
+#include "newton.hpp"
+
+#include <cmath>
+
+namespace counterleaf {
+namespace {
+
+constexpr double SMALL = 1e-2;     // of the largest row's terms: a row whose own terms are smaller is judged by these
+constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
+
+/// How exact an iteration is to be. The supports of groups change by rounding, so that theirs ends a little earlier.
+struct Precision {
+    int steps;
+    double tolerance;   // of the terms of a row
+    double first;       // the same for a warm start: a row moved by its rounding error is to be noticed
+    double gain;        // of the value: less is no progress
+    double damping;     // the least one
+    double bend;        // of the terms of a slope: less is no curvature
+    double overshoot;   // of a step that the curvature everywhere would allow
+};
+constexpr Precision NUMBERS{300, 1e-13, 1e-16, 1e-15, 1e-14, 0.0, 1e-3};
+constexpr Precision GROUPS{100, 1e-12, 1e-12, 1e-14, 1e-12, 1e-14, 1e-2};
+constexpr double PROOF = 1e-12;  // a Farkas vector with a gap above this share of its terms is one
+constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: a bound is off by the square of this
+
+class Newton {
+public:
+    Newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
+        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS : NUMBERS), m(program.m()),
+          n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch), price(scratch.numbers(n)),
+          turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)), gradient(scratch.numbers(m)),
+          size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)), free(scratch.places(m)),
+          R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
+        if (p.groups.size() == 0) return;
+        z = scratch.numbers(n);
+        centred = scratch.grid(m, n);
+        std::copy_n(p.A.data, m * n, centred.data);
+        for (std::size_t j = p.numbers; j < n; ++j) delta[j] = weight[j] = 0.0;
+    }
+
+    Bound run() {
+        double best_value = -INF;
+        int idle = 0;
+        for (int iteration = 0; iteration < exact.steps; ++iteration) {
+            const double value = evaluate();
+            const double miss = worst_miss();
+            const bool solved = miss <= (iteration > 0 ? exact.tolerance : exact.first);
+            if (value - best_value > exact.gain * std::fabs(value) || solved) {
+                best_value = value;
+                idle = 0;
+                std::ranges::copy(lam, best.begin());
+            } else {
+                ++idle;
+            }
+            if (solved || (p.groups.size() > 0 && idle >= 2 && miss <= ENOUGH)) return {Status::Converged, value};
+            if (idle >= 4) break;
+            choose_direction();
+            const double t = line_search();
+            if (t == INF) {
+                if (farkas_gap(p, ray) > PROOF) return {Status::Infeasible, INF};
+                return {Status::Stuck, best_value};
+            }
+            move(t);
+        }
+        return polish(best_value);
+    }
+
+private:
+    /// The point that answers lam's prices; returns the sum of phi there.
+    double respond() {
+        loops.blend(p.A, lam.data(), price.data());
+        double value = loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
+        for (std::size_t g = 0; g < p.groups.size(); ++g) value += respond_group(g);
+        return value;
+    }
+
+    /// z = the projection of (price + t turn - slope) / s on the unit simplex; returns its threshold.
+    ///
+    /// Only entries within 1 of the largest can be positive; of those, the ones below the mean excess drop out until none
+    /// does.
+    double project(std::size_t g, double t) const {
+        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
+        const double s = p.groups.scale[g];
+        double top = -INF, sum = 0.0;
+        for (int k = begin; k < end; ++k) {
+            z[k] = ((t == 0.0 ? price[k] : price[k] + t * turn[k]) - c.slope_up[k]) / s;
+            top = std::max(top, z[k]);
+        }
+        int left = 0;
+        for (int k = begin; k < end; ++k) {
+            z[k] -= top;  // so that large prices leave no rounding behind, and the threshold is below 0
+            if (z[k] > -1.0) sum += z[k], ++left;
+        }
+        double level = (sum - 1.0) / left;
+        while (left > 1) {
+            int kept = 0;
+            sum = 0.0;
+            for (int k = begin; k < end; ++k)
+                if (z[k] > level) sum += z[k], ++kept;
+            if (kept == left) break;
+            left = kept;
+            level = (sum - 1.0) / left;
+        }
+        for (int k = begin; k < end; ++k) z[k] = std::max(z[k] - level, 0.0);
+        return level + top;
+    }
+
+    /// A group's response to its prices, its weights, and its columns less their mean over the support; returns its phi.
+    double respond_group(std::size_t g) {
+        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
+        const double s = p.groups.scale[g];
+        project(g, 0.0);
+        double value = 0.0;
+        int support = 0;
+        for (int k = begin; k < end; ++k) {
+            delta[k] = (z[k] - p.groups.home[k]) * s;
+            value += s * z[k] * c.slope_up[k] + 0.5 * s * s * z[k] * z[k];
+            if (z[k] > 0.0) ++support;
+        }
+        for (int k = begin; k < end; ++k) weight[k] = support > 1 && z[k] > 0.0 ? 1.0 : 0.0;
+        for (std::size_t t = 0; t < m && support > 1; ++t) {
+            double mean = 0.0;
+            for (int k = begin; k < end; ++k)
+                if (z[k] > 0.0) mean += p.A[t][k];
+            mean /= support;
+            for (int k = begin; k < end; ++k) centred[t][k] = p.A[t][k] - mean;
+        }
+        return value;
+    }
+
+    /// The responses to lam's prices, and the gradient; returns q(lam).
+    double evaluate() {
+        double value = respond(), most = 0.0;
+        for (std::size_t t = 0; t < m; ++t) {
+            const auto [total, terms_of] = loops.dot(p.A[t], delta.data(), n);
+            gradient[t] = p.r[t] - total;
+            size[t] = std::fabs(p.r[t]) + terms_of;
+        }
+        for (std::size_t t = 0; t < m; ++t) {
+            value += lam[t] * gradient[t];
+            most = std::max(most, size[t]);
+        }
+        for (double& terms_of : size) terms_of = std::max(terms_of, SMALL * most);
+        return value;
+    }
+
+    bool holds_back(std::size_t t) const { return t >= p.equal && !(lam[t] > 0.0); }
+
+    /// The largest miss of a row that counts, as a share of its terms.
+    double worst_miss() const {
+        double worst = 0.0;
+        for (std::size_t t = 0; t < m; ++t) {
+            const double off = holds_back(t) ? gradient[t] : std::fabs(gradient[t]);
+            if (off > worst * size[t]) worst = off / size[t];
+        }
+        return worst;
+    }
+
+    /// The Newton step on the rows that are free to move, as ``step`` on ``chosen``, as ``ray`` on all rows, and in prices.
+    void choose_direction() {
+        std::size_t count = 0;
+        for (std::size_t t = 0; t < m; ++t)
+            if (!holds_back(t) || gradient[t] > exact.tolerance * size[t]) free[count++] = static_cast<int>(t);
+        while (true) {
+            chosen = free.first(count);
+            sound = factor_and_solve(damping);
+            std::size_t kept = 0;  // a row at lam = 0 that the direction would push below leaves the free set
+            for (std::size_t a = 0; a < count; ++a)
+                if (!holds_back(free[a]) || step[a] > 0.0) free[kept++] = free[a];
+            if (kept == count) break;
+            count = kept;
+        }
+        reach = INF, rise = ascent = 0.0;
+        hit = -1;
+        std::ranges::fill(ray, 0.0);
+        for (std::size_t a = 0; a < count; ++a) {
+            const std::size_t t = chosen[a];
+            ray[t] = step[a];
+            rise += step[a] * p.r[t];
+            ascent += step[a] * gradient[t];
+            if (t >= p.equal && step[a] < 0.0 && -lam[t] / step[a] < reach) reach = -lam[t] / step[a], hit = chosen[a];
+        }
+        loops.blend_some(p.A, chosen.data(), count, step.data(), turn.data(), terms.data());
+        for (std::size_t j = 0; j < n; ++j)
+            if (std::fabs(turn[j]) <= 1e-2 * ROUNDING * terms[j]) turn[j] = 0.0;
+    }
+
+    /// Solve (A_F D A_F' + damping I) step = gradient on the chosen rows F; False if they are nearly dependent.
+    bool factor_and_solve(double damp) {
+        const bool fine = factor(damp);
+        if (!fine) orthogonalise(damp);
+        substitute();
+        return fine;
+    }
+
+    /// R R' = A_F D A_F' + damp I by Cholesky; False if the rows are nearly dependent: the product squares their angle away.
+    bool factor(double damp) {
+        loops.gram(centred, chosen.data(), chosen.size(), weight.data(), turn.data(), R);
+        for (std::size_t a = 0; a < chosen.size(); ++a) {
+            R[a][a] += damp;
+            double full = R[a][a];
+            for (std::size_t b = 0; b < a; ++b) {
+                double total = R[a][b];
+                for (std::size_t k = 0; k < b; ++k) total -= R[a][k] * R[b][k];
+                R[a][b] = total / R[b][b];
+                full -= R[a][b] * R[a][b];
+            }
+            if (full < 1e-9 * R[a][a] || R[a][a] < 1e-9) return false;  // the latter: no feature of the row can move
+            R[a][a] = std::sqrt(full);
+        }
+        return true;
+    }
+
+    /// The same factor without forming the product: Gram-Schmidt on D^(1/2) A_F', twice.
+    void orthogonalise(double damp) {
+        Scratch::Frame here(scratch);
+        const std::size_t count = chosen.size(), whole = n + count;
+        const Grid M = scratch.grid(count, whole);
+        for (std::size_t a = 0; a < count; ++a) {
+            double* row = M[a];
+            for (std::size_t j = 0; j < n; ++j) row[j] = centred[chosen[a]][j] * std::sqrt(weight[j]);
+            std::fill_n(row + n, count, 0.0);
+            row[n + a] = std::sqrt(damp);
+            std::fill_n(R[a], a, 0.0);
+            for (int again = 0; again < 2; ++again)
+                for (std::size_t b = 0; b < a; ++b) {
+                    double total = 0.0;
+                    for (std::size_t j = 0; j < whole; ++j) total += M[b][j] * row[j];
+                    R[a][b] += total;
+                    for (std::size_t j = 0; j < whole; ++j) row[j] -= total * M[b][j];
+                }
+            double total = 0.0;
+            for (std::size_t j = 0; j < whole; ++j) total += row[j] * row[j];
+            R[a][a] = std::sqrt(total);
+            for (std::size_t j = 0; j < whole; ++j) row[j] /= R[a][a];
+        }
+    }
+
+    /// Solve R R' step = gradient on the chosen rows.
+    void substitute() {
+        const std::size_t count = chosen.size();
+        for (std::size_t a = 0; a < count; ++a) {
+            double total = gradient[chosen[a]];
+            for (std::size_t k = 0; k < a; ++k) total -= R[a][k] * step[k];
+            step[a] = total / R[a][a];
+        }
+        for (std::size_t a = count; a-- > 0;) {
+            double total = step[a];
+            for (std::size_t k = a + 1; k < count; ++k) total -= R[k][a] * step[k];
+            step[a] = total / R[a][a];
+        }
+    }
+
+    /// The next t' > t at which the response of some feature changes its piece; inf if there is none.
+    double next_break(double t) const {
+        double first = INF;
+        for (std::size_t j = 0; j < p.ungrouped(); ++j) {
+            if (turn[j] == 0.0) continue;
+            const double low = c.lower[j], high = c.upper[j];
+            const double at_high =
+                high > 0.0 ? c.slope_up[j] + 2.0 * c.curve_up[j] * high : c.slope_down[j] + 2.0 * c.curve_down[j] * high;
+            const double at_low =
+                low < 0.0 ? c.slope_down[j] + 2.0 * c.curve_down[j] * low : c.slope_up[j] + 2.0 * c.curve_up[j] * low;
+            for (double level : {c.slope_up[j], c.slope_down[j], at_high, at_low}) {
+                const double at = (level - price[j]) / turn[j];
+                if (t < at && at < first) first = at;
+            }
+        }
+        for (std::size_t g = 0; g < p.groups.size(); ++g) first = std::min(first, next_break_of_group(g, t));
+        return first;
+    }
+
+    /// The next t' > t at which the support of a group changes; inf if it does not.
+    double next_break_of_group(std::size_t g, double t) const {
+        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
+        const double level = project(g, t);
+        double mean = 0.0, first = INF;
+        int support = 0;
+        for (int k = begin; k < end; ++k)
+            if (z[k] > 0.0) mean += turn[k], ++support;
+        mean /= support;
+        for (int k = begin; k < end; ++k) {
+            const double gains = turn[k] - mean;
+            if (!((z[k] == 0.0 && gains > 0.0) || (z[k] > 0.0 && gains < 0.0))) continue;
+            const double ahead = level * p.groups.scale[g] - (price[k] + t * turn[k] - c.slope_up[k]);
+            const double at = t + ahead / gains;
+            if (t < at && at < first) first = at;
+        }
+        return first;
+    }
+
+    /// turn @ d, its derivative and the size of its terms, at the prices ``price`` + t ``turn``.
+    Slope slope_at(double t) const {
+        Slope out = loops.slope_at(t, price.data(), turn.data(), c, p.numbers);
+        for (std::size_t g = 0; g < p.groups.size(); ++g) {
+            const int begin = p.groups.start[g], end = p.groups.start[g + 1];
+            if (std::all_of(turn.begin() + begin, turn.begin() + end, [](double a) { return a == 0.0; })) continue;
+            project(g, t);
+            double first = 0.0, second = 0.0;
+            int support = 0;
+            for (int k = begin; k < end; ++k) {
+                if (z[k] > 0.0) first += turn[k], second += turn[k] * turn[k], ++support;
+                const double moved = turn[k] * (z[k] - p.groups.home[k]) * p.groups.scale[g];
+                out.total += moved;
+                out.size += std::fabs(moved);
+            }
+            if (support > 1) out.bend += std::max(second - first * first / support, 0.0);
+        }
+        return out;
+    }
+
+    /// Where to look first. A step that damping alone holds back may be far too long: no root lies before ascent / most.
+    double first_trial() const {
+        const double t = std::min(1.0, reach);
+        if (sound && p.groups.size() == 0) return t;
+        double most = 0.0;
+        for (std::size_t j = 0; j < p.ungrouped(); ++j) {
+            if (turn[j] == 0.0) continue;
+            const double bend = std::min(c.upper[j] > 0.0 ? c.curve_up[j] : INF, c.lower[j] < 0.0 ? c.curve_down[j] : INF);
+            most += 0.5 * turn[j] * turn[j] / bend;
+        }
+        for (std::size_t g = 0; g < p.groups.size(); ++g) {
+            const auto [least, largest] =
+                std::minmax_element(turn.begin() + p.groups.start[g], turn.begin() + p.groups.start[g + 1]);
+            most += 0.5 * (*largest - *least) * (*largest - *least);
+        }
+        return ascent < exact.overshoot * most * t ? std::min(ascent / most, t) : t;
+    }
+
+    /// The maximiser of q on 0 <= t <= reach along the direction; inf if q grows for ever.
+    ///
+    /// The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
+    /// Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
+    double line_search() const {
+        double low = 0.0, high = INF, t = first_trial();
+        bool nudged = false;
+        for (int trial = 0; trial < 200; ++trial) {
+            const auto [total, bend, terms_of] = slope_at(t);
+            const double slope = rise - total;
+            const double all = terms_of + std::fabs(rise);
+            if (std::fabs(slope) <= 1e-15 * all) return t;
+            if (slope > 0.0) {
+                low = t;
+                if (t >= reach) return t;
+            } else {
+                high = t;
+            }
+            if (high < INF && high - low <= 1e-15 * high) return low > 0.0 ? low : high;
+            if (bend > exact.bend * all) {
+                t += slope / bend;
+            } else if (slope > 0.0) {
+                t = next_break(low);
+                if (t == INF && reach == INF && high == INF) {
+                    if (nudged) return INF;
+                    t = low;  // it may stand exactly on the last break: one look behind it
+                    nudged = true;
+                }
+                t *= 1.0 + 1e-12;
+            } else {
+                t = low;
+            }
+            if (!(low < t && t < high)) t = high < INF ? 0.5 * (low + high) : 2.0 * low + 1e-300;
+            t = std::min(t, reach);
+        }
+        return low > 0.0 ? low : t;
+    }
+
+    void move(double t) {
+        double largest = 0.0;
+        for (std::size_t a = 0; a < chosen.size(); ++a) {
+            const int i = chosen[a];
+            lam[i] += t * step[a];
+            largest = std::max(largest, std::fabs(lam[i]));
+            if (i == hit && t >= reach) lam[i] = 0.0;
+        }
+        for (double& one : lam.subspan(p.equal))
+            if (one <= 1e-16 * largest) one = 0.0;  // rounding of a row that has let go
+        if (t < 1e-2) damping = std::min(1.0, damping * 100.0);
+        if (t > 0.5) damping = std::max(exact.damping, damping * 1e-2);
+    }
+
+    /// Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
+    /// better, but small corrections to the point itself can: they never meet the large numbers.
+    Bound polish(double best_value) {
+        std::ranges::copy(best, lam.begin());
+        std::ranges::copy(best, ray.begin());
+        if (farkas_gap(p, ray) > PROOF) return {Status::Infeasible, INF};
+        if (p.groups.size() > 0) return {Status::Stuck, best_value};
+        respond();
+        double largest = 0.0;
+        for (double one : lam) largest = std::max(largest, std::fabs(one));
+        std::size_t count = 0;
+        for (std::size_t t = 0; t < m; ++t)
+            if (t < p.equal || lam[t] > 1e-12 * largest) free[count++] = static_cast<int>(t);
+        chosen = free.first(count);
+        for (int again = 0; again < 3; ++again) {
+            for (std::size_t t = 0; t < m; ++t) gradient[t] = p.r[t] - loops.dot(p.A[t], delta.data(), n).total;
+            factor_and_solve(exact.damping);
+            for (std::size_t j = 0; j < p.n; ++j) {
+                if (!(weight[j] > 0.0)) continue;
+                double shift = 0.0;
+                for (std::size_t a = 0; a < count; ++a) shift += step[a] * p.A[chosen[a]][j];
+                delta[j] = std::min(std::max(delta[j] + weight[j] * shift, c.lower[j]), c.upper[j]);
+            }
+        }
+        return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value};
+    }
+
+    const Program& p;
+    const Curves& c;
+    const Precision& exact;
+    const std::size_t m, n;  // n: padded
+    const Numbers lam, delta, ray;
+    Scratch& scratch;
+    const Scratch::Frame frame;
+    const Numbers price, turn, weight, terms;  // per feature
+    const Numbers gradient, size, step, best;  // per row
+    const Places free;
+    const Grid R;
+    Grid centred;        // A, the columns of groups less their mean over the support
+    Numbers z;           // per column of a group
+    Places chosen;       // the rows that the direction moves
+    bool sound = true;   // whether these are independent
+    double reach = INF;  // the step at which the first multiplier reaches 0
+    double rise = 0.0, ascent = 0.0;
+    int hit = -1;  // the row of that multiplier
+    double damping;
+};
+
+}  // namespace
+
+Bound newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch) {
+    return Newton(program, lam, delta, ray, scratch).run();
+}
+
+}  // namespace counterleaf

@@ -1,0 +1,94 @@
+#include "program.hpp"
+
+#include <cmath>
+
+namespace counterleaf {
+namespace {
+
+constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
+constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
+
+Sum row_dot(const Program& program, std::size_t t, Constants delta) {
+    return loops.dot(program.A[t], delta.data(), program.A.columns);
+}
+
+/// Column j of ray' A.
+Sum column(const Program& program, Constants ray, std::size_t j) {
+    Sum out{0.0, 0.0};
+    for (std::size_t t = 0; t < program.m(); ++t) {
+        const double term = ray[t] * program.A[t][j];
+        out.total += term;
+        out.size += std::fabs(term);
+    }
+    return out;
+}
+
+}  // namespace
+
+double violation(const Program& program, Constants delta) {
+    const std::size_t m = program.m();
+    double most = 0.0, worst = 0.0;
+    for (std::size_t t = 0; t < m; ++t) most = std::max(most, std::fabs(program.r[t]) + row_dot(program, t, delta).size);
+    for (std::size_t t = 0; t < m; ++t) {
+        const auto [total, size] = row_dot(program, t, delta);
+        const double miss = program.r[t] - total, off = t < program.equal ? std::fabs(miss) : miss;
+        const double share = std::max(std::fabs(program.r[t]) + size, SMALL * most);
+        if (off > worst * share) worst = off / share;
+    }
+    return worst;
+}
+
+double farkas_gap(const Program& program, Numbers ray) {
+    const std::size_t m = program.m();
+    double gap = 0.0, size = 0.0, largest = 0.0;
+    for (double x : ray) largest = std::max(largest, std::fabs(x));
+    for (std::size_t t = 0; t < m; ++t) {
+        if ((t >= program.equal && ray[t] < 0.0) || std::fabs(ray[t]) <= ROUNDING * largest) ray[t] = 0.0;
+        gap += ray[t] * program.r[t];
+        size += std::fabs(ray[t] * program.r[t]);
+    }
+    for (std::size_t j = 0; j < program.ungrouped(); ++j) {
+        const auto [a, terms] = column(program, ray, j);
+        const double reach = a > 0.0 ? program.curves.upper[j] : program.curves.lower[j];
+        if (std::isinf(reach)) {
+            if (std::fabs(a) <= ROUNDING * terms) continue;
+            return -INF;
+        }
+        gap -= a * reach;
+        size += std::fabs(a * reach);
+    }
+    const Groups& groups = program.groups;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        double best = -INF, at_home = 0.0, most = 0.0;
+        for (int k = groups.start[g]; k < groups.start[g + 1]; ++k) {
+            const double a = column(program, ray, k).total;
+            best = std::max(best, a);
+            at_home += a * groups.home[k];
+            most = std::max(most, std::fabs(a));
+        }
+        gap -= (best - at_home) * groups.scale[g];
+        size += most * groups.scale[g];
+    }
+    return size > 0.0 ? gap / size : 0.0;
+}
+
+double dual_value(const Program& program, Constants lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Curves& c = program.curves;
+    double value = 0.0;
+    for (std::size_t t = 0; t < program.m(); ++t) value += lam[t] * program.r[t];
+    for (std::size_t j = 0; j < program.n; ++j) {
+        const auto [total, terms] = column(program, lam, j);
+        double price = total, d = program.phi(j).respond(price, c.lower[j], c.upper[j]);
+        if (std::isinf(d)) {  // rounding, but on a feature without bound any price is too much
+            const double excess = d > 0.0 ? price - c.slope_up[j] : c.slope_down[j] - price;
+            if (excess > ROUNDING * (terms + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]))) return -INF;
+            d = std::min(std::max(0.0, c.lower[j]), c.upper[j]);
+            price = price > c.slope_up[j] ? c.slope_up[j] : c.slope_down[j];
+        }
+        if (d != 0.0) value += program.phi(j)(d) - price * d;
+    }
+    return value;
+}
+
+}  // namespace counterleaf

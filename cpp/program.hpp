@@ -1,0 +1,62 @@
+// One region's problem, scaled, over the n features that its m rows touch:
+//
+//     min sum_j phi_j(d_j)   s.t.   A d >= r  (the first ``equal`` rows: A d = r),   lower <= d <= upper.
+//
+// On a table, one-hot groups may follow behind the numbers: the columns start[g] .. start[g + 1] are y_k = s z_k with z in the
+// unit simplex, charged slope_k y_k + y_k^2 / 2, and d_k = y_k - s home_k.
+#pragma once
+
+#include "loops.hpp"
+#include "phi.hpp"
+#include "view.hpp"
+
+namespace counterleaf {
+
+enum class Status { Converged, Infeasible, Stuck };
+
+struct Bound {
+    Status status;
+    double value;
+};
+
+struct Groups {
+    std::span<const int> start;  // one more than there are groups; empty without any
+    Constants scale;             // s of each group
+    Constants home;              // per column: z in the source
+
+    std::size_t size() const { return start.empty() ? 0 : start.size() - 1; }
+};
+
+struct Program {
+    Grid A;  // (m, padded n)
+    Numbers r;
+    std::size_t n;        // columns in use; among them may be padding, features that cannot move
+    std::size_t numbers;  // padded columns that are not those of groups
+    std::size_t equal;
+    Curves curves;
+    Groups groups;
+
+    std::size_t m() const { return A.rows; }
+    /// The columns in use that are not those of groups.
+    std::size_t ungrouped() const { return std::min(n, numbers); }
+    Phi phi(std::size_t j) const {
+        return {curves.curve_up[j], curves.slope_up[j], curves.curve_down[j], curves.slope_down[j]};
+    }
+};
+
+/// How far a feature moves per unit of price: one over its second derivative; very far where there is none.
+inline double ease_of(double curve) { return curve > 0.0 ? 0.5 / curve : 1e300; }
+
+/// The largest miss of a row, as a share of its terms; rows much smaller than the largest are judged by that.
+double violation(const Program& program, Constants delta);
+
+/// How far ``ray`` proves the rows empty: ray @ r - max over the box of (A' ray) @ d, over the size of its terms.
+///
+/// Positive: no d in the box satisfies the rows. Rows with a negative or negligible multiplier count as absent and are set
+/// to 0.
+double farkas_gap(const Program& program, Numbers ray);
+
+/// The dual value of ``lam`` for any phi (see ``newton.hpp``); minus infinity only where a price truly leaves its slopes.
+double dual_value(const Program& program, Constants lam, Scratch& scratch);
+
+}  // namespace counterleaf

@@ -1,0 +1,96 @@
+#include "balance.hpp"
+
+#include "dense.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr double RANK = 1e-12;   // singular values below this share of the largest count as 0
+constexpr double NOISE = 1e-14;  // P has entries of the size of 1: prices are of the size of z, or rounding
+
+class Balance {
+public:
+    Balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch)
+        : p(program), piece(state.piece), lam(proof.lam), z(proof.y), scratch(scratch), frame(scratch),
+          free(scratch.places(program.n())), place(scratch.places(program.n())), held(scratch.places(program.m())),
+          price(scratch.numbers(program.n())), size(scratch.numbers(program.n())) {
+        std::ranges::copy(state.lam, lam.begin());
+        std::ranges::copy(state.z, z.begin());
+        std::ranges::fill(place, -1);
+        for (std::size_t j = 0; j < p.n(); ++j)
+            if (is_free(piece[j])) place[j] = static_cast<int>(count), free[count++] = static_cast<int>(j);
+        for (std::size_t t = 0; t < p.m(); ++t)
+            if (lam[t] != 0.0) held[rows++] = static_cast<int>(t);
+    }
+
+    void run() {
+        const Grid M = write_system();
+        const LeastSquares system(M, RANK, scratch);
+        const Numbers miss = scratch.numbers(count), step = scratch.numbers(M.columns);
+        for (int again = 0; again < 2; ++again) {
+            measure(miss);
+            system.solve(miss, step);
+            for (std::size_t i = 0; i < count; ++i) z[feature(i)] += step[i];
+            for (std::size_t b = 0; b < rows; ++b) lam[static_cast<std::size_t>(held[b])] += step[count + b];
+        }
+        const double far = largest_of(z), dear = std::max(far, largest_of(lam));
+        for (double& one : z)
+            if (std::fabs(one) < NOISE * far) one = 0.0;
+        for (double& one : lam)
+            if (std::fabs(one) < NOISE * dear) one = 0.0;
+    }
+
+private:
+    std::size_t feature(std::size_t i) const { return static_cast<std::size_t>(free[i]); }
+    double curve(std::size_t j) const { return piece[j] == Piece::Up ? p.curve_up[j] : p.curve_down[j]; }
+    double slope(std::size_t j) const { return piece[j] == Piece::Up ? p.slope_up[j] : p.slope_down[j]; }
+
+    /// 2 (P + curves) dz - A' dlam, a line per free feature; the unknowns are its change and those of the multipliers held.
+    Grid write_system() const {
+        const Grid M = scratch.grid(count, padded(count + rows));
+        std::fill_n(M.data, M.rows * M.columns, 0.0);
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto [columns, values] = p.P[feature(i)];
+            for (std::size_t k = 0; k < columns.size(); ++k) {
+                const int at = place[static_cast<std::size_t>(columns[k])];
+                if (at >= 0) M[i][at] = 2.0 * values[k];
+            }
+            M[i][i] += 2.0 * curve(feature(i));
+        }
+        for (std::size_t b = 0; b < rows; ++b) {
+            const auto [columns, values] = p.rows[static_cast<std::size_t>(held[b])];
+            for (std::size_t k = 0; k < columns.size(); ++k) {
+                const int at = place[static_cast<std::size_t>(columns[k])];
+                if (at >= 0) M[static_cast<std::size_t>(at)][count + b] = -values[k];
+            }
+        }
+        return M;
+    }
+
+    void measure(Numbers miss) const {
+        std::ranges::fill(price, 0.0);
+        std::ranges::fill(size, 0.0);
+        for (std::size_t t = 0; t < p.m(); ++t) p.rows.add(t, lam[t], price, size);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t j = feature(i);
+            miss[i] = price[j] - 2.0 * (p.P.dot(j, z).total + curve(j) * z[j]) - slope(j);
+        }
+    }
+
+    const QuadraticProgram& p;
+    const std::span<const Piece> piece;
+    const Numbers lam, z;
+    Scratch& scratch;
+    const Scratch::Frame frame;
+    const Places free, place, held;  // the free features, their places or -1, the rows with a multiplier
+    const Numbers price, size;
+    std::size_t count = 0, rows = 0;
+};
+
+}  // namespace
+
+void balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch) {
+    Balance(program, state, proof, scratch).run();
+}
+
+}  // namespace counterleaf

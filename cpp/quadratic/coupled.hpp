@@ -1,0 +1,89 @@
+// One region's problem where the cost couples features, scaled, in an order that keeps the factors of P narrow:
+//
+//     min  z' P z + sum_j phi_j(z_j)   s.t.   A z >= r  (the first ``equal`` rows: A z = r),   lower <= z <= upper.
+//
+// Any lam (>= 0 on the inequalities) and any y prove a bound: P - theta is positive semidefinite, so that
+//
+//     z' P z >= theta z' z + 2 y' (P - theta) z - y' (P - theta) y,
+//
+// and the rest is the separable dual of ``newton``.
+#pragma once
+
+#include "../phi.hpp"
+#include "compressed.hpp"
+
+namespace counterleaf {
+
+struct QuadraticProgram {
+    CompressedRows rows;  // A, rows of unit length
+    Constants r;
+    std::size_t equal;
+    CompressedRows P;  // both triangles
+    double theta;      // P - theta is positive semidefinite; 0 where P is singular
+    Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
+    Constants pull;  // where theta is 0: weights of a pull to the source, so that of several best points one is chosen; else 0
+    /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof takes
+    /// that bound for infinite. Empty: nowhere.
+    Constants horizon = {};
+
+    std::size_t m() const { return r.size(); }
+    std::size_t n() const { return lower.size(); }
+    Phi phi(std::size_t j) const { return {curve_up[j], slope_up[j], curve_down[j], slope_down[j]}; }
+    double true_lower(std::size_t j) const { return !horizon.empty() && horizon[j] < 0.0 ? -INF : lower[j]; }
+    double true_upper(std::size_t j) const { return !horizon.empty() && horizon[j] > 0.0 ? INF : upper[j]; }
+    bool can_move(std::size_t j) const { return lower[j] < upper[j]; }
+};
+
+/// Where a feature is: at its lower bound, left of the kink of phi in 0, at the kink, right of it, at its upper bound.
+enum class Piece : std::int8_t { Low = -2, Down, Kink, Up, High };
+
+constexpr bool is_free(Piece piece) { return piece == Piece::Up || piece == Piece::Down; }
+
+enum class QuadraticStatus { Converged, Infeasible, Stuck, Cut };
+
+struct QuadraticBound {
+    QuadraticStatus status;
+    double value;
+};
+
+/// A warm start, then the result.
+struct QuadraticState {
+    std::span<Piece> piece;
+    Numbers lam, z;
+};
+
+/// Multipliers and the point of a tangent, which prove a bound.
+struct QuadraticProof {
+    Numbers lam, y;
+};
+
+/// P y, and the sizes of its terms.
+struct Product {
+    Numbers value, size;
+};
+
+void multiply(const CompressedRows& P, Constants y, const Product& out);
+
+/// The bound that a proof gives, less what rounding may have added; negative multipliers of inequalities are set to 0.
+///
+/// Minus infinity where rounding may be more than a share of it, as with a y far out in a direction that costs nothing.
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
+/// The same where P y is known.
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch);
+
+/// z' P z + sum_j phi_j(z_j).
+double cost_of(const QuadraticProgram& program, Constants z);
+
+inline double largest_of(Constants x) {
+    double largest = 0.0;
+    for (double one : x) largest = std::max(largest, std::fabs(one));
+    return largest;
+}
+
+/// A z - r of row t, and the size of its terms.
+inline Sum miss(const QuadraticProgram& program, std::size_t t, Constants z) {
+    const auto [total, size] = program.rows.dot(t, z);
+    return {total - program.r[t], size + std::fabs(program.r[t])};
+}
+
+}  // namespace counterleaf

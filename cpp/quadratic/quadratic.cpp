@@ -1,0 +1,161 @@
+#include "quadratic.hpp"
+
+#include "../simplex.hpp"
+#include "balance.hpp"
+#include "interior.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr int ROUNDS = 6;         // of the pull to the last point, so that in the end it biases nothing
+constexpr double FAR = 1e6;       // in units of the cost: a feature that moved further without meeting a bound runs away
+constexpr double SOLVED = 3e-8;   // a point within this share of its bound is optimal, where nothing better was found
+constexpr double EXACT = 1e-14;   // a point within this share needs no further round,
+constexpr double ROUNDING = 1e-11;  // nor one within this share that the last round did not bring nearer: ``prove`` deducts that
+constexpr double HOLDS = 1e-9;    // of its terms: a row that misses by less holds
+constexpr double SMALL = 1e-3;    // bounds below this are judged as if they were of this size
+
+class Solve {
+public:
+    Solve(const QuadraticProgram& program, double cut, const QuadraticState& state, const QuadraticProof& proof,
+          Scratch& scratch, const Stop& stop)
+        : p(program), cut(cut), state(state), proof(proof), scratch(scratch), stop(stop), frame(scratch),
+          tried{scratch.numbers(p.m()), scratch.numbers(p.n())}, settled{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())}, centre(scratch.numbers(p.n())) {
+        std::ranges::fill(proof.lam, 0.0);
+        std::ranges::fill(proof.y, 0.0);
+        if (p.theta == 0.0) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
+    }
+
+    QuadraticBound run(bool runs) {
+        QuadraticStatus status = pivot_to_end();
+        if (status != QuadraticStatus::Stuck || stop()) return {status, best};
+        if (is_empty()) return {QuadraticStatus::Infeasible, INF};
+        const QuadraticState found{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())};
+        if (!find_interior(p, found, scratch, stop)) return {QuadraticStatus::Stuck, best};
+        const Numbers reached = scratch.numbers(p.n());
+        std::ranges::copy(state.z, reached.begin());
+        copy(found, state);
+        status = pivot_to_end();
+        if (status != QuadraticStatus::Stuck) return {status, best};
+        if (runs && std::ranges::any_of(reached, [](double z) { return std::fabs(z) > FAR; })) {
+            std::ranges::copy(reached, state.z.begin());  // nothing but the pull stops it, and no solver will
+            return {QuadraticStatus::Stuck, best};
+        }
+        copy(found, state);
+        std::ranges::copy(state.lam, tried.lam.begin());
+        std::ranges::copy(state.z, tried.y.begin());
+        keep(prove(p, tried, scratch));
+        if (!stop()) try_balanced();
+        for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
+        return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
+    }
+
+private:
+    /// Pivot; where P is singular again and again, pulled to the last point, until the point meets its bound.
+    QuadraticStatus pivot_to_end() {
+        std::ranges::fill(centre, 0.0);
+        double last = INF;
+        for (int round = 0; round < (p.theta > 0.0 ? 1 : ROUNDS); ++round) {
+            const auto [status, value] = pivot(p, centre, cut, state, tried, scratch, stop);
+            keep(value);
+            if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
+                copy(settled, state);
+                break;
+            }
+            if (status != QuadraticStatus::Converged || p.theta > 0.0 || gap() <= EXACT) return status;
+            if (gap() <= ROUNDING && gap() > 0.5 * last) return status;
+            last = gap();
+            copy(state, settled);
+            std::ranges::copy(state.z, centre.begin());
+        }
+        if (!(last <= ROUNDING)) try_balanced();
+        return meets() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
+    }
+
+    void try_balanced() {
+        balance(p, state, tried, scratch);
+        keep(prove(p, tried, scratch));
+    }
+
+    /// Keep what ``tried`` proves if it is better.
+    void keep(double value) {
+        if (!(value > best)) return;
+        best = value;
+        std::ranges::copy(tried.lam, proof.lam.begin());
+        std::ranges::copy(tried.y, proof.y.begin());
+    }
+
+    /// What the point costs above what is proved, as a share; NaN or infinite where nothing is.
+    double gap(double least = 1.0) const { return (cost_of(p, state.z) - best) / (least + std::fabs(best)); }
+
+    bool meets() const { return gap(SMALL) <= SOLVED; }
+
+    /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
+    bool holds() const {
+        double most = 0.0;
+        for (std::size_t t = 0; t < p.m(); ++t) most = std::max(most, miss(p, t, state.z).size);
+        for (std::size_t t = 0; t < p.m(); ++t) {
+            const auto [off, terms] = miss(p, t, state.z);
+            const double noise = HOLDS * std::max(terms, 1e-2 * most);
+            if (off < -noise || (t < p.equal && off > noise)) return false;
+        }
+        return true;
+    }
+
+    static void copy(const QuadraticState& from, const QuadraticState& to) {
+        std::ranges::copy(from.piece, to.piece.begin());
+        std::ranges::copy(from.lam, to.lam.begin());
+        std::ranges::copy(from.z, to.z.begin());
+    }
+
+    /// Whether no point satisfies the rows within the box; ``state.lam`` then proves it.
+    bool is_empty() {
+        const Scratch::Frame here(scratch);
+        const std::size_t m = p.m(), n = p.n(), wide = padded(n);
+        const Numbers zero = scratch.numbers(wide), lower = scratch.numbers(wide), upper = scratch.numbers(wide);
+        std::ranges::fill(zero, 0.0);
+        std::ranges::fill(lower, 0.0);
+        std::ranges::fill(upper, 0.0);
+        std::ranges::copy(p.lower, lower.begin());
+        std::ranges::copy(p.upper, upper.begin());
+        double* none = zero.data();
+        const Program program{.A = scratch.grid(m, wide),
+                              .r = scratch.numbers(m),
+                              .n = n,
+                              .numbers = wide,
+                              .equal = p.equal,
+                              .curves = {none, none, none, none, lower.data(), upper.data(), none, none},
+                              .groups = {}};
+        std::fill_n(program.A.data, m * wide, 0.0);
+        std::ranges::copy(p.r, program.r.begin());
+        for (std::size_t t = 0; t < m; ++t) {
+            const auto [columns, values] = p.rows[t];
+            for (std::size_t k = 0; k < columns.size(); ++k) program.A[t][columns[k]] = values[k];
+        }
+        const Numbers ray = scratch.numbers(m);
+        if (find_point(program, ray, scratch) != Status::Infeasible) return false;
+        std::ranges::copy(ray, state.lam.begin());
+        return true;
+    }
+
+    const QuadraticProgram& p;
+    const double cut;
+    const QuadraticState state;
+    const QuadraticProof proof;
+    Scratch& scratch;
+    const Stop& stop;
+    const Scratch::Frame frame;
+    const QuadraticProof tried;
+    const QuadraticState settled;  // where the last round that converged ended
+    const Numbers centre;
+    double best = -INF;  // what ``proof`` proves
+};
+
+}  // namespace
+
+QuadraticBound solve_quadratic(const QuadraticProgram& program, double cut, bool runs, const QuadraticState& state,
+                               const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
+    return Solve(program, cut, state, proof, scratch, stop).run(runs);
+}
+
+}  // namespace counterleaf

@@ -1,0 +1,156 @@
+#include "realise.hpp"
+
+#include <cmath>
+
+namespace counterleaf {
+
+void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
+    const Features& f = question.features;
+    const Layout& layout = question.layout;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double origin = f.source[d], low = box.lower(d), high = box.upper(d), by = change[d];
+        double to = origin + by;
+        if (by == 0.0)
+            to = origin;
+        else if (by == low - origin)
+            to = low;
+        else if (by == high - origin)
+            to = high;
+        else if (coarse)
+            to = static_cast<double>(static_cast<float>(to));
+        if (const Step& step = layout.step[d]; !layout.plain && !step.is_free()) {
+            const double under = step.below(origin, to), over = step.above(origin, to);
+            to = to - under <= over - to ? under : over;
+        }
+        x[d] = std::min(std::max(to, low), high);
+    }
+    for (std::size_t g = 0; g < layout.groups(); ++g) {
+        int best = layout.first[g];
+        for (int v = layout.first[g]; v < layout.last[g]; ++v)
+            if (f.source[v] + change[v] > f.source[best] + change[best]) best = v;
+        for (int v = layout.first[g]; v < layout.last[g]; ++v) x[v] = v == best ? 1.0 : 0.0;
+    }
+}
+
+/// What rounding can do to a split's sum, through the sum itself and through x = source + change; and, where all of that is
+/// zero, a change too small to matter in the units of the cost.
+static double rounding(const Question& question, Constants x, const Terms& terms) {
+    const Features& f = question.features;
+    double size = std::fabs(terms.bias), unit = 0.0;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        size += std::fabs(terms.weights[k]) * (std::fabs(x[d]) + std::fabs(f.source[d]));
+        unit += std::fabs(terms.weights[k]) / f.scale[d];
+    }
+    const double share = question.tree.narrow ? 6e-8 : 1.2e-16 * static_cast<double>(terms.size() + 2);
+    return share * size + 1e-16 * unit;
+}
+
+bool is_routed(const Question& question, Constants x, const Path& path, Numbers slack) {
+    const Tree& tree = question.tree;
+    bool through = true;
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        double score = terms.at(x, tree.narrow);
+        const bool right = tree.goes_right(score);
+        if (tree.narrow) score = terms.at(x, false);
+        double least = question.margin;
+        if (question.guard > 0.0) {
+            double size = std::fabs(terms.bias);
+            for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * x[terms.columns[k]]);
+            least = std::max(least, question.guard * size);
+        }
+        if (right == (path.sign[t] > 0.0) && (least == 0.0 || score * path.sign[t] >= least)) continue;
+        through = false;
+        slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
+    }
+    return through;
+}
+
+double cost_of(const Question& question, Constants x) {
+    const Features& f = question.features;
+    double alone = 0.0, together = 0.0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = x[d] - f.source[d];
+        if (change != 0.0) alone += f.phi(d)(change);
+        if (question.coupling == nullptr) continue;
+        const Sparse& Q = question.coupling->matrix;
+        for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) {
+            const int e = Q.columns[k];
+            together += Q.values[k] * change * (x[e] - f.source[e]);
+        }
+    }
+    return alone + std::max(together, 0.0);  // negative by rounding only
+}
+
+double length(const Question& question, Constants x) {
+    const Features& f = question.features;
+    double total = 0.0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = (x[d] - f.source[d]) * f.scale[d];
+        total += change * change;
+    }
+    return total;
+}
+
+Choice broken_clause(const Question& question, Constants x) {
+    const std::vector<Clause>& clauses = question.limits.clauses;
+    for (std::size_t i = 0; i < clauses.size(); ++i)
+        if (!question.holds(clauses[i], -1, x) && !question.holds(clauses[i], 1, x))
+            return {.parting = Parting::Clause, .what = static_cast<int>(i)};
+    return {};
+}
+
+Choice widest_gap(const Question& question, Constants change, const Box& box, Constants x) {
+    const Features& f = question.features;
+    const Layout& layout = question.layout;
+    int best = -1;
+    double most = WHOLE;
+    for (std::size_t g = 0; g < layout.groups(); ++g) {
+        int top = -1;
+        double largest = -1.0;
+        for (int v = layout.first[g]; v < layout.last[g]; ++v) {
+            const double z = f.source[v] + change[v];
+            if (z > largest && box.can_move(v)) largest = z, top = v;
+        }
+        if (top >= 0 && 1.0 - largest > most) best = top, most = 1.0 - largest;
+    }
+    if (best >= 0) return {Parting::Cut, best, 0.0, 1.0};
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const Step& step = layout.step[d];
+        if (step.is_free() || !box.can_move(d)) continue;
+        const double off = std::fabs(f.source[d] + change[d] - x[d]) * step.under / step.over;
+        if (off > most) best = static_cast<int>(d), most = off;
+    }
+    if (best < 0) return {};
+    const double own = f.source[best], low = layout.step[best].below(own, own + change[best]);
+    return {Parting::Cut, best, low, layout.step[best].after(own, low)};
+}
+
+Choice any_choice(const Question& question, const Box& box, Constants x) {
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        if (!box.can_move(d)) continue;
+        const int variable = static_cast<int>(d);
+        if (question.layout.group[d] >= 0 && x[d] == 1.0) return {Parting::Cut, variable, 0.0, 1.0};
+        const Step& step = question.layout.step[d];
+        if (step.is_free()) continue;
+        const double own = question.features.source[d];
+        if (x[d] > box.lower(d)) return {Parting::Cut, variable, step.before(own, x[d]), x[d]};
+        return {Parting::Cut, variable, x[d], step.after(own, x[d])};
+    }
+    return {};
+}
+
+void fix_choices(const Question& question, Constants x, Box& box) {
+    if (question.plain) return;
+    const Layout& layout = question.layout;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const bool stays = question.limits.most >= 0 && x[d] == question.features.source[d];
+        if (layout.group[d] >= 0 || !layout.step[d].is_free() || stays) box.narrow(d, x[d], x[d]);
+    }
+    for (const Clause& clause : question.limits.clauses)
+        for (const Interval& entry : question.part(clause, question.holds(clause, -1, x) ? -1 : 1))
+            box.narrow(entry.variable, entry.lower, entry.upper);
+}
+
+}  // namespace counterleaf

@@ -1,1 +1,0 @@
-"""Kernels of the learner: arrays in, arrays out."""

@@ -1,0 +1,45 @@
+"""A way to stop a search from another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from counterleaf._core import Stop
+
+_current: ContextVar[Stop | None] = ContextVar("counterleaf_stop", default=None)
+
+
+class StoppedError(Exception):
+    """The work was stopped, so nobody waits for its result."""
+
+
+@contextmanager
+def stoppable(stop: Stop) -> Iterator[None]:
+    """Let another thread stop the searches inside: soon after ``stop.set()`` they end with the status "limit"."""
+    token = _current.set(stop)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> Stop | None:
+    """The flag that searches of this thread look at. Threads do not inherit it: pass it on."""
+    return _current.get()
+
+
+def raise_if_stopped() -> None:
+    """Leave work that consists of several searches.
+
+    Raises
+    ------
+    StoppedError
+        If the flag of this thread is set.
+    """
+    stop = current()
+    if stop is not None and stop.is_set():
+        raise StoppedError
