@@ -47,7 +47,7 @@ private:
 ///
 /// The calling thread is worker 0 and the only one that uses ``watch``: it looks at it before each portion and, when no portion
 /// is left for it, every 20 ms until the other workers end. Each of these has a watch that stops as soon as the first one has
-/// stopped. Work that takes long also looks at its watch and returns early. An exception in one worker ends all; it is rethrown.
+/// stopped. Work that takes long looks at its watch and returns early. An exception in one worker ends all and is rethrown.
 template <class Work>
 Halt share_out(std::size_t n, std::size_t portion, std::size_t threads, Watch& watch, Work work) {
     std::atomic<std::size_t> next{0};

@@ -371,6 +371,7 @@ void bind_parts(nb::module_& m) {
                                                            std::optional<double> seconds, bool keep) {
                                                 new (self) Patience(make_patience(count, nodes, seconds, keep)); },
                                             "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(), "keep"_a = false)
+        .def_ro("seconds", &Patience::seconds)
         .def_prop_ro("count", [](const Patience& self) -> std::optional<std::size_t> {
             constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
             return self.budget.answers == ALL ? std::nullopt : std::optional(self.budget.answers);

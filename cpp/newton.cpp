@@ -33,6 +33,13 @@ public:
           R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
         if (p.groups.size() == 0) return;
         z = scratch.numbers(n);
+        near = scratch.values<Near>(n);
+        home = scratch.places(p.groups.size());
+        for (std::size_t g = 0; g < p.groups.size(); ++g) {
+            home[g] = -1;
+            for (int k = p.groups.start[g]; k < p.groups.start[g + 1]; ++k)
+                if (p.groups.home[k] > 0.0) home[g] = k;
+        }
         centred = scratch.grid(m, n);
         std::copy_n(p.A.data, m * n, centred.data);
         for (std::size_t j = p.numbers; j < n; ++j) delta[j] = weight[j] = 0.0;
@@ -74,34 +81,39 @@ private:
         return value;
     }
 
-    /// z = the projection of (price + t turn - slope) / s on the unit simplex; returns its threshold.
+    /// z = the projection of (price + t turn - slope) / s on the unit simplex, and its support; returns its threshold.
     ///
     /// Only entries within 1 of the largest can be positive; of those, the ones below the mean excess drop out until none
     /// does.
     double project(std::size_t g, double t) const {
         const int begin = p.groups.start[g], end = p.groups.start[g + 1];
-        const double s = p.groups.scale[g];
+        const double per = 1.0 / p.groups.scale[g];
         double top = -INF, sum = 0.0;
+        if (t == 0.0)
+            for (int k = begin; k < end; ++k) z[k] = (price[k] - c.slope_up[k]) * per;
+        else
+            for (int k = begin; k < end; ++k) z[k] = (price[k] + t * turn[k] - c.slope_up[k]) * per;
+        for (int k = begin; k < end; ++k) top = std::max(top, z[k]);
+        std::size_t left = 0;
         for (int k = begin; k < end; ++k) {
-            z[k] = ((t == 0.0 ? price[k] : price[k] + t * turn[k]) - c.slope_up[k]) / s;
-            top = std::max(top, z[k]);
+            const double excess = z[k] - top;  // so that large prices leave no rounding behind, and the threshold is below 0
+            z[k] = 0.0;
+            if (!(excess > -1.0)) continue;
+            near[left++] = {k, excess};
+            sum += excess;
         }
-        int left = 0;
-        for (int k = begin; k < end; ++k) {
-            z[k] -= top;  // so that large prices leave no rounding behind, and the threshold is below 0
-            if (z[k] > -1.0) sum += z[k], ++left;
-        }
-        double level = (sum - 1.0) / left;
+        double level = (sum - 1.0) / static_cast<double>(left);
         while (left > 1) {
-            int kept = 0;
+            std::size_t kept = 0;
             sum = 0.0;
-            for (int k = begin; k < end; ++k)
-                if (z[k] > level) sum += z[k], ++kept;
+            for (std::size_t i = 0; i < left; ++i)
+                if (near[i].excess > level) near[kept++] = near[i], sum += near[i].excess;
             if (kept == left) break;
             left = kept;
-            level = (sum - 1.0) / left;
+            level = (sum - 1.0) / static_cast<double>(left);
         }
-        for (int k = begin; k < end; ++k) z[k] = std::max(z[k] - level, 0.0);
+        support = near.first(left);
+        for (const Near& one : support) z[one.column] = std::max(one.excess - level, 0.0);
         return level + top;
     }
 
@@ -111,19 +123,18 @@ private:
         const double s = p.groups.scale[g];
         project(g, 0.0);
         double value = 0.0;
-        int support = 0;
         for (int k = begin; k < end; ++k) {
             delta[k] = (z[k] - p.groups.home[k]) * s;
-            value += s * z[k] * c.slope_up[k] + 0.5 * s * s * z[k] * z[k];
-            if (z[k] > 0.0) ++support;
+            weight[k] = 0.0;
         }
-        for (int k = begin; k < end; ++k) weight[k] = support > 1 && z[k] > 0.0 ? 1.0 : 0.0;
-        for (std::size_t t = 0; t < m && support > 1; ++t) {
+        for (const auto& [k, excess] : support) value += s * z[k] * c.slope_up[k] + 0.5 * s * s * z[k] * z[k];
+        if (support.size() < 2) return value;
+        for (const auto& [k, excess] : support) weight[k] = 1.0;
+        for (std::size_t t = 0; t < m; ++t) {
             double mean = 0.0;
-            for (int k = begin; k < end; ++k)
-                if (z[k] > 0.0) mean += p.A[t][k];
-            mean /= support;
-            for (int k = begin; k < end; ++k) centred[t][k] = p.A[t][k] - mean;
+            for (const auto& [k, excess] : support) mean += p.A[t][k];
+            mean /= static_cast<double>(support.size());
+            for (const auto& [k, excess] : support) centred[t][k] = p.A[t][k] - mean;
         }
         return value;
     }
@@ -275,10 +286,8 @@ private:
         const int begin = p.groups.start[g], end = p.groups.start[g + 1];
         const double level = project(g, t);
         double mean = 0.0, first = INF;
-        int support = 0;
-        for (int k = begin; k < end; ++k)
-            if (z[k] > 0.0) mean += turn[k], ++support;
-        mean /= support;
+        for (const auto& [k, excess] : support) mean += turn[k];
+        mean /= static_cast<double>(support.size());
         for (int k = begin; k < end; ++k) {
             const double gains = turn[k] - mean;
             if (!((z[k] == 0.0 && gains > 0.0) || (z[k] > 0.0 && gains < 0.0))) continue;
@@ -297,14 +306,17 @@ private:
             if (std::all_of(turn.begin() + begin, turn.begin() + end, [](double a) { return a == 0.0; })) continue;
             project(g, t);
             double first = 0.0, second = 0.0;
-            int support = 0;
-            for (int k = begin; k < end; ++k) {
-                if (z[k] > 0.0) first += turn[k], second += turn[k] * turn[k], ++support;
-                const double moved = turn[k] * (z[k] - p.groups.home[k]) * p.groups.scale[g];
-                out.total += moved;
-                out.size += std::fabs(moved);
+            for (const auto& [k, excess] : support) {
+                first += turn[k], second += turn[k] * turn[k];
+                out.total += turn[k] * z[k] * p.groups.scale[g];
+                out.size += std::fabs(turn[k] * z[k]) * p.groups.scale[g];
             }
-            if (support > 1) out.bend += std::max(second - first * first / support, 0.0);
+            if (const int k = home[g]; k >= 0) {
+                out.total -= turn[k] * p.groups.scale[g];
+                out.size += std::fabs(turn[k]) * p.groups.scale[g];
+            }
+            const auto size = static_cast<double>(support.size());
+            if (size > 1.0) out.bend += std::max(second - first * first / size, 0.0);
         }
         return out;
     }
@@ -419,6 +431,13 @@ private:
     const Grid R;
     Grid centred;        // A, the columns of groups less their mean over the support
     Numbers z;           // per column of a group
+    struct Near {
+        int column;
+        double excess;  // over the largest entry of its group, at most 0
+    };
+    std::span<Near> near;             // room for the columns of a group that may be in its support
+    mutable std::span<Near> support;  // those of the group that was projected last
+    Places home;                      // the column of each group that is 1 in the source, -1 where it is not in the problem
     Places chosen;       // the rows that the direction moves
     bool sound = true;   // whether these are independent
     double reach = INF;  // the step at which the first multiplier reaches 0

@@ -47,6 +47,7 @@ private:
             price_rows();
             if (!choose_leaving(count > GREEDY)) return Status::Converged;
             set_direction();
+            find_stop();
             list_thresholds();
             if (!enter()) return farkas_gap(p, ray) > 1e-12 ? Status::Infeasible : Status::Stuck;
         }
@@ -148,12 +149,23 @@ private:
         loops.blend(p.A, lam.data(), price.data());
     }
 
-    void add(double level, std::size_t j) {
-        const double t = (level - price[j]) / turn[j];  // what is behind, or ahead only by rounding, is here
-        ahead[count++] = {t > 1e-13 ? t : 0.0, std::fabs(turn[j]), static_cast<int>(j)};
+    /// How far lam can move before the multiplier of a row reaches 0, and which row that is.
+    void find_stop() {
+        stop = INF, slack = -1;
+        for (std::size_t t = p.equal; t < m; ++t) {
+            if (!(rho[t] < 0.0) || !is_tight(t)) continue;
+            const double bound = std::max(lam[t] / -rho[t], 0.0);
+            if (bound < stop) stop = bound, slack = static_cast<int>(t);
+        }
     }
 
-    /// The thresholds ahead of the prices.
+    void add(double level, std::size_t j) {
+        const double t = (level - price[j]) / turn[j];  // what is behind, or ahead only by rounding, is here
+        const double step = t > 1e-13 ? t : 0.0;
+        if (step < stop) ahead[count++] = {step, std::fabs(turn[j]), static_cast<int>(j)};
+    }
+
+    /// The thresholds ahead of the prices, up to where a row stops them.
     void list_thresholds() {
         count = 0;
         for (std::size_t j = 0; j < n; ++j) {
@@ -185,13 +197,7 @@ private:
 
     /// Pass the thresholds while the dual still rises, then take in the one that stops it, or a slack; false if nothing does.
     bool enter() {
-        double stop = INF, slope = worst;
-        int slack = -1;
-        for (std::size_t t = p.equal; t < m; ++t)
-            if (rho[t] < 0.0 && is_tight(t)) {
-                const double bound = std::max(lam[t] / -rho[t], 0.0);
-                if (bound < stop) stop = bound, slack = static_cast<int>(t);
-            }
+        double slope = worst;
         const auto order = [](const Threshold& a, const Threshold& b) { return later(a, b); };
         std::ranges::make_heap(ahead.first(count), order);
         while (count > 0 && ahead[0].step < stop) {
@@ -230,6 +236,8 @@ private:
     std::size_t leave = 0;  // the place in the basis that is vacated
     bool below = false;     // whether its variable is below its segment
     double worst = 0.0;     // by how much it is outside
+    double stop = INF;      // how far lam can move before the multiplier of a row reaches 0
+    int slack = -1;         // that row
 };
 
 }  // namespace

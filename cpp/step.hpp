@@ -16,7 +16,7 @@ struct Step {
     double above(double own, double value) const {
         constexpr double WHOLE = 9007199254740992.0;  // 2^53: beyond it floats are no finer than the grid
         if (over == 0.0 || std::fabs(value) * under >= WHOLE * over) return value;
-        double k = std::ceil(value / over * under);
+        double k = std::ceil(value / over * under) + 0.0;  // not -0.0
         while (k * over / under < value) k += 1.0;
         while ((k - 1.0) * over / under >= value) k -= 1.0;
         const double point = k * over / under;

@@ -449,13 +449,13 @@ def test_where_there_is_no_terminal_there_are_no_bars_and_no_colours(folder):
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_row_stopped_by_the_limit_is_code_3(folder, monkeypatch, form):
-    from counterleaf import engine
+    from counterleaf import _core, engine
 
     certify = engine.Engine.certify
 
-    def tired(self, source, leaf, wanted, prices, some, margin, leaves, until, *more):
-        assert np.isfinite(until)
-        return certify(self, source, leaf, wanted, prices, some, margin, leaves, until, 1, *more[1:])
+    def tired(self, source, leaf, wanted, prices, some, margin, patience, *more):
+        assert patience.seconds == pytest.approx(5, abs=1)
+        return certify(self, source, leaf, wanted, prices, some, margin, _core.Patience(patience.count, 1), *more)
 
     monkeypatch.setattr(engine.Engine, "certify", tired)
     arguments = ["--time-limit", "5", "--target", 2, "--format", form]

@@ -38,12 +38,13 @@ def loaded(module):
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "counterleaf":
-            out |= {file_of(f"{node.module}.{name.name}") or file_of(node.module) for name in node.names}
+            named = [name.name for name in node.names if name.name != "_core"]  # the core is not a module of Python
+            out |= {file_of(f"{node.module}.{name}") or file_of(node.module) for name in named}
         elif isinstance(node, ast.Import):
             out |= {file_of(name.name) for name in node.names if name.name.split(".")[0] == "counterleaf"}
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "TYPE_CHECKING" not in ast.unparse(node):
             waiting += ast.iter_child_nodes(node)
-    return out - {None}  # the core is no module of Python
+    return out - {None}
 
 
 def file_of(name):

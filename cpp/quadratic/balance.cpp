@@ -23,9 +23,10 @@ public:
             if (lam[t] != 0.0) held[rows++] = static_cast<int>(t);
     }
 
-    void run() {
+    void run(const Stop& stop) {
         const Grid M = write_system();
-        const LeastSquares system(M, RANK, scratch);
+        const LeastSquares system(M, RANK, scratch, stop);
+        if (!system.is_ready()) return;
         const Numbers miss = scratch.numbers(count), step = scratch.numbers(M.columns);
         for (int again = 0; again < 2; ++again) {
             measure(miss);
@@ -42,8 +43,6 @@ public:
 
 private:
     std::size_t feature(std::size_t i) const { return static_cast<std::size_t>(free[i]); }
-    double curve(std::size_t j) const { return piece[j] == Piece::Up ? p.curve_up[j] : p.curve_down[j]; }
-    double slope(std::size_t j) const { return piece[j] == Piece::Up ? p.slope_up[j] : p.slope_down[j]; }
 
     /// 2 (P + curves) dz - A' dlam, a line per free feature; the unknowns are its change and those of the multipliers held.
     Grid write_system() const {
@@ -55,7 +54,7 @@ private:
                 const int at = place[static_cast<std::size_t>(columns[k])];
                 if (at >= 0) M[i][at] = 2.0 * values[k];
             }
-            M[i][i] += 2.0 * curve(feature(i));
+            M[i][i] += 2.0 * p.curve(feature(i), piece[feature(i)]);
         }
         for (std::size_t b = 0; b < rows; ++b) {
             const auto [columns, values] = p.rows[static_cast<std::size_t>(held[b])];
@@ -73,7 +72,7 @@ private:
         for (std::size_t t = 0; t < p.m(); ++t) p.rows.add(t, lam[t], price, size);
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t j = feature(i);
-            miss[i] = price[j] - 2.0 * (p.P.dot(j, z).total + curve(j) * z[j]) - slope(j);
+            miss[i] = price[j] - 2.0 * (p.P.dot(j, z).total + p.curve(j, piece[j]) * z[j]) - p.slope(j, piece[j]);
         }
     }
 
@@ -89,8 +88,9 @@ private:
 
 }  // namespace
 
-void balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch) {
-    Balance(program, state, proof, scratch).run();
+void balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch,
+             const Stop& stop) {
+    Balance(program, state, proof, scratch).run(stop);
 }
 
 }  // namespace counterleaf

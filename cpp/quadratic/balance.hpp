@@ -9,7 +9,8 @@
 
 namespace counterleaf {
 
-/// Write the balanced multipliers and point of ``state`` into ``proof``.
-void balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch);
+/// Write the balanced multipliers and point of ``state`` into ``proof``, or those of ``state`` as they are once ``stop`` holds.
+void balance(const QuadraticProgram& program, const QuadraticState& state, const QuadraticProof& proof, Scratch& scratch,
+             const Stop& stop);
 
 }  // namespace counterleaf

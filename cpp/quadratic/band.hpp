@@ -25,6 +25,13 @@ public:
         free_[count_] = static_cast<int>(j);
         place_[j] = static_cast<int>(count_++);
     }
+    /// to += by row', on the features of the part.
+    void add(const CompressedRows::Row& row, double by, double* to) const {
+        for (std::size_t k = 0; k < row.column.size(); ++k) {
+            const int at = place(static_cast<std::size_t>(row.column[k]));
+            if (at >= 0) to[at] += by * row.value[k];
+        }
+    }
     /// Find how far the columns of the factor reach; after this the part is ready for ``Factor``.
     void reach(const CompressedRows& P);
 

@@ -9,10 +9,17 @@
 // and the rest is the separable dual of ``newton``.
 #pragma once
 
+#include <functional>
+
 #include "../phi.hpp"
 #include "compressed.hpp"
 
 namespace counterleaf {
+
+/// Where a feature is: at its lower bound, left of the kink of phi in 0, at the kink, right of it, at its upper bound.
+enum class Piece : std::int8_t { Low = -2, Down, Kink, Up, High };
+
+constexpr bool is_free(Piece piece) { return piece == Piece::Up || piece == Piece::Down; }
 
 struct QuadraticProgram {
     CompressedRows rows;  // A, rows of unit length
@@ -22,22 +29,19 @@ struct QuadraticProgram {
     double theta;      // P - theta is positive semidefinite; 0 where P is singular
     Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
     Constants pull;  // where theta is 0: weights of a pull to the source, so that of several best points one is chosen; else 0
-    /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof takes
-    /// that bound for infinite. Empty: nowhere.
+    /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof
+    /// takes that bound for infinite. Empty: nowhere.
     Constants horizon = {};
 
     std::size_t m() const { return r.size(); }
     std::size_t n() const { return lower.size(); }
+    double curve(std::size_t j, Piece piece) const { return piece == Piece::Up ? curve_up[j] : curve_down[j]; }
+    double slope(std::size_t j, Piece piece) const { return piece == Piece::Up ? slope_up[j] : slope_down[j]; }
     Phi phi(std::size_t j) const { return {curve_up[j], slope_up[j], curve_down[j], slope_down[j]}; }
     double true_lower(std::size_t j) const { return !horizon.empty() && horizon[j] < 0.0 ? -INF : lower[j]; }
     double true_upper(std::size_t j) const { return !horizon.empty() && horizon[j] > 0.0 ? INF : upper[j]; }
     bool can_move(std::size_t j) const { return lower[j] < upper[j]; }
 };
-
-/// Where a feature is: at its lower bound, left of the kink of phi in 0, at the kink, right of it, at its upper bound.
-enum class Piece : std::int8_t { Low = -2, Down, Kink, Up, High };
-
-constexpr bool is_free(Piece piece) { return piece == Piece::Up || piece == Piece::Down; }
 
 enum class QuadraticStatus { Converged, Infeasible, Stuck, Cut };
 
@@ -45,6 +49,9 @@ struct QuadraticBound {
     QuadraticStatus status;
     double value;
 };
+
+/// Says that the caller wants to stop; it is cheap, and looked at once per step.
+using Stop = std::function<bool()>;
 
 /// A warm start, then the result.
 struct QuadraticState {

@@ -36,15 +36,17 @@ void solve_cholesky(Grid L, Numbers x) {
     }
 }
 
-LeastSquares::LeastSquares(Grid M, double rounding, Scratch& scratch)
+LeastSquares::LeastSquares(Grid M, double rounding, Scratch& scratch, const std::function<bool()>& stop)
     : M_(M), scratch_(scratch), order_(scratch.places(M.rows)), pivot_(scratch.numbers(M.rows)),
-      factor_(scratch.numbers(M.rows)), left_(scratch.numbers(M.rows)), whole_(scratch.numbers(M.rows)), line_(scratch.numbers(M.columns)) {
+      factor_(scratch.numbers(M.rows)), left_(scratch.numbers(M.rows)), whole_(scratch.numbers(M.rows)),
+      line_(scratch.numbers(M.columns)) {
     for (std::size_t i = 0; i < M.rows; ++i) {
         order_[i] = static_cast<int>(i);
         left_[i] = whole_[i] = sweeps.dot(M[i], M[i], M.columns);
     }
     double largest = 0.0;
     for (std::size_t k = 0; k < std::min(M.rows, M.columns); ++k) {
+        if (stop()) return;
         const auto best = static_cast<std::size_t>(std::ranges::max_element(left_.subspan(k)) - left_.begin());
         std::swap(order_[k], order_[best]);
         std::swap(left_[k], left_[best]);
@@ -56,7 +58,15 @@ LeastSquares::LeastSquares(Grid M, double rounding, Scratch& scratch)
         reflect(k, norm);
         rank_ = k + 1;
     }
-    if (rank_ < M.rows) blend_rest();
+    const std::size_t rest = M.rows - rank_;
+    T_ = scratch.grid(rest, padded(rank_));
+    L_ = scratch.grid(rest, rest);
+    for (std::size_t i = 0; i < rest; ++i) {
+        if (stop()) return;
+        blend(i);
+    }
+    cholesky(L_, rest);
+    ready_ = true;
 }
 
 /// Turn line k to the k-th axis, and those behind it alike.
@@ -78,21 +88,15 @@ void LeastSquares::reflect(std::size_t k, double norm) {
     }
 }
 
-/// T = R12' R11'^-1: what the equations behind the rank are of those before it.
-void LeastSquares::blend_rest() {
-    const std::size_t rest = M_.rows - rank_;
-    T_ = scratch_.grid(rest, padded(rank_));
-    L_ = scratch_.grid(rest, rest);
-    for (std::size_t i = 0; i < rest; ++i) {
-        double* t = T_[i];
-        std::copy_n(M_[rank_ + i], rank_, t);
-        for (std::size_t k = rank_; k-- > 0;) {
-            t[k] /= pivot_[k];
-            for (std::size_t l = 0; l < k; ++l) t[l] -= t[k] * M_[k][l];
-        }
-        for (std::size_t j = 0; j <= i; ++j) L_[i][j] = dot(t, T_[j], rank_) + (i == j ? 1.0 : 0.0);
+/// Line i of T = R12' R11'^-1, what an equation behind the rank is of those before it, and of 1 + T T'.
+void LeastSquares::blend(std::size_t i) {
+    double* t = T_[i];
+    std::copy_n(M_[rank_ + i], rank_, t);
+    for (std::size_t k = rank_; k-- > 0;) {
+        t[k] /= pivot_[k];
+        for (std::size_t l = 0; l < k; ++l) t[l] -= t[k] * M_[k][l];
     }
-    cholesky(L_, rest);
+    for (std::size_t j = 0; j <= i; ++j) L_[i][j] = dot(t, T_[j], rank_) + (i == j ? 1.0 : 0.0);
 }
 
 void LeastSquares::solve(Constants b, Numbers x) const {
@@ -102,7 +106,7 @@ void LeastSquares::solve(Constants b, Numbers x) const {
     for (std::size_t k = 0; k < rank_; ++k) known[k] = b[static_cast<std::size_t>(order_[k])];
     for (std::size_t i = 0; i < rest; ++i)
         excess[i] = b[static_cast<std::size_t>(order_[rank_ + i])] - dot(T_[i], known.data(), rank_);
-    if (rest > 0) solve_cholesky(L_, excess);
+    solve_cholesky(L_, excess);
     for (std::size_t i = 0; i < rest; ++i)
         for (std::size_t k = 0; k < rank_; ++k) known[k] += excess[i] * T_[i][k];
     std::ranges::fill(x, 0.0);

@@ -1,6 +1,8 @@
 // Small dense systems: Cholesky factors, and least squares where equations may depend on each other.
 #pragma once
 
+#include <functional>
+
 #include "../view.hpp"
 
 namespace counterleaf {
@@ -18,18 +20,21 @@ void solve_cholesky(Grid L, Numbers x);
 class LeastSquares {
 public:
     /// Overwrites M. Of its singular values those below about ``rounding`` times the largest count as 0.
-    LeastSquares(Grid M, double rounding, Scratch& scratch);
+    LeastSquares(Grid M, double rounding, Scratch& scratch, const std::function<bool()>& stop);
 
+    /// False if ``stop`` held before the end: there is nothing to solve with.
+    bool is_ready() const { return ready_; }
     /// ``x`` has the padded length of a line.
     void solve(Constants b, Numbers x) const;
 
 private:
     void reflect(std::size_t k, double norm);
-    void blend_rest();
+    void blend(std::size_t i);
 
     const Grid M_;  // line k < rank_: what R has above its diagonal in that column, then the k-th reflection
     Scratch& scratch_;
     std::size_t rank_ = 0;
+    bool ready_ = false;
     const Places order_;            // the equation at each place
     const Numbers pivot_, factor_;  // the diagonal of R; twice one over the square of each reflection
     const Numbers left_, whole_;    // the squares of what is left of the lines, and of what was when that was last summed

@@ -11,6 +11,7 @@ constexpr double TOLERANCE = 1e-12;  // of the terms of a residual, and of the c
 constexpr double NEAR = 1e-8;        // weight of the pull to the last point
 constexpr double SOFT = 1e-15;       // and to the last multipliers
 constexpr double SHARE = 0.995;      // of the way to the boundary
+constexpr double LEAST = 1e-17;      // product of a distance and its multiplier to aim at
 
 /// The distance to a bound and its multiplier, both positive; without a bound, infinite and 0.
 struct Side {
@@ -20,7 +21,10 @@ struct Side {
     double step_room = 0.0, step_weight = 0.0;
 
     bool exists() const { return room < INF; }
+    bool outweighs() const { return exists() && weight > room; }
     double stiffness() const { return weight / room; }
+    /// What the multiplier will push with if the distance stays.
+    double push() const { return exists() ? (goal + weight * off) / room : 0.0; }
     /// The step that follows from a change of the distance.
     void follow(double change) {
         if (!exists()) return;
@@ -48,7 +52,8 @@ struct Half {
     double bend = 0.0, force = 0.0;  // of the equation  sign (2 P dz - A' dlam) + bend step = force
     Side below{}, above{};
 
-    bool outweighs(const Side& side) const { return side.exists() && side.weight > side.room; }
+    /// The force with the bounds eliminated.
+    double pushed() const { return force + below.push() - above.push(); }
 };
 
 class Interior {
@@ -57,8 +62,9 @@ public:
         : p(program), m(program.m()), n(program.n()), lam(found.lam), z(found.z), piece(found.piece), frame(scratch),
           part(n, scratch), factor(program.P, scratch), E(scratch.numbers(n)), right(scratch.numbers(n)),
           step(scratch.numbers(n)), price(scratch.numbers(n)), size(scratch.numbers(n)), goal(scratch.numbers(m)),
-          bend(scratch.numbers(m)), step_lam(scratch.numbers(m)), change(scratch.numbers(m)), X(scratch.grid(m + 1, padded(n) + Factor::padding)),
-          Y(scratch.grid(m, padded(n) + padded(m))), S(scratch.grid(m, m)), slack(m) {
+          bend(scratch.numbers(m)), step_lam(scratch.numbers(m)), change(scratch.numbers(m)),
+          X(scratch.grid(m + 1, padded(n) + Factor::padding)), Y(scratch.grid(m, padded(n) + padded(m))), S(scratch.grid(m, m)),
+          slack(m) {
         split();
     }
 
@@ -70,11 +76,11 @@ public:
             if (!prepare()) return false;
             aim(0.0, 0.0);
             direct();
-            const double reached = reach();
-            const double share = mean(reached) / std::max(mean(0.0), std::numeric_limits<double>::min());
-            aim(share * share * share * mean(0.0), reached * reached);
+            const double reached = reach(1.0);
+            const double now = std::max(mean(0.0), LEAST), share = mean(reached) / now;
+            aim(std::max(share * share * share * now, LEAST), reached * reached);
             direct();
-            const double by = std::min(1.0, SHARE * reach());
+            const double by = SHARE * reach(1.0 / SHARE);
             move(by);
             if (by < 1e-10) break;
         }
@@ -112,7 +118,7 @@ private:
         for (const Half& half : halves) z[half.feature] += half.sign * half.x;
     }
 
-    /// The point of the box near the source, away from its bounds; slacks and multipliers all of one size.
+    /// The point of the box near the source, away from its bounds; the products of distances and multipliers are all alike.
     void start() {
         for (Half& half : halves) {
             const double room = half.upper - half.lower, least = std::min(1.0, 0.25 * room);
@@ -154,7 +160,7 @@ private:
         return count > 0 ? total / static_cast<double>(count) : 0.0;
     }
 
-    /// The residuals of all equations, in ``off``, ``force`` and ``goal``; false if they are not finite.
+    /// The residuals of all equations, in ``off`` and ``force``, and whether they are small; false if they are not finite.
     bool measure() {
         gather_point();
         std::ranges::fill(price, 0.0);
@@ -203,7 +209,7 @@ private:
         for (std::size_t t = 0; t < m; ++t) {
             bend[t] = SOFT + (t < p.equal ? 0.0 : slack[t].room / slack[t].weight);
             std::fill_n(X[t], wide + LANES, 0.0);
-            add_row(t, 1.0, X[t]);
+            part.add(p.rows[t], 1.0, X[t]);
         }
         factor.forward(X, m);
         for (std::size_t t = 0; t < m; ++t) orthogonalise(t);
@@ -228,14 +234,6 @@ private:
         for (std::size_t i = 0; i < wide + m; ++i) line[i] /= S[t][t];
     }
 
-    void add_row(std::size_t t, double by, double* to) const {
-        const auto [columns, values] = p.rows[t];
-        for (std::size_t k = 0; k < columns.size(); ++k) {
-            const int at = part.place(static_cast<std::size_t>(columns[k]));
-            if (at >= 0) to[at] += by * values[k];
-        }
-    }
-
     /// Set what the products of room and weight are to reach, corrected by a share of what the last direction misses. (All of
     /// it where only a small part of that direction can be gone would make the steps cycle.)
     void aim(double mu, double share) {
@@ -245,35 +243,26 @@ private:
         });
     }
 
-    /// The force on a half with its bounds' part eliminated.
-    static double pushed(const Half& half) {
-        double force = half.force;
-        for (const auto& [side, sign] : {std::pair{&half.below, 1.0}, std::pair{&half.above, -1.0}})
-            if (side->exists()) force += sign * (side->goal + side->weight * side->off) / side->room;
-        return force;
-    }
-
     /// The Newton step to the goals.
     void direct() {
         std::size_t i = 0;
         for (std::size_t h = 0; h < halves.size(); ++h, ++i) {
-            right[i] = pushed(halves[h]);
+            right[i] = halves[h].pushed();
             if (!is_pair(h)) continue;
             const double a = halves[h].bend, b = halves[h + 1].bend;
-            right[i] = b / (a + b) * right[i] - a / (a + b) * pushed(halves[h + 1]);
+            right[i] = b / (a + b) * right[i] - a / (a + b) * halves[h + 1].pushed();
             ++h;
         }
-        for (std::size_t t = 0; t < m; ++t)
-            goal[t] = slack[t].off + (t < p.equal ? 0.0 : slack[t].goal / slack[t].weight);
+        for (std::size_t t = 0; t < m; ++t) goal[t] = slack[t].off + (t < p.equal ? 0.0 : slack[t].goal / slack[t].weight);
         solve_step();
         i = 0;
         for (std::size_t h = 0; h < halves.size(); ++h, ++i) {
             halves[h].step = step[part[i]];
             if (is_pair(h)) {
                 const double along = E[i] * step[part[i]] - right[i];
-                halves[h].step = (pushed(halves[h]) + along) / halves[h].bend;
+                halves[h].step = (halves[h].pushed() + along) / halves[h].bend;
                 ++h;
-                halves[h].step = (pushed(halves[h]) - along) / halves[h].bend;
+                halves[h].step = (halves[h].pushed() - along) / halves[h].bend;
             }
         }
         for (Half& half : halves) {
@@ -295,7 +284,7 @@ private:
             for (std::size_t i = 0; i < part.size(); ++i)
                 w[i] = right[i] - 2.0 * p.P.dot(part[i], step).total - E[i] * step[part[i]];
             std::fill_n(w + part.size(), wide + LANES - part.size(), 0.0);
-            for (std::size_t t = 0; t < m; ++t) add_row(t, step_lam[t], w);
+            for (std::size_t t = 0; t < m; ++t) part.add(p.rows[t], step_lam[t], w);
             factor.forward({w, 1, X.columns}, 1);
             for (std::size_t t = 0; t < m; ++t)
                 change[t] = goal[t] - p.rows.dot(t, step).total - bend[t] * step_lam[t] - sweeps.dot(X[t], w, wide);
@@ -309,10 +298,9 @@ private:
         }
     }
 
-    double reach() {
-        double most = 1e300;
+    double reach(double most) {
         each_side([&](const Side& side) { most = side.reach(most); });
-        return std::min(most, 1.0);
+        return most;
     }
 
     void move(double by) {
@@ -324,22 +312,22 @@ private:
     /// The pieces on which the features seem to be: at a bound whose multiplier outweighs the room to it.
     void place() {
         for (std::size_t t = p.equal; t < m; ++t)
-            if (!(slack[t].weight > slack[t].room)) lam[t] = 0.0;
+            if (!slack[t].outweighs()) lam[t] = 0.0;
         for (std::size_t j = 0; j < n; ++j) piece[j] = Piece::Low;
         for (std::size_t h = 0; h < halves.size(); ++h) {
             const Half& half = halves[h];
             const std::size_t j = half.feature;
             if (is_pair(h)) {
                 const Half& other = halves[++h];
-                if (half.outweighs(half.below) && other.outweighs(other.below))
+                if (half.below.outweighs() && other.below.outweighs())
                     piece[j] = p.slope_up[j] > p.slope_down[j] ? Piece::Kink : Piece::Up;
                 else if (z[j] >= 0.0)
-                    piece[j] = half.outweighs(half.above) ? Piece::High : Piece::Up;
+                    piece[j] = half.above.outweighs() ? Piece::High : Piece::Up;
                 else
-                    piece[j] = other.outweighs(other.above) ? Piece::Low : Piece::Down;
-            } else if (half.outweighs(half.below)) {
+                    piece[j] = other.above.outweighs() ? Piece::Low : Piece::Down;
+            } else if (half.below.outweighs()) {
                 piece[j] = Piece::Low;
-            } else if (half.outweighs(half.above)) {
+            } else if (half.above.outweighs()) {
                 piece[j] = Piece::High;
             } else {
                 piece[j] = z[j] >= 0.0 ? Piece::Up : Piece::Down;
@@ -354,8 +342,8 @@ private:
     const Scratch::Frame frame;
     Part part;  // the features that can move
     Factor factor;
-    const Numbers E, right;           // per feature of the part: the diagonal and the right-hand side
-    const Numbers step, price, size;  // per feature
+    const Numbers E, right;                      // per feature of the part: the diagonal and the right-hand side
+    const Numbers step, price, size;             // per feature
     const Numbers goal, bend, step_lam, change;  // per row
     const Grid X, Y, S;  // L^-1 A', a line per row; the same orthogonal, and the factor of the rows' system
     std::vector<Half> halves;

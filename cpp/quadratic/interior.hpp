@@ -1,4 +1,4 @@
-// A primal-dual interior point for ``coupled``'s problem: slower than pivoting, but it cannot cycle.
+// A primal-dual interior point for ``coupled``'s problem: slower than pivoting, for regions where that cycles.
 //
 // A feature with a kink, or with different curves up and down, is the difference of two nonnegative halves, z = u - v. Their
 // Newton steps are eliminated one by one, which leaves 2 P + E on the features, E diagonal: as narrow as P. What the m

@@ -26,10 +26,11 @@ class Pivots {
 public:
     Pivots(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch)
         : p(program), m(program.m()), n(program.n()), centre(centre), piece(state.piece), lam(state.lam), z(state.z),
-          scratch(scratch), frame(scratch), part(n, scratch), factor(program.P, scratch), Pz{scratch.numbers(n), scratch.numbers(n)}, diagonal(scratch.numbers(n)),
-          price(scratch.numbers(n)), size(scratch.numbers(n)), target(scratch.numbers(m)), change(scratch.numbers(m)),
-          known(scratch.numbers(m)), X(scratch.grid(m + 1, padded(n) + Factor::padding)), S(scratch.grid(m, m)),
-          used(scratch.places(m)), active(scratch.places(m)), switched(scratch.places(m)), turned(scratch.values<Piece>(n)) {}
+          scratch(scratch), frame(scratch), part(n, scratch), factor(program.P, scratch),
+          Pz{scratch.numbers(n), scratch.numbers(n)}, diagonal(scratch.numbers(n)), price(scratch.numbers(n)),
+          size(scratch.numbers(n)), target(scratch.numbers(m)), change(scratch.numbers(m)), known(scratch.numbers(m)),
+          X(scratch.grid(m + 1, padded(n) + Factor::padding)), S(scratch.grid(m, m)), used(scratch.places(m)),
+          active(scratch.places(m)), switched(scratch.places(m)), turned(scratch.values<Piece>(n)) {}
 
     QuadraticBound run(double cut, const QuadraticProof& proof, const Stop& stop) {
         activate();
@@ -56,15 +57,17 @@ public:
     }
 
 private:
+    /// Rows with a multiplier, or that the point misses, are active at first; a piece whose bound is infinite is none.
     void activate() {
+        for (std::size_t j = 0; j < n; ++j) {
+            if (piece[j] == Piece::Low && p.lower[j] == -INF) piece[j] = Piece::Down;
+            if (piece[j] == Piece::High && p.upper[j] == INF) piece[j] = Piece::Up;
+        }
         for (std::size_t t = 0; t < m; ++t) {
             const auto [off, terms] = miss(p, t, z);
             active[t] = t < p.equal || lam[t] > 0.0 || off < -1e-9 * terms;
         }
     }
-
-    double curve(std::size_t j) const { return piece[j] == Piece::Up ? p.curve_up[j] : p.curve_down[j]; }
-    double slope(std::size_t j) const { return piece[j] == Piece::Up ? p.slope_up[j] : p.slope_down[j]; }
 
     /// Put the features on their pieces, free ones at 0, and list the free ones.
     void lay_out() {
@@ -72,21 +75,12 @@ private:
         for (std::size_t j = 0; j < n; ++j) {
             z[j] = piece[j] == Piece::Low ? p.lower[j] : piece[j] == Piece::High ? p.upper[j] : 0.0;
             if (!is_free(piece[j])) continue;
-            diagonal[part.size()] = 2.0 * curve(j) + 2.0 * p.pull[j];
+            diagonal[part.size()] = 2.0 * p.curve(j, piece[j]) + 2.0 * p.pull[j];
             part.add(j);
         }
         part.reach(p.P);
         wide = padded(part.size());
         multiply(p.P, z, Pz);
-    }
-
-    /// to += by (row t)' on the free features.
-    void add_row(std::size_t t, double by, double* to) const {
-        const auto [columns, values] = p.rows[t];
-        for (std::size_t k = 0; k < columns.size(); ++k) {
-            const int at = part.place(static_cast<std::size_t>(columns[k]));
-            if (at >= 0) to[at] += by * values[k];
-        }
     }
 
     /// Orthonormal X with L^-1 A' = X' S' for the active rows; one that the others explain is left out.
@@ -96,7 +90,7 @@ private:
             if (!active[t]) continue;
             used[listed] = static_cast<int>(t);
             std::fill_n(X[listed], wide + LANES, 0.0);
-            add_row(t, 1.0, X[listed++]);
+            part.add(p.rows[t], 1.0, X[listed++]);
         }
         factor.forward(X, listed);
         rank = 0;
@@ -133,10 +127,10 @@ private:
         double* w = X[rank];
         for (std::size_t i = 0; i < part.size(); ++i) {
             const std::size_t j = part[i];
-            w[i] = -2.0 * (Pz.value[j] + curve(j) * z[j] + p.pull[j] * (z[j] - centre[j])) - slope(j);
+            w[i] = -2.0 * (Pz.value[j] + p.curve(j, piece[j]) * z[j] + p.pull[j] * (z[j] - centre[j])) - p.slope(j, piece[j]);
         }
         std::fill_n(w + part.size(), wide + LANES - part.size(), 0.0);
-        for (std::size_t b = 0; b < rank; ++b) add_row(row(b), lam[row(b)], w);
+        for (std::size_t b = 0; b < rank; ++b) part.add(p.rows[row(b)], lam[row(b)], w);
         factor.forward({w, 1, X.columns}, 1);
         for (std::size_t b = 0; b < rank; ++b) {  // w moves along X until the rows hold
             target[b] = -miss(p, row(b), z).total;

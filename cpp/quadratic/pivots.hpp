@@ -1,6 +1,7 @@
 // Block principal pivoting on the optimality conditions of ``coupled``'s problem, with a pull to a centre:
 //
-//     min  z' P z + sum_j phi_j(z_j) + pull_j (z_j - centre_j)^2   s.t.   A z >= r  (the first ``equal``: =),   lower <= z <= upper.
+//     min  z' P z + sum_j phi_j(z_j) + pull_j (z_j - centre_j)^2
+//     s.t.  A z >= r  (the first ``equal`` rows: A z = r),   lower <= z <= upper.
 //
 // A feature is on one of five pieces, a row is active or not. Given these, the conditions are one linear system. It is solved
 // by a narrow Cholesky factor of the free features and a small orthogonal basis of the active rows. Features and rows on the
@@ -8,14 +9,9 @@
 // point is optimal.
 #pragma once
 
-#include <functional>
-
 #include "coupled.hpp"
 
 namespace counterleaf {
-
-/// Says that the caller wants to stop; it is cheap, and looked at once per step.
-using Stop = std::function<bool()>;
 
 /// Pivot from a state, which gets the last pieces, multipliers and point. Cut: the bound exceeds ``cut``.
 ///

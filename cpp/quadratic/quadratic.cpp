@@ -1,5 +1,7 @@
 #include "quadratic.hpp"
 
+#include <utility>
+
 #include "../simplex.hpp"
 #include "balance.hpp"
 #include "interior.hpp"
@@ -7,20 +9,22 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ROUNDS = 6;         // of the pull to the last point, so that in the end it biases nothing
-constexpr double FAR = 1e6;       // in units of the cost: a feature that moved further without meeting a bound runs away
-constexpr double SOLVED = 3e-8;   // a point within this share of its bound is optimal, where nothing better was found
-constexpr double EXACT = 1e-14;   // a point within this share needs no further round,
-constexpr double ROUNDING = 1e-11;  // nor one within this share that the last round did not bring nearer: ``prove`` deducts that
-constexpr double HOLDS = 1e-9;    // of its terms: a row that misses by less holds
-constexpr double SMALL = 1e-3;    // bounds below this are judged as if they were of this size
+constexpr int ROUNDS = 6;        // of the pull to the last point, so that in the end it biases nothing
+constexpr double FAR = 1e6;      // in units of the cost: a feature that moved further without meeting a bound runs away
+constexpr double SOLVED = 3e-8;  // a point within this share of its bound is optimal, where nothing better was found
+constexpr double EXACT = 1e-14;  // a point within this share needs no further round,
+constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is: ``prove`` deducts about as much
+constexpr double HOLDS = 1e-9;   // of its terms: a row that misses by less holds
+constexpr double SMALL = 1e-3;   // bounds below this are judged as if they were of this size
 
 class Solve {
 public:
     Solve(const QuadraticProgram& program, double cut, const QuadraticState& state, const QuadraticProof& proof,
           Scratch& scratch, const Stop& stop)
         : p(program), cut(cut), state(state), proof(proof), scratch(scratch), stop(stop), frame(scratch),
-          tried{scratch.numbers(p.m()), scratch.numbers(p.n())}, settled{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())}, centre(scratch.numbers(p.n())) {
+          tried{scratch.numbers(p.m()), scratch.numbers(p.n())},
+          settled{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())},
+          centre(scratch.numbers(p.n())) {
         std::ranges::fill(proof.lam, 0.0);
         std::ranges::fill(proof.y, 0.0);
         if (p.theta == 0.0) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
@@ -45,7 +49,7 @@ public:
         std::ranges::copy(state.lam, tried.lam.begin());
         std::ranges::copy(state.z, tried.y.begin());
         keep(prove(p, tried, scratch));
-        if (!stop()) try_balanced();
+        try_balanced();
         for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
@@ -62,18 +66,18 @@ private:
                 copy(settled, state);
                 break;
             }
-            if (status != QuadraticStatus::Converged || p.theta > 0.0 || gap() <= EXACT) return status;
-            if (gap() <= ROUNDING && gap() > 0.5 * last) return status;
-            last = gap();
+            if (status != QuadraticStatus::Converged || p.theta > 0.0 || is_at_horizon()) return status;
+            const double before = std::exchange(last, gap());
+            if (last <= EXACT || (last <= CLOSE && last > 0.5 * before)) return status;
             copy(state, settled);
             std::ranges::copy(state.z, centre.begin());
         }
-        if (!(last <= ROUNDING)) try_balanced();
+        if (!(last <= CLOSE)) try_balanced();
         return meets() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
     }
 
     void try_balanced() {
-        balance(p, state, tried, scratch);
+        balance(p, state, tried, scratch, stop);
         keep(prove(p, tried, scratch));
     }
 
@@ -87,6 +91,13 @@ private:
 
     /// What the point costs above what is proved, as a share; NaN or infinite where nothing is.
     double gap(double least = 1.0) const { return (cost_of(p, state.z) - best) / (least + std::fabs(best)); }
+
+    /// Whether the cost falls without end: only a horizon stops a feature, and there is no bound.
+    bool is_at_horizon() const {
+        for (std::size_t j = 0; j < p.horizon.size(); ++j)
+            if (p.horizon[j] != 0.0 && state.z[j] == (p.horizon[j] > 0.0 ? p.upper[j] : p.lower[j])) return true;
+        return false;
+    }
 
     bool meets() const { return gap(SMALL) <= SOLVED; }
 

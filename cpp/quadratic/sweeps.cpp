@@ -1,6 +1,10 @@
 // May be compiled once per set of instructions (COUNTERLEAF_SWEEPS is the name of the table): nothing of the standard library
-// is used here. Every entry is computed by the same operations in the same order whatever the width of a register.
+// is used here. Every entry is computed by the same operations in the same order, for any width of registers.
 #include "sweeps.hpp"
+
+#if !defined(__GNUC__)
+#include <math.h>
+#endif
 
 #ifndef COUNTERLEAF_SWEEPS
 #define COUNTERLEAF_SWEEPS sweeps

@@ -1,8 +1,8 @@
 // The inner loops of narrow Cholesky factors: where the time of a coupled region goes.
 //
-// A factor L lies column after column, L[r, c] at data[c * stride + r] for r >= c, and column c + 1 starts before the rows that
-// column c has no entries in are over: a band takes the room of a band. Columns are worked on in blocks of BLOCK; the
-// columns of a block hold zeros from their last entry to LANES rows below the last one of the block.
+// A factor L is stored by columns, L[r, c] at data[c * stride + r] for r >= c. The stride is about the width of the band:
+// columns overlap in the rows where they have no entries, and a band takes only the room of a band. Loops work on BLOCK
+// columns at a time; the columns of a block hold zeros from their last entry to LANES rows below the last one of the block.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct Panel {
 };
 
 struct Sweeps {
-    /// Turn the columns of a panel, updated by all before them, into columns of L; ``inverse`` gets one over the pivots. Returns
-    /// the first column whose pivot is not above its ``least``, or ``last``.
+    /// Turn the columns of a panel, updated by all before them, into columns of L; ``inverse`` gets one over the pivots.
+    /// Returns the first column whose pivot is not above its ``least``, or ``last``.
     std::size_t (*finish)(const Panel& panel, const double* least, double* inverse);
     /// Subtract from the columns behind a panel what it contributes to them.
     void (*update)(const Panel& panel);

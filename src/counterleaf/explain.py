@@ -349,7 +349,7 @@ class Explainer:
         """Translate what was found back into the user's table; the model is asked about it now, the rest waits to be read."""
         found, labels = certificate.findings, self._labels
         rows = [self.schema.decode(x, row) for x in found.points] if self._view.takes_rows else None
-        said = self._view.confirm(found.points, rows, found.leaves)
+        said = self._view.ask(found.points, rows or []) if len(found.leaves) else ()
 
         def make() -> tuple[Counterfactual, ...]:
             decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows

@@ -38,14 +38,6 @@ class View:
 
     takes_rows: ClassVar[bool] = False  # whether ``ask`` looks at rows, or at points alone
 
-    def confirm(self, points: Array, rows: list[Any] | None, leaves: Array) -> Any:
-        """What the model says of answers; ``leaves`` are those that they should reach."""
-        if not len(points):
-            return ()
-        if self.model is self.tree and all(self.tree.leaf_of(x) == leaf for x, leaf in zip(points, leaves, strict=True)):
-            return [self.tree.classes[self.tree.value[leaf]] for leaf in leaves]
-        return self.ask(points, rows or [])
-
     def ask(self, points: Array, rows: list[Any]) -> Any:
         """What the model says of the points; ``rows`` are the same in the user's words."""
         X = points if self.columns is None else (self.columns @ points.T).T
