@@ -31,7 +31,7 @@ struct QuadraticProgram {
     Constants pull;  // where theta is 0: weights of a pull to the source, so that of several best points one is chosen; else 0
     /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof
     /// takes that bound for infinite. Empty: nowhere.
-    Constants horizon = {};
+    Constants horizon;
 
     std::size_t m() const { return r.size(); }
     std::size_t n() const { return lower.size(); }

@@ -70,6 +70,9 @@ class Schema:
     _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
     numeric: bool = field(init=False, repr=False, compare=False)  # every feature is a number, and so a variable
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
+    # of each feature: the type of values that are their own code, and the codes of texts; any other value is looked at
+    _kinds: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    _places: tuple[dict[Any, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, Iterable):
@@ -101,6 +104,9 @@ class Schema:
         object.__setattr__(self, "_finite", finite)
         object.__setattr__(self, "numeric", not finite.any())
         object.__setattr__(self, "_box", (lower, upper))
+        kinds = tuple(float if isinstance(f, Numeric) and not f.integer else None for f in self.features)
+        object.__setattr__(self, "_kinds", kinds)
+        object.__setattr__(self, "_places", tuple({} if isinstance(f, Numeric) else f._places for f in self.features))
 
     @classmethod
     def infer(cls, data: Any, bounds: bool = True, finite: Iterable[str] = (), leave: Iterable[str] = ()) -> Schema:
@@ -225,7 +231,9 @@ class Schema:
 
     def codes(self, row: Any) -> Array:
         """One number per feature: its value, or the place of its value."""
-        if type(row) is dict and row.keys() == self._index.keys():  # the usual case, without a look at every name
+        if (
+            type(row) is dict and not self.columns and row.keys() == self._index.keys()
+        ):  # the usual case, without a look at every name
             row = [row[name] for name in self.names]
         if hasattr(row, "columns"):
             if len(row) != 1:
@@ -262,7 +270,14 @@ class Schema:
                     (len(row[0]),) if row and isinstance(row[0], (Sequence, np.ndarray)) and not isinstance(row[0], str) else ()
                 )
                 raise CounterleafError(f"the row has shape {(len(row), *inner)}; expected {len(self)} numbers, one per feature")
-            row = [self._code(f, value) for f, value in zip(self, row, strict=True)]
+            row = [
+                value
+                if type(value) is kind and value == value
+                else places[value]
+                if type(value) is str and value in places
+                else self._code(feature, value)
+                for feature, kind, places, value in zip(self.features, self._kinds, self._places, row, strict=True)
+            ]
         x = np.array(row, dtype=np.float64)
         if x.shape != (len(self),):
             raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
@@ -276,9 +291,9 @@ class Schema:
     def _code(self, feature: Feature, value: Any) -> float:
         if not isinstance(feature, Numeric):
             return float(feature.place(value))
-        if (type(value) is not float or value != value) and is_missing(value):
+        if is_missing(value):
             return self.fills.get(feature.name, math.nan)
-        code = value if type(value) is float else _real(value, feature.name)
+        code = _real(value, feature.name)
         if feature.integer and math.isfinite(code) and not code.is_integer():
             raise CounterleafError(f"feature {feature.name!r} is {value!r}; expected a whole number")
         return code
