@@ -84,12 +84,15 @@ QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Consta
     }
     const Numbers curve_up = scratch.numbers(n), slope_up = scratch.numbers(n), curve_down = scratch.numbers(n);
     const Numbers slope_down = scratch.numbers(n), lower = scratch.numbers(n), upper = scratch.numbers(n);
+    const Numbers horizon = scratch.numbers(n);
     for (std::size_t j = 0; j < n; ++j) {
         const int d = coupling.order[j];
         const double s = f.scale[d];
         curve_up[j] = f.curve_up[d] / (s * s), slope_up[j] = f.slope_up[d] / s;
         curve_down[j] = f.curve_down[d] / (s * s), slope_down[j] = f.slope_down[d] / s;
         lower[j] = (box.lower(d) - f.source[d]) * s, upper[j] = (box.upper(d) - f.source[d]) * s;
+        const bool ends = f.horizon[d] > 0.0 ? box.upper(d) == f.upper[d] : box.lower(d) == f.lower[d];
+        horizon[j] = ends ? f.horizon[d] : 0.0;
     }
     const Sparse& P = coupling.scaled;
     return {.rows = {start, column, value},
@@ -103,7 +106,8 @@ QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Consta
             .slope_down = slope_down,
             .lower = lower,
             .upper = upper,
-            .pull = pull_};
+            .pull = pull_,
+            .horizon = horizon};
 }
 
 /// The pieces and the point, ends of the box bit for bit.

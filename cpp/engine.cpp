@@ -64,8 +64,8 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     std::unique_ptr<Worker> worker = take();
     Search& search = worker->search;
     const Question question = worker->posed.pose(model_, prices, target, limits, source, leaf, 0);
-    const Ending ending = earlier == nullptr ? search.run(question, budget, watch)
-                                             : search.resume(*earlier, question, budget, watch);
+    const Ending ending =
+        earlier == nullptr ? search.run(question, budget, watch) : search.resume(*earlier, question, budget, watch);
     const Memory& memory = search.memory;
     Answer out;
     out.report = report(memory, ending, budget.answers);

@@ -15,13 +15,13 @@ namespace counterleaf {
 /// One answer with its proof; it depends on nothing but itself.
 struct Answer {
     Report report;
-    int runaway = -1;               // Unbounded: the variable that runs away
-    std::size_t taken = 0;          // states taken up
+    int runaway = -1;                  // Unbounded: the variable that runs away
+    std::size_t taken = 0;             // states taken up
     std::vector<std::int64_t> leaves;  // of the answers
     std::vector<double> costs;
-    std::vector<double> points;     // the answers' rows, one after another
+    std::vector<double> points;  // the answers' rows, one after another
     // the question
-    std::vector<double> features;   // the nine lines of Features
+    std::vector<double> features;  // the nine lines of Features
     std::vector<std::int64_t> own;
     std::vector<double> soft;
     std::vector<Interval> entries;
@@ -45,7 +45,7 @@ struct Answers {
 
 /// Questions that differ in their source.
 struct Batch {
-    Constants sources;  // one after another
+    Constants sources;                     // one after another
     std::span<const std::int64_t> leaves;  // of the sources
     std::span<const std::int64_t> kinds;   // which of the targets is whose
     std::span<const Target* const> targets;

@@ -23,7 +23,8 @@ std::vector<T> copied(const auto& numbers) {
     return {numbers.data(), numbers.data() + numbers.size()};
 }
 
-Rows make_rows(const Whole& indptr, const Whole& indices, const Line<double>& data, const Line<double>& bias, std::size_t width) {
+Rows make_rows(const Whole& indptr, const Whole& indices, const Line<double>& data, const Line<double>& bias,
+               std::size_t width) {
     const std::size_t n = bias.size();
     expect(indptr.size() == n + 1 && indices.size() == data.size(), "the arrays of the rows differ in length");
     expect(indptr(0) == 0 && std::ranges::is_sorted(span_of(indptr)) && indptr(n) == static_cast<std::int64_t>(data.size()),
@@ -41,7 +42,8 @@ Layout make_layout(const Whole& group, const Whole& feature, const Table<double>
            "the arrays of the layout differ in length");
     expect(are_within(group, -1, groups) && are_within(first, 0, width) && are_within(last, 1, width + 1),
            "a group is out of range");
-    Layout layout{.group = narrowed(group), .feature = narrowed(feature), .step = {}, .first = narrowed(first), .last = narrowed(last)};
+    Layout layout{
+        .group = narrowed(group), .feature = narrowed(feature), .step = {}, .first = narrowed(first), .last = narrowed(last)};
     layout.plain = groups == 0;
     for (std::size_t d = 0; d < width; ++d) {
         expect(step(0, d) >= 0.0 && (step(0, d) == 0.0 || step(1, d) > 0.0), "a step is not positive");
@@ -76,11 +78,13 @@ std::vector<Node> make_nodes(const Whole& left, const Whole& right, const Whole&
     return nodes;
 }
 
-Model make_model(std::vector<Node> nodes, Rows splits, Layout layout, bool right_closed, bool narrow, double margin, double guard) {
+Model make_model(std::vector<Node> nodes, Rows splits, Layout layout, bool right_closed, bool narrow, double margin,
+                 double guard) {
     const std::size_t width = layout.group.size();
     expect(splits.size() == nodes.size(), "there must be one row per node");
     for (const Node& node : nodes) {
-        expect(node.form != Form::Number || (0 <= node.index && node.index < static_cast<int>(width)), "a number is out of range");
+        expect(node.form != Form::Number || (0 <= node.index && node.index < static_cast<int>(width)),
+               "a number is out of range");
         expect(node.form != Form::Group || (0 <= node.index && node.index < static_cast<int>(layout.groups())),
                "a group is out of range");
     }
@@ -156,7 +160,8 @@ struct Clauses {
     std::size_t lines = 1;
 };
 
-Clauses make_clauses(const Table<std::int64_t>& starts, const Whole& where, const Table<double>& lower, const Table<double>& upper) {
+Clauses make_clauses(const Table<std::int64_t>& starts, const Whole& where, const Table<double>& lower,
+                     const Table<double>& upper) {
     expect(starts.shape(1) == 3 && lower.shape(1) == where.size() && upper.shape(1) == where.size() &&
                lower.shape(0) == upper.shape(0),
            "the arrays of the clauses differ in length");
@@ -218,13 +223,15 @@ struct Patience {
 
     Watch watch(const StopFlag* stop) const {
         Watch::Deadline deadline;
-        if (seconds) deadline = Watch::Clock::now() + std::chrono::duration_cast<Watch::Clock::duration>(
-                                                          std::chrono::duration<double>(std::min(*seconds, 1e9)));
+        if (seconds)
+            deadline = Watch::Clock::now() + std::chrono::duration_cast<Watch::Clock::duration>(
+                                                 std::chrono::duration<double>(std::min(*seconds, 1e9)));
         return Watch(deadline, stop == nullptr ? nullptr : &stop->flag, is_interrupted);
     }
 };
 
-Patience make_patience(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds, bool keep) {
+Patience make_patience(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
+                       bool keep) {
     constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
     return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds};
 }
@@ -251,7 +258,8 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     const Memory* memory = earlier == nullptr ? nullptr : earlier->memory.get();
     if (memory != nullptr)
         expect(memory->changes.width() == tree.width && memory->rooms() == tree.depth + limits.rows.size() &&
-                   std::ranges::all_of(memory->states, [&](const State& s) { return s.node < static_cast<int>(tree.nodes.size()); }),
+                   std::ranges::all_of(memory->states,
+                                       [&](const State& s) { return s.node < static_cast<int>(tree.nodes.size()); }),
                "the earlier answer is one to another question");
     Answer answer;
     Halt halt;
@@ -276,7 +284,8 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
     expect(!targets.empty() && threads > 0, "there must be a target and a thread");
     for (const Target* target : targets) check_question(engine, prices, *target, limits);
     expect(sources.shape(1) == tree.width && leaves.size() == n && kinds.size() == n, "the sources do not fit the tree");
-    expect(are_within(leaves, 0, tree.nodes.size()) && are_within(kinds, 0, targets.size()), "a leaf or a target is out of range");
+    expect(are_within(leaves, 0, tree.nodes.size()) && are_within(kinds, 0, targets.size()),
+           "a leaf or a target is out of range");
     expect(limits.lines == 1 || limits.lines == n, "the limits do not fit the sources");
     const Constants all(sources.data(), sources.size());
     expect(are_finite(all), "the sources hold NaN or infinity");
@@ -343,34 +352,61 @@ nb::object rows_of(nb::handle self, std::vector<double>& numbers, std::size_t li
 }
 
 void bind_parts(nb::module_& m) {
-    nb::class_<Rows>(m, "Rows").def("__init__", [](Rows* self, Whole indptr, Whole indices, Line<double> data, Line<double> bias,
-                                                   std::size_t width) { new (self) Rows(make_rows(indptr, indices, data, bias, width)); },
-                                    "indptr"_a, "indices"_a, "data"_a, "bias"_a, "width"_a);
-    nb::class_<Layout>(m, "Layout").def("__init__", [](Layout* self, Whole group, Whole feature, Table<double> step, Whole first,
-                                                       Whole last) { new (self) Layout(make_layout(group, feature, step, first, last)); },
-                                        "group"_a, "feature"_a, "step"_a, "first"_a, "last"_a);
-    nb::class_<Coupling>(m, "Coupling").def("__init__", [](Coupling* self, std::tuple<Whole, Whole, Line<double>> matrix, Whole order,
-                                                           std::tuple<Whole, Whole, Line<double>> scaled, double theta) {
-                                                new (self) Coupling(make_coupling(matrix, order, scaled, theta)); },
-                                            "matrix"_a, "order"_a, "scaled"_a, "theta"_a);
-    nb::class_<Prices>(m, "Prices").def("__init__", [](Prices* self, Table<double> rows, Line<double> size, std::vector<Table<double>> moves,
-                                                       bool curved, bool flat, bool runs, const Coupling* coupling) {
-                                            new (self) Prices(make_prices(rows, size, moves, curved, flat, runs, coupling)); },
-                                        "rows"_a, "size"_a, "moves"_a, "curved"_a, "flat"_a, "runs"_a, "coupling"_a.none() = nb::none());
-    nb::class_<Target>(m, "Target").def("__init__", [](Target* self, Line<double> below, Whole first, Whole leaves) {
-                                            new (self) Target(make_target(below, first, leaves)); },
-                                        "below"_a, "first"_a, "leaves"_a);
-    nb::class_<Clauses>(m, "Clauses").def("__init__", [](Clauses* self, Table<std::int64_t> starts, Whole where, Table<double> lower,
-                                                         Table<double> upper) { new (self) Clauses(make_clauses(starts, where, lower, upper)); },
-                                          "starts"_a, "where"_a, "lower"_a, "upper"_a);
-    nb::class_<Limits>(m, "Limits").def("__init__", [](Limits* self, Table<double> lower, Table<double> upper, bool widens, Whole held,
-                                                       const Rows& rows, std::size_t equal, int most, const Clauses& clauses) {
-                                            new (self) Limits(make_limits(lower, upper, widens, held, rows, equal, most, clauses)); },
-                                        "lower"_a, "upper"_a, "widens"_a, "held"_a, "rows"_a, "equal"_a, "most"_a, "clauses"_a);
-    nb::class_<Patience>(m, "Patience").def("__init__", [](Patience* self, std::optional<std::size_t> count, std::optional<std::size_t> nodes,
-                                                           std::optional<double> seconds, bool keep) {
-                                                new (self) Patience(make_patience(count, nodes, seconds, keep)); },
-                                            "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(), "keep"_a = false)
+    nb::class_<Rows>(m, "Rows").def(
+        "__init__",
+        [](Rows* self, Whole indptr, Whole indices, Line<double> data, Line<double> bias, std::size_t width) {
+            new (self) Rows(make_rows(indptr, indices, data, bias, width));
+        },
+        "indptr"_a, "indices"_a, "data"_a, "bias"_a, "width"_a);
+    nb::class_<Layout>(m, "Layout")
+        .def(
+            "__init__",
+            [](Layout* self, Whole group, Whole feature, Table<double> step, Whole first, Whole last) {
+                new (self) Layout(make_layout(group, feature, step, first, last));
+            },
+            "group"_a, "feature"_a, "step"_a, "first"_a, "last"_a);
+    nb::class_<Coupling>(m, "Coupling")
+        .def(
+            "__init__",
+            [](Coupling* self, std::tuple<Whole, Whole, Line<double>> matrix, Whole order,
+               std::tuple<Whole, Whole, Line<double>> scaled,
+               double theta) { new (self) Coupling(make_coupling(matrix, order, scaled, theta)); },
+            "matrix"_a, "order"_a, "scaled"_a, "theta"_a);
+    nb::class_<Prices>(m, "Prices")
+        .def(
+            "__init__",
+            [](Prices* self, Table<double> rows, Line<double> size, std::vector<Table<double>> moves, bool curved, bool flat,
+               bool runs,
+               const Coupling* coupling) { new (self) Prices(make_prices(rows, size, moves, curved, flat, runs, coupling)); },
+            "rows"_a, "size"_a, "moves"_a, "curved"_a, "flat"_a, "runs"_a, "coupling"_a.none() = nb::none());
+    nb::class_<Target>(m, "Target")
+        .def(
+            "__init__",
+            [](Target* self, Line<double> below, Whole first, Whole leaves) {
+                new (self) Target(make_target(below, first, leaves));
+            },
+            "below"_a, "first"_a, "leaves"_a);
+    nb::class_<Clauses>(m, "Clauses")
+        .def(
+            "__init__",
+            [](Clauses* self, Table<std::int64_t> starts, Whole where, Table<double> lower, Table<double> upper) {
+                new (self) Clauses(make_clauses(starts, where, lower, upper));
+            },
+            "starts"_a, "where"_a, "lower"_a, "upper"_a);
+    nb::class_<Limits>(m, "Limits")
+        .def(
+            "__init__",
+            [](Limits* self, Table<double> lower, Table<double> upper, bool widens, Whole held, const Rows& rows,
+               std::size_t equal, int most, const Clauses& clauses) {
+                new (self) Limits(make_limits(lower, upper, widens, held, rows, equal, most, clauses));
+            },
+            "lower"_a, "upper"_a, "widens"_a, "held"_a, "rows"_a, "equal"_a, "most"_a, "clauses"_a);
+    nb::class_<Patience>(m, "Patience")
+        .def(
+            "__init__",
+            [](Patience* self, std::optional<std::size_t> count, std::optional<std::size_t> nodes,
+               std::optional<double> seconds, bool keep) { new (self) Patience(make_patience(count, nodes, seconds, keep)); },
+            "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(), "keep"_a = false)
         .def_ro("seconds", &Patience::seconds)
         .def_prop_ro("count", [](const Patience& self) -> std::optional<std::size_t> {
             constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
@@ -392,23 +428,27 @@ void bind_answer(nb::module_& m) {
         .def_prop_ro("leaves", line_of<&Answer::leaves>())
         .def_prop_ro("costs", line_of<&Answer::costs>())
         .def_prop_ro("bounds", [](nb::handle self) { return seen(self, nb::cast<Answer&>(self).report.bounds); })
-        .def_prop_ro("points", [](nb::handle self) {
-            Answer& a = nb::cast<Answer&>(self);
-            return rows_of(self, a.points, a.leaves.size());
-        })
-        .def_prop_ro("features", [](nb::handle self) { return rows_of(self, nb::cast<Answer&>(self).features, Features::LINES); })
+        .def_prop_ro("points",
+                     [](nb::handle self) {
+                         Answer& a = nb::cast<Answer&>(self);
+                         return rows_of(self, a.points, a.leaves.size());
+                     })
+        .def_prop_ro("features",
+                     [](nb::handle self) { return rows_of(self, nb::cast<Answer&>(self).features, Features::LINES); })
         .def_prop_ro("own", line_of<&Answer::own>())
         .def_prop_ro("soft", line_of<&Answer::soft>())
-        .def_prop_ro("entry_lower", [](const Answer& a) {
-            std::vector<double> out;
-            for (const Interval& entry : a.entries) out.push_back(entry.lower);
-            return out;
-        })
-        .def_prop_ro("entry_upper", [](const Answer& a) {
-            std::vector<double> out;
-            for (const Interval& entry : a.entries) out.push_back(entry.upper);
-            return out;
-        })
+        .def_prop_ro("entry_lower",
+                     [](const Answer& a) {
+                         std::vector<double> out;
+                         for (const Interval& entry : a.entries) out.push_back(entry.lower);
+                         return out;
+                     })
+        .def_prop_ro("entry_upper",
+                     [](const Answer& a) {
+                         std::vector<double> out;
+                         for (const Interval& entry : a.entries) out.push_back(entry.upper);
+                         return out;
+                     })
         .def_ro("unit", &Answer::unit)
         .def_ro("home", &Answer::home)
         .def_ro("plain", &Answer::plain)
@@ -422,14 +462,18 @@ void bind_engine(nb::module_& m) {
     bind_parts(m);
     bind_answer(m);
     nb::class_<Engine>(m, "Engine")
-        .def("__init__", [](Engine* self, std::tuple<Whole, Whole, Whole, Whole, Table<double>> nodes, const Rows& splits,
-                            const Layout& layout, bool right_closed, bool narrow, double margin, double guard) {
-                 const auto& [left, right, form, index, cuts] = nodes;
-                 new (self) Engine(make_model(make_nodes(left, right, form, index, cuts), splits, layout, right_closed, narrow, margin, guard));
-             }, "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margin"_a, "guard"_a)
+        .def(
+            "__init__",
+            [](Engine* self, std::tuple<Whole, Whole, Whole, Whole, Table<double>> nodes, const Rows& splits,
+               const Layout& layout, bool right_closed, bool narrow, double margin, double guard) {
+                const auto& [left, right, form, index, cuts] = nodes;
+                new (self) Engine(make_model(make_nodes(left, right, form, index, cuts), splits, layout, right_closed, narrow,
+                                             margin, guard));
+            },
+            "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margin"_a, "guard"_a)
         .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
-        .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "patience"_a, "stop"_a.none() = nb::none(),
-             "earlier"_a.none() = nb::none())
+        .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "patience"_a,
+             "stop"_a.none() = nb::none(), "earlier"_a.none() = nb::none())
         .def("find_many", &find_many, "asked"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1,
              "stop"_a.none() = nb::none());
 }

@@ -6,8 +6,8 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ATTEMPTS = 30;      // doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9
-constexpr double TIGHT = 1e-10;   // a row that costs its bound to this share is the best of its state
+constexpr int ATTEMPTS = 30;     // doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9
+constexpr double TIGHT = 1e-10;  // a row that costs its bound to this share is the best of its state
 
 }  // namespace
 
@@ -113,9 +113,12 @@ Status Search::tighten(Constants slack, Watch& watch) {
             .status;
     const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
     switch (coupled_.solve(path_, box_, slack, -INF, INF, dual, regions_, scratch_, watch).status) {
-        case QuadraticStatus::Converged: return Status::Converged;
-        case QuadraticStatus::Infeasible: return Status::Infeasible;
-        default: return Status::Stuck;
+        case QuadraticStatus::Converged:
+            return Status::Converged;
+        case QuadraticStatus::Infeasible:
+            return Status::Infeasible;
+        default:
+            return Status::Stuck;
     }
 }
 

@@ -30,13 +30,13 @@ enum class Kind : std::uint8_t {
 struct State {
     int node = 0;
     int parent = -1;
-    int side = 0;             // of what parts it from its sibling: 1 right, -1 left, 0 at the root
-    Parting parting = Parting::Split;   // what that is; None: the split at the parent's node
-    int what = -1;            // the variable, feature or clause of a fork
-    double cut = 0.0;         // where a Parting::Cut stops
-    int rows = 0;             // of the region, the user's included
-    int point = -1;           // its realised row
-    int visits = 0;           // how often its bound was put off
+    int side = 0;                      // of what parts it from its sibling: 1 right, -1 left, 0 at the root
+    Parting parting = Parting::Split;  // what that is; None: the split at the parent's node
+    int what = -1;                     // the variable, feature or clause of a fork
+    double cut = 0.0;                  // where a Parting::Cut stops
+    int rows = 0;                      // of the region, the user's included
+    int point = -1;                    // its realised row
+    int visits = 0;                    // how often its bound was put off
     Kind kind = Kind::Fresh;
     bool exact = false;  // whether ``changes`` holds the region's optimum
     double bound = -INF;
@@ -107,8 +107,8 @@ public:
     Lines<double> tangents;     // per state, coupled costs: with the multipliers, what proves its bound
     Lines<Basic> basis;         // per state, flat costs: where the simplex stopped
     Lines<Seat> seats;
-    Lines<Piece> pieces;  // per state, coupled costs: where the pivots stopped
-    Lines<double> points;  // rows of the realised leaves
+    Lines<Piece> pieces;                                 // per state, coupled costs: where the pivots stopped
+    Lines<double> points;                                // rows of the realised leaves
     std::vector<int> answers;                            // states, in order of cost
     std::size_t realised = 0, unsettled = 0, taken = 0;  // points; leaves that were given up; states taken up
 

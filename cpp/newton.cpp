@@ -5,18 +5,18 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SMALL = 1e-2;     // of the largest row's terms: a row whose own terms are smaller is judged by these
+constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
 constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
 
 /// How exact an iteration is to be. The supports of groups change by rounding, so that theirs ends a little earlier.
 struct Precision {
     int steps;
-    double tolerance;   // of the terms of a row
-    double first;       // the same for a warm start: a row moved by its rounding error is to be noticed
-    double gain;        // of the value: less is no progress
-    double damping;     // the least one
-    double bend;        // of the terms of a slope: less is no curvature
-    double overshoot;   // of a step that the curvature everywhere would allow
+    double tolerance;  // of the terms of a row
+    double first;      // the same for a warm start: a row moved by its rounding error is to be noticed
+    double gain;       // of the value: less is no progress
+    double damping;    // the least one
+    double bend;       // of the terms of a slope: less is no curvature
+    double overshoot;  // of a step that the curvature everywhere would allow
 };
 constexpr Precision NUMBERS{300, 1e-13, 1e-16, 1e-15, 1e-14, 0.0, 1e-3};
 constexpr Precision GROUPS{100, 1e-12, 1e-12, 1e-14, 1e-12, 1e-14, 1e-2};
@@ -429,8 +429,8 @@ private:
     const Numbers gradient, size, step, best;  // per row
     const Places free;
     const Grid R;
-    Grid centred;        // A, the columns of groups less their mean over the support
-    Numbers z;           // per column of a group
+    Grid centred;  // A, the columns of groups less their mean over the support
+    Numbers z;     // per column of a group
     struct Near {
         int column;
         double excess;  // over the largest entry of its group, at most 0
@@ -438,9 +438,9 @@ private:
     std::span<Near> near;             // room for the columns of a group that may be in its support
     mutable std::span<Near> support;  // those of the group that was projected last
     Places home;                      // the column of each group that is 1 in the source, -1 where it is not in the problem
-    Places chosen;       // the rows that the direction moves
-    bool sound = true;   // whether these are independent
-    double reach = INF;  // the step at which the first multiplier reaches 0
+    Places chosen;                    // the rows that the direction moves
+    bool sound = true;                // whether these are independent
+    double reach = INF;               // the step at which the first multiplier reaches 0
     double rise = 0.0, ascent = 0.0;
     int hit = -1;  // the row of that multiplier
     double damping;

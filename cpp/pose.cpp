@@ -5,9 +5,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SOFT = 0.05;     // of a group's dearest change: what is charged by a square, for methods that need curvature
-constexpr double LAST = 1e38;     // a bound further out, such as the last float32, is none
-constexpr double HORIZON = 1e9;   // a cost that still falls this far out (in units of the source, at least 1) is unbounded
+constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged by a square, for methods that need curvature
+constexpr double LAST = 1e38;    // a bound further out, such as the last float32, is none
+constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 

@@ -37,8 +37,8 @@ private:
     bool stays(const Prices& prices, const Limits& limits) const;
 
     std::size_t width_ = 0;
-    std::vector<double> lines_;     // the nine lines of Features
-    std::vector<double> values_;    // what each value of a group costs, 0 for numbers
+    std::vector<double> lines_;   // the nine lines of Features
+    std::vector<double> values_;  // what each value of a group costs, 0 for numbers
     std::vector<int> own_;
     std::vector<double> soft_;
     std::vector<Interval> entries_;

@@ -8,8 +8,8 @@
 namespace counterleaf {
 namespace {
 
-constexpr int OUTER = 60;           // proximal points before a partly flat problem is given up
-constexpr double EXACT = 1e-11;     // of the terms: what a solution may miss
+constexpr int OUTER = 60;            // proximal points before a partly flat problem is given up
+constexpr double EXACT = 1e-11;      // of the terms: what a solution may miss
 constexpr double DEPENDENT = 1e-20;  // of its square: a row that others explain leaves no more than this
 
 double square(const double* x, std::size_t n) {
@@ -58,9 +58,9 @@ bool is_optimal(const Program& p, Constants lam, Constants delta, Scratch& scrat
 class Pieces {
 public:
     Pieces(const Program& program, Numbers lam, Numbers delta, Scratch& scratch)
-        : p(program), c(program.curves), m(program.m()), n(program.n), lam(lam), delta(delta), scratch(scratch),
-          frame(scratch), new_lam(scratch.numbers(m)), new_delta(scratch.numbers(program.A.columns)),
-          role(scratch.values<Role>(n)), rows(scratch.places(m)), columns(scratch.places(m)) {
+        : p(program), c(program.curves), m(program.m()), n(program.n), lam(lam), delta(delta), scratch(scratch), frame(scratch),
+          new_lam(scratch.numbers(m)), new_delta(scratch.numbers(program.A.columns)), role(scratch.values<Role>(n)),
+          rows(scratch.places(m)), columns(scratch.places(m)) {
         std::ranges::fill(new_delta, 0.0);
     }
 

@@ -72,8 +72,8 @@ struct Limits {
     std::size_t equal = 0;
     int most = -1;  // features that may change, -1 for any number
     std::vector<Clause> clauses;
-    std::vector<int> where;                          // the variables of the clauses' entries
-    std::vector<double> entry_lower, entry_upper;    // a line of entries per source
+    std::vector<int> where;                        // the variables of the clauses' entries
+    std::vector<double> entry_lower, entry_upper;  // a line of entries per source
 };
 
 /// Lines with a number per variable.
@@ -106,23 +106,21 @@ struct Question {
     const Limits& limits;
     Features features;
     Method method;
-    double margin;               // w @ x + b stays at least this far from 0 at every split on the way
-    double guard;                // the same as a share of the terms, where the model sums a split in another way
-    int home;                    // the source's own leaf if it obeys the constraints and nothing earns by moving, else -1
-    const Coupling* coupling;    // or null
-    std::span<const int> own;    // of each group: the variable that is 1 in the source
-    Constants soft;              // of each group: the curvature with which its variables are charged (z^2 = z, so no row
-                                 // costs more or less)
+    double margin;             // w @ x + b stays at least this far from 0 at every split on the way
+    double guard;              // the same as a share of the terms, where the model sums a split in another way
+    int home;                  // the source's own leaf if it obeys the constraints and nothing earns by moving, else -1
+    const Coupling* coupling;  // or null
+    std::span<const int> own;  // of each group: the variable that is 1 in the source
+    Constants soft;            // of each group: the curvature with which its variables are charged (z^2 = z, so no row
+                               // costs more or less)
     std::span<const Interval> entries;  // of the clauses
-    double unit;                 // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
-    bool plain;                  // no groups, grids, counts or clauses
-    std::uint64_t scaling;       // questions with the same number have the same prices and scales; 0: unlike any other
+    double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
+    bool plain;                         // no groups, grids, counts or clauses
+    std::uint64_t scaling;              // questions with the same number have the same prices and scales; 0: unlike any other
 
     std::size_t users() const { return limits.rows.size(); }
     /// Row i: the split of node i, or behind these a row of the user's.
-    Terms row(std::size_t i) const {
-        return i < tree.nodes.size() ? tree.splits[i] : limits.rows[i - tree.nodes.size()];
-    }
+    Terms row(std::size_t i) const { return i < tree.nodes.size() ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
     double offset(std::size_t row) const { return row < tree.nodes.size() ? margin : 0.0; }

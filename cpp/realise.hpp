@@ -17,7 +17,7 @@ enum class Parting : std::uint8_t {
 
 struct Choice {
     Parting parting = Parting::Split;
-    int what = -1;                // the variable, feature or clause
+    int what = -1;                 // the variable, feature or clause
     double low = 0.0, high = 0.0;  // of a cut: at most the one, or at least the other
 };
 

@@ -147,8 +147,8 @@ void Regions::choose_values(std::size_t i, const Box& box) {
         if (slot_[v] == NAMED) {
             add(v);
         } else if (box.upper(v) > 0.0) {
-            const bool cheaper = best == OUTSIDE || f.slope_up[v] < f.slope_up[best] ||
-                                 (f.slope_up[v] == f.slope_up[best] && f.source[v] > 0.0);
+            const bool cheaper =
+                best == OUTSIDE || f.slope_up[v] < f.slope_up[best] || (f.slope_up[v] == f.slope_up[best] && f.source[v] > 0.0);
             if (cheaper) best = v;
         }
     }
@@ -344,8 +344,8 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
     const Features& f = question_->features;
     for (std::size_t d = 0; d < change.size(); ++d) {
         if (slot_[d] >= 0) continue;
-        change[d] = question_->layout.group[d] >= 0 ? -f.source[d]
-                                                    : settle(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
+        change[d] =
+            question_->layout.group[d] >= 0 ? -f.source[d] : settle(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
     }
     for (std::size_t g = 0; g < local_.size(); ++g)
         if (local_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;

@@ -19,9 +19,9 @@ namespace counterleaf {
 
 /// What proves a region's bound, and where its simplex stopped: the warm start, and then the result.
 struct Dual {
-    Numbers multipliers;       // per row of the path; a Farkas vector if the region is empty
-    std::span<Basic> basis;    // flat costs only: per row of the path, then per group; indices are variables and these places
-    std::span<Seat> seats;     // flat costs only: per variable
+    Numbers multipliers;     // per row of the path; a Farkas vector if the region is empty
+    std::span<Basic> basis;  // flat costs only: per row of the path, then per group; indices are variables and these places
+    std::span<Seat> seats;   // flat costs only: per variable
 };
 
 class Regions {

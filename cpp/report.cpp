@@ -23,8 +23,8 @@ bool has_open_end(const Memory& memory, std::size_t wanted) {
         last = -INF;
         for (int state : memory.answers) last = std::max(last, memory.states[state].cost);
     }
-    return std::ranges::any_of(
-        memory.states, [&](const State& state) { return state.kind == Kind::Unsettled && state.bound < last; });
+    return std::ranges::any_of(memory.states,
+                               [&](const State& state) { return state.kind == Kind::Unsettled && state.bound < last; });
 }
 
 /// The best so far, one row per leaf, and the least bound of all that was left undone.

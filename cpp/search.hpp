@@ -25,7 +25,7 @@ enum class Ending : std::uint8_t { Done, Stopped, Unbounded };
 struct Budget {
     std::size_t answers = 1;
     std::size_t nodes = std::numeric_limits<std::size_t>::max();  // states taken up
-    bool keep = false;  // the memory, for a question with a larger margin
+    bool keep = false;                                            // the memory, for a question with a larger margin
 };
 
 class Search {
@@ -88,10 +88,10 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
-    std::vector<bool> answered_;      // per node
-    std::vector<double> x_, ease_;    // a row; one over the curvature that a variable has wherever it can move
+    std::vector<bool> answered_;           // per node
+    std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
-    struct Trial {                    // a leaf's region, tightened: what a state has, for a moment
+    struct Trial {                         // a leaf's region, tightened: what a state has, for a moment
         std::vector<double> multipliers, change, tangent;
         std::vector<Basic> basis;
         std::vector<Seat> seats;

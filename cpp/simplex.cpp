@@ -191,8 +191,8 @@ private:
     }
 
     bool is_tight(std::size_t t) const {
-        return std::ranges::none_of(
-            basic, [&](const Basic& one) { return !one.is_feature() && one.index == static_cast<int>(t); });
+        return std::ranges::none_of(basic,
+                                    [&](const Basic& one) { return !one.is_feature() && one.index == static_cast<int>(t); });
     }
 
     /// Pass the thresholds while the dual still rises, then take in the one that stops it, or a slack; false if nothing does.

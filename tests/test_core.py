@@ -42,13 +42,15 @@ def is_feasible(A, r, equal, curves):
     return linprog(zero, bounds=curves[4:].T, **rows).status == 0
 
 
-def optimum(A, r, equal, curves):
+def optimum(A, r, equal, curves, Q=None):
     """The least cost by Clarabel: every feature is the difference of two that are nonnegative."""
     import clarabel
     from scipy import sparse
 
     n = A.shape[1]
     P = sparse.diags_array(np.concatenate([2.0 * curves[0], 2.0 * curves[2]]), format="csc")
+    if Q is not None:
+        P = sparse.csc_matrix(np.triu(P.toarray() + 2.0 * np.block([[Q, -Q], [-Q, Q]])))
     q = np.concatenate([curves[1], -curves[3]])
     both = np.hstack([A, -A])
     eye = np.eye(n)
@@ -91,6 +93,34 @@ def test_a_solver_finds_the_optimum_or_proves_that_there_is_none(solver, kind):
         assert (np.abs(miss[:equal]) <= 1e-9).all()
         assert (miss[equal:] <= 1e-9).all()
     assert min(seen.values()) > 5
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_a_coupled_problem_is_solved_by_pivots_and_by_the_interior_point(singular):
+    seen = {CONVERGED: 0, INFEASIBLE: 0}
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        A, r, equal, curves = random_program(rng, "mixed")
+        n = A.shape[1]
+        half = rng.normal(size=(n, max(n // 2, 1) if singular else n))
+        Q = half @ half.T / n + (0.0 if singular else 0.1) * np.eye(n)
+        theta = 0.0 if singular else 1e-6
+        status, bound, _, z = _core.trial.coupled(A, r, equal, curves, Q, theta, False)
+        assert status in seen or singular, seed
+        if status not in seen:
+            continue
+        seen[status] += 1
+        assert (status == CONVERGED) == is_feasible(A, r, equal, curves), seed
+        if status == INFEASIBLE:
+            continue
+        best = optimum(A, r, equal, curves, Q)
+        assert bound == pytest.approx(best, rel=1e-6, abs=1e-6), seed
+        assert z @ Q @ z + cost_of(curves, z) == pytest.approx(best, rel=1e-6, abs=1e-6), seed
+        found, _, _, z = _core.trial.coupled(A, r, equal, curves, Q, theta, True)
+        assert found == CONVERGED
+        assert z @ Q @ z + cost_of(curves, z) == pytest.approx(best, rel=1e-5, abs=1e-5), seed
+    assert seen[CONVERGED] > 60
+    assert seen[INFEASIBLE] > 5
 
 
 def test_a_vector_that_proves_nothing_has_no_gap():

@@ -9,7 +9,6 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import coupled_case, random_case
 
 import counterleaf as cl
-from counterleaf import quadratic
 from counterleaf.certificate import Certificate
 from counterleaf.proof import Part
 
@@ -129,30 +128,6 @@ def test_a_scikit_learn_tree_confirms():
             answer = cl.Explainer(model).explain(row, target=label, cost=cost, count=None)
             assert all(c.verified for c in answer)
             assert answer.certificate.check()
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_piqp_settles_what_pivoting_does_not(seed, monkeypatch):
-    case = coupled_case(np.random.default_rng(seed))
-    usual = ask(case, case.cost)
-    monkeypatch.setattr(quadratic, "_pivot", _stuck_at_first(quadratic._pivot))
-    other = ask(case, case.cost)
-    assert usual.status == other.status
-    assert [c.lower_bound for c in other] == pytest.approx([c.lower_bound for c in usual], rel=1e-7, abs=1e-7)
-    assert other.certificate.check()
-
-
-def _stuck_at_first(pivot):
-    """Every region's first attempt fails, the one after PIQP does not."""
-    calls = []
-
-    def stuck(region, cut, piece, lam, z):
-        calls.append(region)
-        if len(calls) > 1 and calls[-2] is region:
-            return pivot(region, cut, piece, lam, z)
-        return quadratic.STUCK, -np.inf, (np.zeros(len(lam)), np.zeros(len(z)))
-
-    return stuck
 
 
 def test_limits_leave_a_valid_bound():

@@ -1,4 +1,4 @@
-// May be compiled once per set of instructions (COUNTERLEAF_SWEEPS is the name of the table): nothing of the standard library
+// Compiled once per set of instructions (COUNTERLEAF_SWEEPS is the name of the table): nothing of the standard library
 // is used here. Every entry is computed by the same operations in the same order, for any width of registers.
 #include "sweeps.hpp"
 
