@@ -55,7 +55,7 @@ sanitize: .venv/test
 wheel: .venv/tools
 	rm -rf dist/*.whl build/empty
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --config-settings build-dir=build/wheel --wheel-dir dist .
-	ls -l dist/*.whl && test "$$(wc -c < dist/*.whl)" -lt 2000000
+	ls -l dist/*.whl && test "$$(cat dist/*.whl | wc -c)" -lt 2000000
 	$(PYTHON) -m venv build/empty
 	PATH="$(CURDIR)/build/empty/bin" && cd build/empty && python -m pip install --quiet "$$(echo "$(CURDIR)"/dist/*.whl)$(if $(TESTS),[test])" && \
 	  counterleaf demo
