@@ -1,7 +1,7 @@
 # The few verbs people type. Everything runs in .venv and installs what it needs; where there is no C++ compiler, that is zig.
 PYTHON ?= python3
-# ON: a warning of the C++ compiler is an error
-STRICT ?= OFF
+# ON: a warning of the C++ compiler is an error; remembered until it is OFF again
+STRICT ?=
 # what make sanitize and make wheel run: by default all but the browser's, and the demo
 TESTS ?=
 SOURCES := $(wildcard cpp/*.?pp cpp/*/*.?pp)
@@ -24,7 +24,7 @@ test:
 
 # after a change in cpp: compile what changed and put the module next to the Python code
 core: .venv/tools
-	$(CMAKE) -B build/core -DCOUNTERLEAF_STRICT=$(STRICT) >/dev/null
+	$(CMAKE) -B build/core $(if $(STRICT),-DCOUNTERLEAF_STRICT=$(STRICT)) >/dev/null
 	MAKEFLAGS= $(BIN)/cmake --build build/core
 	$(BIN)/cmake --install build/core >/dev/null
 

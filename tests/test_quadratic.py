@@ -130,6 +130,14 @@ def test_a_scikit_learn_tree_confirms():
             assert answer.certificate.check()
 
 
+@pytest.mark.parametrize("given", [cl.at_most(1), cl.implies(cl.changes("x0"), cl.increase("x1"))])
+def test_constraints_that_fork_leaves_are_refused(given):
+    explainer = cl.Explainer(line([1.0, 1.0], -1.0))
+    for ask in (explainer.explain, lambda row, **asked: explainer.explain_many(np.array([row]), **asked)):
+        with pytest.raises(cl.CounterleafError, match="Quadratic with at_most or implies is not supported; use L1"):
+            ask([0.0, 0.0], cost=cl.Quadratic(np.eye(2)), constraints=given)
+
+
 def test_limits_leave_a_valid_bound():
     case = coupled_case(np.random.default_rng(3), features=10, depth=6)
     whole = ask(case, case.cost, count=1)
