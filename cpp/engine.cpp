@@ -3,8 +3,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr std::size_t PORTION = 16;  // questions that a thread takes at once
-constexpr std::size_t KEPT = 16;     // searches whose memory waits to be used again
+constexpr std::size_t PORTION = 16;     // questions that a thread takes at once
+constexpr std::size_t KEPT = 8;         // searches whose memory waits to be used again
+constexpr std::size_t LARGE = 1 << 19;  // numbers: the memory of a search that took more is not kept
 
 void write_question(const Question& question, const Posed& posed, Answer& out) {
     out.features = posed.features();
@@ -34,22 +35,18 @@ void write_proof(const Question& question, const Memory& memory, Answer& out) {
 }  // namespace
 
 std::unique_ptr<Engine::Worker> Engine::take() const {
-    {
-        const std::scoped_lock hold(lock_);
-        if (!store_.empty()) {
-            std::unique_ptr<Worker> worker = std::move(store_.back());
-            store_.pop_back();
-            return worker;
-        }
-    }
-    return std::make_unique<Worker>(model_);
+    // nobody waits for the lock: a thread that held it during a fork does not exist in the child
+    const std::unique_lock hold(lock_, std::try_to_lock);
+    if (!hold.owns_lock() || store_.empty()) return std::make_unique<Worker>(model_);
+    std::unique_ptr<Worker> worker = std::move(store_.back());
+    store_.pop_back();
+    return worker;
 }
 
 void Engine::give_back(std::unique_ptr<Worker> worker) const {
-    constexpr std::size_t LARGE = 4096;  // states: the memory of a long search is not kept
-    if (worker->search.memory.states.capacity() > LARGE) return;
-    const std::scoped_lock hold(lock_);
-    if (store_.size() < KEPT) store_.push_back(std::move(worker));
+    if (worker->search.memory.states.capacity() * (model_.tree.width + 64) > LARGE) return;
+    const std::unique_lock hold(lock_, std::try_to_lock);
+    if (hold.owns_lock() && store_.size() < KEPT) store_.push_back(std::move(worker));
 }
 
 Answer Engine::pose(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits) const {

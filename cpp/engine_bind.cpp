@@ -110,17 +110,25 @@ Answer pose(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     return engine.pose(span_of(source), static_cast<int>(leaf), prices, target, limits);
 }
 
+/// Whether a search can go on from a memory: every index in it must mean something.
+bool fits(const Memory& memory, const Tree& tree, const Limits& limits) {
+    const auto is_sound = [&](const State& state) {
+        const std::size_t what = static_cast<std::size_t>(state.what);
+        return static_cast<std::size_t>(state.node) < tree.nodes.size() &&
+               (state.parting != Parting::Cut || what < tree.width) &&
+               (state.parting != Parting::Clause || what < limits.clauses.size());
+    };
+    return memory.changes.width() == tree.width && memory.rooms() == tree.depth + limits.rows.size() &&
+           std::ranges::all_of(memory.states, is_sound);
+}
+
 Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
             const Limits& limits, const Patience& patience, const StopFlag* stop, const Answer* earlier) {
     const Tree& tree = engine.model().tree;
     check_question(engine, prices, target, limits);
     check_source(engine, source, leaf, limits);
     const Memory* memory = earlier == nullptr ? nullptr : earlier->memory.get();
-    if (memory != nullptr)
-        expect(memory->changes.width() == tree.width && memory->rooms() == tree.depth + limits.rows.size() &&
-                   std::ranges::all_of(memory->states,
-                                       [&](const State& s) { return s.node < static_cast<int>(tree.nodes.size()); }),
-               "the earlier answer is one to another question");
+    expect(memory == nullptr || fits(*memory, tree, limits), "the earlier answer is one to another question");
     Answer answer;
     Halt halt;
     {
