@@ -75,11 +75,14 @@ double farkas_gap(const Program& program, Numbers ray) {
 double dual_value(const Program& program, Constants lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Curves& c = program.curves;
+    const Numbers prices = scratch.numbers(program.A.columns), sizes = scratch.numbers(program.A.columns);
+    const Places all = scratch.places(program.m());
     double value = 0.0;
-    for (std::size_t t = 0; t < program.m(); ++t) value += lam[t] * program.r[t];
+    for (std::size_t t = 0; t < program.m(); ++t) value += lam[t] * program.r[t], all[t] = static_cast<int>(t);
+    loops.blend_some(program.A, all.data(), program.m(), lam.data(), prices.data(), sizes.data());
     for (std::size_t j = 0; j < program.n; ++j) {
-        const auto [total, terms] = column(program, lam, j);
-        double price = total, d = program.phi(j).respond(price, c.lower[j], c.upper[j]);
+        const double terms = sizes[j];
+        double price = prices[j], d = program.phi(j).respond(price, c.lower[j], c.upper[j]);
         if (std::isinf(d)) {  // rounding, but on a feature without bound any price is too much
             const double excess = d > 0.0 ? price - c.slope_up[j] : c.slope_down[j] - price;
             if (excess > ROUNDING * (terms + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]))) return -INF;

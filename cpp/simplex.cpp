@@ -27,15 +27,21 @@ public:
         : p(program), c(program.curves), m(program.m()), n(program.n), basic(basis.basic), seat(basis.seat), lam(lam),
           delta(delta), ray(ray), frame(scratch), inverse(scratch.grid(m, m)), K(scratch.grid(m, m)), small(scratch.grid(m, m)),
           rest(scratch.numbers(m)), rho(scratch.numbers(m)), price(scratch.numbers(program.A.columns)),
-          turn(scratch.numbers(program.A.columns)), terms(scratch.numbers(program.A.columns)), tight(scratch.places(m)),
+          turn(scratch.numbers(program.A.columns)), terms(scratch.numbers(program.A.columns)),
+          held(scratch.numbers(program.A.columns)), inside(scratch.numbers(m)), tight(scratch.places(m)),
           inner(scratch.places(m)), all(scratch.places(m)), ahead(scratch.values<Threshold>(2 * n + 1)) {
         for (std::size_t t = 0; t < m; ++t) all[t] = static_cast<int>(t);
     }
 
     Status run() {
         std::ranges::fill(lam, 0.0);
-        std::ranges::fill(delta, 0.0);
+        std::ranges::fill(held, 0.0);
+        std::ranges::fill(inside, 0.0);
+        for (std::size_t j = 0; j < n; ++j) place(j, seat[j]);
         const Status status = pivot();
+        std::ranges::copy(held, delta.begin());
+        for (std::size_t i = 0; i < m; ++i)
+            if (basic[i].is_feature()) delta[basic[i].index] = inside[i];
         for (std::size_t t = p.equal; t < m; ++t) lam[t] = std::max(lam[t], 0.0);
         return status;
     }
@@ -96,12 +102,13 @@ private:
             const double slope = (basic[i].segment == Segment::Up ? c.slope_up : c.slope_down)[basic[i].index];
             for (std::size_t t = 0; t < m; ++t) lam[t] += slope * inverse[i][t];
         }
-        for (std::size_t j = 0; j < n; ++j) {
-            if (seat[j] == Seat::Basic) continue;
-            const double d = seat[j] == Seat::Kink ? kink(j) : seat[j] == Seat::Upper ? c.upper[j] : c.lower[j];
-            delta[j] = d;
-            for (std::size_t t = 0; t < m && d != 0.0; ++t) rest[t] -= p.A[t][j] * d;
-        }
+        for (std::size_t t = 0; t < m; ++t) rest[t] -= loops.dot(p.A[t], held.data(), p.A.columns).total;
+    }
+
+    /// Move a feature to a seat.
+    void place(std::size_t j, Seat to) {
+        seat[j] = to;
+        held[j] = to == Seat::Basic ? 0.0 : to == Seat::Kink ? kink(j) : to == Seat::Upper ? c.upper[j] : c.lower[j];
     }
 
     /// The basic variable furthest outside its segment, or the first; false if there is none.
@@ -123,7 +130,7 @@ private:
             if (basic[i].is_feature()) {
                 least = basic[i].segment == Segment::Up ? kink(j) : c.lower[j];
                 most = basic[i].segment == Segment::Up ? c.upper[j] : kink(j);
-                delta[j] = std::min(std::max(total, least), most);
+                inside[i] = std::min(std::max(total, least), most);
             } else if (j < p.equal) {
                 most = 0.0;
             }
@@ -185,7 +192,7 @@ private:
         const int out = basic[leave].index;
         const bool above = basic[leave].segment == Segment::Up;
         turn[out] = below ? -1.0 : 1.0;
-        seat[out] = below == above ? Seat::Kink : below ? Seat::Lower : Seat::Upper;
+        place(out, below == above ? Seat::Kink : below ? Seat::Lower : Seat::Upper);
         if (seat[out] == Seat::Kink)  // the price may run on from one kink slope to the other
             ahead[count++] = {c.slope_up[out] - c.slope_down[out], 1.0, out};
     }
@@ -208,10 +215,10 @@ private:
             slope -= std::fabs(turn[j]) * (rises == (seat[j] == Seat::Kink) ? up : down);
             if (slope <= TOLERANCE * worst) {
                 basic[leave] = {j, (seat[j] == Seat::Kink) == rises ? Segment::Up : Segment::Down};
-                seat[j] = Seat::Basic;
+                place(j, Seat::Basic);
                 return true;
             }
-            seat[j] = moved(seat[j], rises);  // long step: pass this threshold
+            place(j, moved(seat[j], rises));  // long step: pass this threshold
         }
         if (slack >= 0) {
             basic[leave] = {slack, Segment::Slack};
@@ -230,6 +237,7 @@ private:
     const Scratch::Frame frame;
     const Grid inverse, K, small;
     const Numbers rest, rho, price, turn, terms;
+    const Numbers held, inside;  // the place of every feature outside the basis, and of every variable in it
     const Places tight, inner, all;
     const std::span<Threshold> ahead;
     std::size_t count = 0;  // thresholds ahead
