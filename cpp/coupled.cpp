@@ -27,7 +27,7 @@ void CoupledRegions::begin(const Question& question) {
     runs_ = std::ranges::any_of(f.horizon, [](double side) { return side != 0.0; });
 }
 
-QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants slack, double known, double cut,
+QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants slack, const Levels& levels,
                                      const CoupledDual& dual, Regions& regions, Scratch& scratch, Watch& watch) const {
     const Scratch::Frame frame(scratch);
     const Features& f = question_->features;
@@ -42,14 +42,14 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
         state.z[j] = dual.change[order[j]] * f.scale[order[j]];
     }
     for (std::size_t t = 0; t < m; ++t) state.lam[t] = dual.multipliers[t] * norm[t];
-    QuadraticBound found = solve_quadratic(program, cut, runs_, state, proof, scratch, [&] { return watch.stop(); });
+    QuadraticBound found = solve_quadratic(program, levels.cut, runs_, state, proof, scratch, [&] { return watch.stop(); });
     if (found.status == QuadraticStatus::Infeasible) {
         for (std::size_t t = 0; t < m; ++t) dual.multipliers[t] = state.lam[t] / norm[t];
         return found;
     }
     scatter(box, program, state, dual);
     if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
-    if (found.value < known) return {found.status, known};
+    if (found.value < levels.known) return {found.status, levels.known};
     for (std::size_t t = 0; t < m; ++t) dual.multipliers[t] = proof.lam[t] / norm[t];
     for (std::size_t j = 0; j < n; ++j) dual.tangent[order[j]] = proof.y[j] / f.scale[order[j]];
     return found;

@@ -15,14 +15,19 @@ struct CoupledDual {
     Numbers change;
 };
 
+/// Bounds that matter to the caller: one that is proved already, and one above which it has better things to do.
+struct Levels {
+    double known = -INF, cut = INF;
+};
+
 class CoupledRegions {
 public:
     void begin(const Question& question);
 
-    /// Bound the region of a path within a box, its rows tightened by ``slack``; Cut: the bound exceeds ``cut``.
+    /// Bound the region of a path within a box, its rows tightened by ``slack``; Cut: the bound exceeds ``levels.cut``.
     ///
-    /// ``known`` is a bound that ``dual`` proves already: what proves a lower one does not take its place.
-    QuadraticBound solve(const Path& path, const Box& box, Constants slack, double known, double cut, const CoupledDual& dual,
+    /// ``dual`` proves ``levels.known``: what proves a lower bound does not take its place.
+    QuadraticBound solve(const Path& path, const Box& box, Constants slack, const Levels& levels, const CoupledDual& dual,
                          Regions& regions, Scratch& scratch, Watch& watch) const;
 
 private:

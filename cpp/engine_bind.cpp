@@ -1,5 +1,6 @@
 // The binding of the engine: questions go in, answers come out.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -81,19 +82,20 @@ constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
 struct Patience {
     Budget budget;
     std::optional<double> seconds;
+    std::shared_ptr<const StopFlag> stop;
 
-    Watch watch(const StopFlag* stop) const {
+    Watch watch() const {
         Watch::Deadline deadline;
         if (seconds)
             deadline = Watch::Clock::now() + std::chrono::duration_cast<Watch::Clock::duration>(
                                                  std::chrono::duration<double>(std::min(*seconds, 1e9)));
-        return Watch(deadline, stop == nullptr ? nullptr : &stop->flag, is_interrupted);
+        return Watch(deadline, stop ? &stop->flag : nullptr, is_interrupted);
     }
 };
 
 Patience make_patience(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
-                       bool keep) {
-    return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds};
+                       bool keep, std::shared_ptr<const StopFlag> stop) {
+    return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds, std::move(stop)};
 }
 
 void check_source(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Limits& limits) {
@@ -123,7 +125,7 @@ bool fits(const Memory& memory, const Tree& tree, const Limits& limits) {
 }
 
 Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
-            const Limits& limits, const Patience& patience, const StopFlag* stop, const Answer* earlier) {
+            const Limits& limits, const Patience& patience, const Answer* earlier) {
     const Tree& tree = engine.model().tree;
     check_question(engine, prices, target, limits);
     check_source(engine, source, leaf, limits);
@@ -133,7 +135,7 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     Halt halt;
     {
         const nb::gil_scoped_release unlocked;
-        Watch watch = patience.watch(stop);
+        Watch watch = patience.watch();
         answer = engine.find(span_of(source), static_cast<int>(leaf), prices, target, limits, patience.budget, memory, watch);
         halt = watch.halt();
     }
@@ -145,7 +147,7 @@ using Outcomes = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<do
 
 Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, Whole>& asked, const Prices& prices,
                    const std::vector<const Target*>& targets, const Limits& limits, const Patience& patience,
-                   std::size_t threads, const StopFlag* stop) {
+                   std::size_t threads) {
     const auto& [sources, leaves, kinds] = asked;
     const Tree& tree = engine.model().tree;
     const std::size_t n = sources.shape(0);
@@ -164,7 +166,7 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
     Halt halt;
     {
         const nb::gil_scoped_release unlocked;
-        Watch watch = patience.watch(stop);
+        Watch watch = patience.watch();
         const Answers out{{&outcome[0], n}, {&leaf[0], n}, {&cost[0], n}, {&bound[0], n}, {&points[0], n * tree.width}};
         const Batch batch{all, span_of(leaves), span_of(kinds), targets};
         halt = engine.find_many(batch, prices, limits, patience.budget, threads, watch, out);
@@ -267,7 +269,7 @@ void bind_engine(nb::module_& m) {
     bind_answer(m);
     nb::class_<Patience>(m, "Patience")
         .def(nb::new_(&make_patience), "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(),
-             "keep"_a = false)
+             "keep"_a = false, "stop"_a.none() = nb::none())
         .def_ro("seconds", &Patience::seconds)
         .def_prop_ro("count", [](const Patience& self) {
             return self.budget.answers == ALL ? std::nullopt : std::optional(self.budget.answers);
@@ -276,9 +278,8 @@ void bind_engine(nb::module_& m) {
         .def(nb::new_(&make_engine), "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margin"_a, "guard"_a)
         .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
         .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "patience"_a,
-             "stop"_a.none() = nb::none(), "earlier"_a.none() = nb::none())
-        .def("find_many", &find_many, "asked"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1,
-             "stop"_a.none() = nb::none());
+             "earlier"_a.none() = nb::none())
+        .def("find_many", &find_many, "asked"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1);
 }
 
 }  // namespace counterleaf

@@ -112,7 +112,7 @@ Status Search::tighten(Constants slack, Watch& watch) {
         return regions_.solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_)
             .status;
     const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
-    switch (coupled_.solve(path_, box_, slack, -INF, INF, dual, regions_, scratch_, watch).status) {
+    switch (coupled_.solve(path_, box_, slack, {}, dual, regions_, scratch_, watch).status) {
         case QuadraticStatus::Converged:
             return Status::Converged;
         case QuadraticStatus::Infeasible:

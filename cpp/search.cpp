@@ -222,7 +222,7 @@ void Search::bound_coupled(int state, Watch& watch) {
     collect(state);
     const double known = entry.bound - below(entry.node);
     const QuadraticBound found =
-        coupled_.solve(path_, box_, nothing_, known, cut, coupled_dual_of(state), regions_, scratch_, watch);
+        coupled_.solve(path_, box_, nothing_, {known, cut}, coupled_dual_of(state), regions_, scratch_, watch);
     if (found.status == QuadraticStatus::Infeasible) {
         entry.kind = Kind::Discarded;
         return;

@@ -70,7 +70,7 @@ Columns::Columns(const Table& X) : X_(X), ranks_(X.rows * X.columns), distinct_(
             if (i == 0 || order[i].first != order[i - 1].first) ++rank;
             ranks_[j * X.rows + static_cast<std::size_t>(order[i].second)] = rank;
         }
-        distinct_[j] = static_cast<std::size_t>(rank + 1);
+        distinct_[j] = static_cast<std::size_t>(rank) + 1;
     }
 }
 

@@ -92,7 +92,12 @@ class Limits:
 
 class Patience:
     def __init__(
-        self, count: int | None, nodes: int | None = None, seconds: float | None = None, keep: bool = False
+        self,
+        count: int | None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+        keep: bool = False,
+        stop: Stop | None = None,
     ) -> None: ...
     @property
     def count(self) -> int | None: ...
@@ -159,7 +164,6 @@ class Engine:
         target: Target,
         limits: Limits,
         patience: Patience,
-        stop: Stop | None = None,
         earlier: Answer | None = None,
     ) -> Answer: ...
     def find_many(
@@ -170,7 +174,6 @@ class Engine:
         limits: Limits,
         patience: Patience,
         threads: int = 1,
-        stop: Stop | None = None,
     ) -> tuple[_Small, _Whole, _Real, _Real, _Real]: ...
 
 class learn:  # noqa: N801  # a module of the extension

@@ -19,6 +19,7 @@ from counterleaf.findings import Findings, Outcome, Outcomes, Status
 from counterleaf.progress import shown
 from counterleaf.schema import Array
 from counterleaf.sheet import Sheet
+from counterleaf.stopping import current
 from counterleaf.view import View
 
 INVALID = "invalid"  # the status of a row that cannot be asked about
@@ -185,7 +186,7 @@ class Batch:
             return out
         leaves = self.tree.apply(sources)
         kinds = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
-        asked, patience = (sources, leaves, kinds), _core.Patience(1, self.most)
+        asked, patience = (sources, leaves, kinds), _core.Patience(1, self.most, stop=current())
         found = self.engine.find_many(asked, self.targets, self.prices, limits, self.margin, patience, self.threads)
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
@@ -210,7 +211,7 @@ class Batch:
         self.engine.check_narrow(source)
         leaf = self.tree.leaf_of(source)
         target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
-        patience = _core.Patience(1, self.most, self.time_limit)
+        patience = _core.Patience(1, self.most, self.time_limit, stop=current())
         return self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, patience).findings
 
     def _verify(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:

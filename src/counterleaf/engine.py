@@ -23,7 +23,6 @@ from counterleaf.problem import Problem, Question, Splits, aim, prepare
 from counterleaf.proof import Answer, obeys
 from counterleaf.schema import Array, Schema
 from counterleaf.search import STATUS, clause_boxes, core_engine, core_limits, core_target, stacked
-from counterleaf.stopping import current
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ class Engine:
         _check_coupling(prices, limits)
         if limits is not None and limits.pool is not None:
             return self._choose(ready, wanted, source, leaf, prices, limits, patience)
-        answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, current(), earlier)
+        answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, earlier)
         status = STATUS.get(answer.verdict)
         if status is None:
             name = self.schema.variables[answer.runaway]
@@ -230,7 +229,7 @@ class Engine:
         aims = [self.aim(target, margin).core for target in targets]
         _check_coupling(prices, limits)
         bounds = self._free if limits is None else core_limits(limits)
-        found = self.ready(margin).core.find_many(asked, prices.core, aims, bounds, patience, threads, current())
+        found = self.ready(margin).core.find_many(asked, prices.core, aims, bounds, patience, threads)
         return Outcomes(*found)
 
     def _choose(

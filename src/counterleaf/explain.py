@@ -299,7 +299,7 @@ class Explainer:
 
         def solve(some: list[Constraint], margin: float, leaves: int | None, until: float, earlier: Any) -> Certificate:
             left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-            patience = _core.Patience(leaves, most, left, path)
+            patience = _core.Patience(leaves, most, left, path, current())
             return self._engine.certify(source, leaf, wanted, prices, some, margin, patience, earlier)
 
         def clash(margin: float, until: float) -> tuple[Constraint, ...]:
