@@ -85,7 +85,7 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
 Halt Engine::find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget,
                        std::size_t threads, Watch& watch, const Answers& out) const {
     const std::size_t width = model_.tree.width;
-    std::vector<std::unique_ptr<Worker>> workers(threads);
+    std::vector<std::unique_ptr<Worker>> workers(std::min(threads, batch.size() / PORTION + 1));
     std::ranges::fill(out.outcomes, static_cast<std::int8_t>(Outcome::Unasked));
     std::ranges::fill(out.leaves, -1);
     std::ranges::fill(out.costs, INF);

@@ -113,24 +113,29 @@ Answer pose(const Engine& engine, const Line<double>& source, std::int64_t leaf,
 }
 
 /// Whether a search can go on from a memory: every index in it must mean something.
-bool fits(const Memory& memory, const Tree& tree, const Limits& limits) {
+bool fits(const Memory& memory, const Model& model, const Prices& prices, const Limits& limits) {
+    const Tree& tree = model.tree;
     const auto is_sound = [&](const State& state) {
-        const std::size_t what = static_cast<std::size_t>(state.what);
-        return static_cast<std::size_t>(state.node) < tree.nodes.size() &&
-               (state.parting != Parting::Cut || what < tree.width) &&
-               (state.parting != Parting::Clause || what < limits.clauses.size());
+        const auto what = static_cast<std::size_t>(state.what);
+        if (static_cast<std::size_t>(state.node) >= tree.nodes.size()) return false;
+        if (state.parting == Parting::Cut && what >= tree.width) return false;
+        if (state.parting == Parting::Clause && what >= limits.clauses.size()) return false;
+        if (state.parent < 0) return state.rows == static_cast<int>(limits.rows.size());
+        const State& above = memory.states[state.parent];
+        const bool adds = state.parting == Parting::Split && tree.nodes[above.node].form == Form::Oblique;
+        return state.rows == above.rows + (adds ? 1 : 0);
     };
-    return memory.changes.width() == tree.width && memory.rooms() == tree.depth + limits.rows.size() &&
-           std::ranges::all_of(memory.states, is_sound);
+    return memory.prices == prices.id && memory.changes.width() == tree.width &&
+           memory.rooms() == tree.depth + limits.rows.size() &&
+           memory.basis.width() == memory.rooms() + model.layout.groups() && std::ranges::all_of(memory.states, is_sound);
 }
 
 Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
             const Limits& limits, const Patience& patience, const Answer* earlier) {
-    const Tree& tree = engine.model().tree;
     check_question(engine, prices, target, limits);
     check_source(engine, source, leaf, limits);
     const Memory* memory = earlier == nullptr ? nullptr : earlier->memory.get();
-    expect(memory == nullptr || fits(*memory, tree, limits), "the earlier answer is one to another question");
+    expect(memory == nullptr || fits(*memory, engine.model(), prices, limits), "the earlier answer is one to another question");
     Answer answer;
     Halt halt;
     {
@@ -216,8 +221,7 @@ nb::dict trace(nb::handle self) {
     return out;
 }
 
-nb::object rows_of(nb::handle self, std::vector<double>& numbers, std::size_t lines) {
-    const std::size_t width = lines > 0 ? numbers.size() / lines : 0;
+nb::object rows_of(nb::handle self, std::vector<double>& numbers, std::size_t lines, std::size_t width) {
     return nb::cast(Made<double, 2>(numbers.data(), {lines, width}, self));
 }
 
@@ -238,10 +242,13 @@ void bind_answer(nb::module_& m) {
         .def_prop_ro("points",
                      [](nb::handle self) {
                          Answer& a = nb::cast<Answer&>(self);
-                         return rows_of(self, a.points, a.leaves.size());
+                         return rows_of(self, a.points, a.leaves.size(), a.features.size() / Features::LINES);
                      })
         .def_prop_ro("features",
-                     [](nb::handle self) { return rows_of(self, nb::cast<Answer&>(self).features, Features::LINES); })
+                     [](nb::handle self) {
+                         Answer& a = nb::cast<Answer&>(self);
+                         return rows_of(self, a.features, Features::LINES, a.features.size() / Features::LINES);
+                     })
         .def_prop_ro("own", line_of<&Answer::own>())
         .def_prop_ro("soft", line_of<&Answer::soft>())
         .def_prop_ro("entry_lower",

@@ -1,6 +1,7 @@
 // The part of the search that deals with leaves: a point becomes a row, or says where to fork.
 #include <cmath>
 
+#include "realise.hpp"
 #include "search.hpp"
 
 namespace counterleaf {
@@ -16,24 +17,27 @@ bool Search::realise(int state, Watch& watch) {
     if (runs_away(state)) return false;
     collect(state);
     State& entry = memory.states[state];
-    Choice choice;
-    Found found = is_at_home(state) ? Found::Row : Found::Nothing;
-    if (found != Found::Row && (entry.exact || !question_->plain)) {
+    if (!question_->plain) survey(state);
+    const Forks forks(*question_, box_, counted_, named_);
+    std::optional<Choice> choice;
+    const bool at_home = is_at_home(state);
+    Found found = at_home ? Found::Row : Found::Nothing;
+    if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
-        choice = choose_fork(*question_, memory.changes[state], box_, x_, [&](int d) { return is_counted(state, d); });
-        if (choice.parting == Parting::Split) found = find_row(state, watch);
+        if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
+        if (!choice) found = find_row(state, forks, watch);
     }
     if (found == Found::Row) {
         const double cost = cost_of(*question_, x_) + below(entry.node), gap = cost - entry.bound;
-        if (gap > TIGHT * (std::fabs(cost) + std::fabs(entry.bound)) && entry.node != question_->home)
-            choice = any_choice(*question_, box_, x_);
-        if (choice.parting == Parting::Split) {
+        const bool tight = at_home || gap <= TIGHT * (std::fabs(cost) + std::fabs(entry.bound));
+        if (!tight && !question_->plain) choice = forks.any(x_);
+        if (!choice) {
             settle(state, cost);
             return true;
         }
-    } else if (choice.parting == Parting::Split) {
-        if (entry.exact || !question_->plain) choice = any_choice(*question_, box_, x_);
-        if (choice.parting == Parting::Split) {
+    } else if (!choice) {
+        if (!question_->plain) choice = forks.any(x_);
+        if (!choice) {
             entry.kind = found == Found::Empty ? Kind::Discarded : Kind::Unsettled;
             if (found == Found::Empty)
                 std::ranges::copy(trial_.multipliers, memory.multipliers[state].begin());
@@ -43,8 +47,25 @@ bool Search::realise(int state, Watch& watch) {
         }
     }
     std::ranges::fill(memory.slacks[state], 0.0);
-    fork(state, choice);
+    fork(state, *choice);
     return true;
+}
+
+/// Which features are counted on the way to a leaf, and which variables its rows name.
+void Search::survey(int state) {
+    const Layout& layout = question_->layout;
+    counted_.assign(layout.feature.size(), false);
+    named_.assign(layout.feature.size(), false);
+    for (int at = state; at >= 0; at = memory.states[at].parent)
+        if (memory.states[at].parting == Parting::Count) counted_[memory.states[at].what] = true;
+    const auto name = [&](int v) {
+        const int g = layout.group[v];
+        if (g < 0) named_[v] = true;
+        for (int k = g < 0 ? 0 : layout.first[g]; g >= 0 && k < layout.last[g]; ++k) named_[k] = true;
+    };
+    for (int row : path_.row)
+        for (int v : question_->row(row).columns) name(v);
+    for (const Interval& entry : question_->entries) name(entry.variable);
 }
 
 /// Whether the cost keeps decreasing in a leaf; then ``runaway`` is the variable.
@@ -70,13 +91,13 @@ bool Search::is_at_home(int state) {
 
 /// Write into ``x_`` a row that the model sends to the state's leaf: the region's point, or that of the region with the faces
 /// that were missed moved inwards. The choices are as in ``x_``.
-Search::Found Search::find_row(int state, Watch& watch) {
+Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
     // where splits are sums of float32; rows of the user's may need more digits
     const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->users() == 0;
     const std::size_t mark = box_.mark();
-    fix_choices(*question_, x_, box_);
+    if (!question_->plain) forks.fix(x_, box_);
     Found found = Found::Nothing;
     Constants change = memory.changes[state];
     for (int attempt = 0; attempt < ATTEMPTS && found == Found::Nothing; ++attempt) {

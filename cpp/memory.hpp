@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "forks.hpp"
 #include "quadratic/coupled.hpp"
 #include "question.hpp"
-#include "realise.hpp"
 #include "simplex.hpp"
 #include "view.hpp"
 
@@ -31,7 +31,7 @@ struct State {
     int node = 0;
     int parent = -1;
     int side = 0;                      // of what parts it from its sibling: 1 right, -1 left, 0 at the root
-    Parting parting = Parting::Split;  // what that is; None: the split at the parent's node
+    Parting parting = Parting::Split;  // what that is
     int what = -1;                     // the variable, feature or clause of a fork
     double cut = 0.0;                  // where a Parting::Cut stops
     int rows = 0;                      // of the region, the user's included
@@ -62,8 +62,9 @@ public:
     std::size_t rooms() const { return multipliers.width(); }
 
     /// Forget the last question.
-    void clear(Method method) {
-        method_ = method;
+    void clear(const Question& question) {
+        method = question.method;
+        prices = question.prices;
         states.clear();
         queue_.clear();
         answers.clear();
@@ -82,8 +83,8 @@ public:
         multipliers.hold(states.size());
         slacks.hold(states.size());
         changes.hold(states.size());
-        if (method_ == Method::Flat) basis.hold(states.size()), seats.hold(states.size());
-        if (method_ == Method::Coupled) tangents.hold(states.size()), pieces.hold(states.size());
+        if (method == Method::Flat) basis.hold(states.size()), seats.hold(states.size());
+        if (method == Method::Coupled) tangents.hold(states.size()), pieces.hold(states.size());
         return static_cast<int>(states.size()) - 1;
     }
 
@@ -100,6 +101,8 @@ public:
     bool is_empty() const { return queue_.empty(); }
     const Queued& first() const { return queue_.front(); }
 
+    Method method = Method::Box;  // of the question
+    std::uint64_t prices = 0;     // of the question, see Prices::id
     std::vector<State> states;
     Lines<double> multipliers;  // per state: what proves its bound, or a Farkas vector
     Lines<double> slacks;       // per state: by how much its rows were tightened
@@ -114,7 +117,6 @@ public:
 
 private:
     static constexpr auto LATER = [](const Queued& a, const Queued& b) { return later(a, b); };
-    Method method_ = Method::Box;
     std::vector<Queued> queue_;
 };
 

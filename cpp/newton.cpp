@@ -65,6 +65,7 @@ public:
             const double t = line_search();
             if (t == INF) {
                 if (farkas_gap(p, ray) > PROOF) return {Status::Infeasible, INF};
+                std::ranges::copy(best, lam.begin());
                 return {Status::Stuck, best_value};
             }
             move(t);

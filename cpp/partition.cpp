@@ -64,13 +64,6 @@ void Search::freeze_uncounted(int state) {
     }
 }
 
-/// Whether a fork above a state decides if a feature changes.
-bool Search::is_counted(int state, int feature) const {
-    for (int at = state; at >= 0; at = memory.states[at].parent)
-        if (memory.states[at].parting == Parting::Count && memory.states[at].what == feature) return true;
-    return false;
-}
-
 /// The rows of a state's region: the user's, then its path's from the root down.
 void Search::collect(int state) {
     const std::size_t users = question_->users();

@@ -65,6 +65,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
             .entries = entries_,
             .unit = unit,
             .plain = plain,
+            .prices = prices.id,
             .scaling = plain && !scales ? prices.id : 0};
 }
 

@@ -116,7 +116,8 @@ struct Question {
     std::span<const Interval> entries;  // of the clauses
     double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
     bool plain;                         // no groups, grids, counts or clauses
-    std::uint64_t scaling;              // questions with the same number have the same prices and scales; 0: unlike any other
+    std::uint64_t prices;               // see Prices::id
+    std::uint64_t scaling;              // questions with the same number have the same scales; 0: unlike any other
 
     std::size_t users() const { return limits.rows.size(); }
     /// Row i: the split of node i, or behind these a row of the user's.

@@ -39,13 +39,14 @@ void Search::prepare(const Question& question) {
 
 Ending Search::run(const Question& question, const Budget& budget, Watch& watch) {
     prepare(question);
-    memory.clear(question.method);
+    memory.clear(question);
     if (below(0) == INF) return Ending::Done;
     begin();
     return go_on(budget, watch);
 }
 
 Ending Search::resume(const Memory& earlier, const Question& question, const Budget& budget, Watch& watch) {
+    if (earlier.method != question.method) return run(question, budget, watch);
     memory = Memory(earlier);
     prepare(question);
     memory.restart();
@@ -362,6 +363,7 @@ double Search::alone(int state, int side, double known) {
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
         const double a = side * terms.weights[k];
+        if (a == 0.0) continue;
         if (box_.can_move(d) || box_.lower(d) != f.source[d])  // what a split has moved must not gain by the row's price either
             least = std::min(least, a > 0.0 ? f.slope_up[d] / a : f.slope_down[d] / a);
     }

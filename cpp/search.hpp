@@ -58,7 +58,6 @@ private:
     bool enter(int state);
     void apply(const State& state);
     void freeze_uncounted(int state);
-    bool is_counted(int state, int feature) const;
     void collect(int state);
     bool is_worth_bounding(int node) const;
     void bound(int state, Watch& watch);
@@ -75,7 +74,8 @@ private:
     bool runs_away(int state);
     bool is_at_home(int state);
     enum class Found : std::uint8_t { Row, Nothing, Empty };
-    Found find_row(int state, Watch& watch);
+    void survey(int state);
+    Found find_row(int state, const Forks& forks, Watch& watch);
     Status tighten(Constants slack, Watch& watch);
     void settle(int state, double cost);
 
@@ -88,6 +88,7 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
+    std::vector<char> counted_, named_;    // for ``Forks``
     std::vector<bool> answered_;           // per node
     std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers

@@ -198,3 +198,18 @@ def test_answers_have_the_same_bits_on_every_machine():
         out = cl.Explainer(tree).explain_many(rng.normal(size=(20, width)), cost=cost)
         digest.update(out.drop(columns=["status", "label"]).to_numpy(float, na_value=-1.0).tobytes())
     assert digest.hexdigest() == "52fed6e180f999df263d68556b033c6b81a4a79394b05e3ada59ac0e84db93dc"
+
+
+def test_a_search_goes_on_only_from_an_answer_to_the_same_question():
+    tree = random_tree(np.random.default_rng(3), 5, 4, 2, "oblique", np.ones(4))
+    explainer = cl.Explainer(tree)
+    engine, source = explainer._engine, np.zeros(4)
+    leaf, aim = tree.leaf_of(source), engine.aim({0: 0.0, 1: 0.0}, 0.0).core
+    keep, limits, core = _core.Patience(None, keep=True), engine.limits([], source)[1], engine.ready(0.0).core
+    prices = [explainer._price(cost).core for cost in (cl.L2(), cl.L1(), cl.L1() + cl.L2())]
+    earlier = [core.find(source, leaf, one, aim, limits, keep) for one in prices]
+    for k, one in enumerate(prices):
+        again = core.find(source, leaf, one, aim, limits, keep, earlier[k])
+        assert again.costs.tolist() == pytest.approx(earlier[k].costs.tolist(), rel=1e-9)
+        with pytest.raises(ValueError, match="the earlier answer is one to another question"):
+            core.find(source, leaf, one, aim, limits, keep, earlier[k - 1])

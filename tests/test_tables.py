@@ -482,3 +482,51 @@ def test_a_file_that_hides_the_table_is_refused():
     for change in (whole, narrow, twice):
         with pytest.raises(cl.CounterleafError, match="do not fit together"):
             forged(answer, change)
+
+
+def crossing():
+    """ "yes" needs x0 + x1 >= 1 and x0 - x1 < 1."""
+    weights = [[1.0, 1.0], [0, 0], [1.0, -1.0], [0, 0], [0, 0]]
+    return cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [-1.0, 0, -1.0, 0, 0], [-1, 0, -1, 1, 0], ["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("given", "cost"),
+    [
+        (cl.at_most(1), 10.0),  # the cheapest point changes x0 alone, and its leaf is open there
+        (cl.at_most(2), 1.0),
+        (cl.implies(cl.changes("x0"), cl.between("x1", 0, 5)), 1.0),
+        (cl.implies(cl.changes("x0"), cl.fix("x1", 2)), 10.0),
+    ],
+)
+def test_a_leaf_is_not_given_up_where_another_choice_is_left(given, cost):
+    explainer = cl.Explainer(crossing())
+    answer = explainer.explain([0.0, 0.0], "yes", cl.L1({"x0": 1, "x1": 10}), [given])
+    assert answer[0].cost == pytest.approx(cost, rel=1e-9)
+    assert answer.certificate.check()
+    many = explainer.explain_many(np.zeros((2, 2)), "yes", cl.L1({"x0": 1, "x1": 10}), [given])
+    assert many["cost"].tolist() == [answer[0].cost] * 2
+
+
+def test_a_change_that_costs_nothing_counts_as_one():
+    tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], np.eye(2)[[0, 0, 1, 0, 0]], [-1.0, 0, -1.0, 0, 0], [-1, 0, -1, 0, 1])
+    for free in ({"x0": 1.0, "x1": 0.0}, {"x0": 0.0, "x1": 0.0}):
+        stuck = cl.Explainer(tree).explain([0.0, 0.0], 1, cl.L2(free), [cl.at_most(1)])
+        assert stuck.status == "infeasible"
+        assert stuck.certificate.check()
+
+
+def test_columns_that_no_split_names_do_not_fork():
+    """The source lies on the face of a split, so that its leaf is searched to the end."""
+    taken = []
+    for extra in range(4):
+        features = [cl.Categorical("a", ["p", "q"]), cl.Categorical("b", ["p", "q"])]
+        features += [cl.Numeric(f"n{k}", 0, 20, integer=True) for k in range(extra)]
+        weights = np.zeros((3, 4 + extra))
+        weights[0, [0, 2]] = 1.0, -1.0
+        tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, np.zeros(3), [-1, 0, 1], closed="left")
+        row = {"a": "p", "b": "p", **{f"n{k}": 10 for k in range(extra)}}
+        answer = cl.Explainer(tree, schema=cl.Schema(features)).explain(row, target=1)
+        assert answer[0].changes == {"b": ("p", "q")}
+        taken.append(answer.certificate.findings.answer.taken)
+    assert len(set(taken)) == 1

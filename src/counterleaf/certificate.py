@@ -72,6 +72,9 @@ class Certificate:
         forked: dict[int, list[int]] = {}
         for s in np.flatnonzero(states["parting"] != Parting.SPLIT).tolist():
             forked.setdefault(int(states["parent"][s]), []).append(s)
+        states["ends"] = np.cumsum(states["rows"])
+        n, tangents = len(states["rows"]), states["tangents"]
+        states["tangents"] = tangents.reshape(n, len(tangents) // max(n, 1))
         first = np.flatnonzero((states["parting"] == Parting.SPLIT) & (states["kind"] != Kind.EXPANDED)).tolist()
         return {int(states["node"][s]): _part(states, s, forked) for s in first}
 
@@ -127,8 +130,7 @@ class Certificate:
 
 def _part(states: dict[str, Any], s: int, forked: dict[int, list[int]]) -> Part | Fork:
     """What the search left at a state; forks are followed with an explicit stack, children before parents."""
-    ends = np.cumsum(states["rows"])
-    tangents = states["tangents"].reshape(len(ends), -1)
+    ends, tangents = states["ends"], states["tangents"]
     order = [s]
     for at in order:
         order += forked.get(at, [])
