@@ -57,7 +57,7 @@ static double worth_of(const Question& question, const Box& box, std::size_t d, 
     const double low = f.horizon[d] < 0.0 && box.lower(d) == f.lower[d] ? -INF : box.lower(d);
     const double high = f.horizon[d] > 0.0 && box.upper(d) == f.upper[d] ? INF : box.upper(d);
     const double up = f.slope_up[d], down = f.slope_down[d], room = 1e-12 * (size + std::fabs(up) + std::fabs(down));
-    // rounding, but on a number without bound any price is too much
+    // only rounding, but an unbounded number would turn it into an infinite bound
     if (high == INF && f.curve_up[d] == 0.0 && up < price && price <= up + room) price = up;
     if (low == -INF && f.curve_down[d] == 0.0 && down > price && price >= down - room) price = down;
     return settle(question, d, price, low, high).worth;

@@ -340,7 +340,7 @@ private:
         return ascent < exact.overshoot * most * t ? std::min(ascent / most, t) : t;
     }
 
-    /// The maximiser of q on 0 <= t <= reach along the direction; inf if q grows for ever.
+    /// The maximiser of q on 0 <= t <= reach along the direction; inf if q is unbounded.
     ///
     /// The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
     /// Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).

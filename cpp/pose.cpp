@@ -6,7 +6,7 @@ namespace counterleaf {
 namespace {
 
 constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged by a square, for methods that need curvature
-constexpr double LAST = 1e38;    // a bound further out, such as the last float32, is none
+constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
 constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
@@ -116,7 +116,7 @@ void Posed::set_entries(const Layout& layout, const Limits& limits, std::size_t 
     }
 }
 
-/// Where the cost falls without end towards an infinite bound: stop it far out, and mark the side.
+/// Where the cost keeps decreasing towards an infinite bound: stop it far out, and mark the side.
 void Posed::set_horizon(const Prices& prices) {
     if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
     const Numbers lower = line(LOWER), upper = line(UPPER), side = line(SIDE);

@@ -83,7 +83,7 @@ double dual_value(const Program& program, Constants lam, Scratch& scratch) {
     for (std::size_t j = 0; j < program.n; ++j) {
         const double terms = sizes[j];
         double price = prices[j], d = program.phi(j).respond(price, c.lower[j], c.upper[j]);
-        if (std::isinf(d)) {  // rounding, but on a feature without bound any price is too much
+        if (std::isinf(d)) {  // only rounding, but an unbounded feature would turn it into an infinite bound
             const double excess = d > 0.0 ? price - c.slope_up[j] : c.slope_down[j] - price;
             if (excess > ROUNDING * (terms + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]))) return -INF;
             d = std::min(std::max(0.0, c.lower[j]), c.upper[j]);

@@ -80,7 +80,7 @@ struct Limits {
 struct Features {
     Constants source, lower, upper, curve_up, slope_up, curve_down, slope_down;
     Constants scale;    // the units: a change of 1 / scale costs about 1
-    Constants horizon;  // 1 or -1 where the cost falls without end towards the upper or lower bound, else 0
+    Constants horizon;  // 1 or -1 where the cost keeps decreasing towards the upper or lower bound, else 0
 
     static constexpr std::size_t LINES = 9;
     /// The nine lines one after another.

@@ -96,8 +96,8 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     return {found.status, found.value + alone};
 }
 
-/// The multipliers in table units. What is only rounding is dropped: on a feature that is free and unbounded any price is too
-/// much.
+/// The multipliers in table units. Rounding is dropped: a feature that is free and unbounded would turn any price into an
+/// infinite much.
 void Regions::keep(const Dual& dual, const Program& program, Numbers lam, Constants norm, std::size_t heads) const {
     const double largest = largest_of(lam);
     for (double& one : lam)
@@ -351,7 +351,7 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
         if (local_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;
 }
 
-/// A bound that is only the horizon is none.
+/// A bound that is only the horizon does not count as one.
 void Regions::open_horizon(const Box& box, const Program& program) const {
     const Features& f = question_->features;
     for (std::size_t j = 0; j < columns_.size(); ++j) {

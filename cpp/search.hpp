@@ -92,7 +92,7 @@ private:
     std::vector<bool> answered_;           // per node
     std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
-    struct Trial {                         // a leaf's region, tightened: what a state has, for a moment
+    struct Trial {                         // what a state has, for a leaf's region with tightened rows
         std::vector<double> multipliers, change, tangent;
         std::vector<Basic> basis;
         std::vector<Seat> seats;

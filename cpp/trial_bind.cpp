@@ -75,7 +75,8 @@ struct DenseRows {
     CompressedRows view() const { return {start, column, value}; }
 };
 
-/// (status, bound, multipliers, point) of a coupled problem: by all means, or by the interior point alone, whose bound is none.
+/// (status, bound, multipliers, point) of a coupled problem: by all means, or by the interior point alone, which proves no
+/// bound.
 std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<double>& A, const Line<double>& r,
                                                                   std::size_t equal, const Table<double>& curves,
                                                                   const Table<double>& P, double theta, bool by_interior) {

@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    /// Rows with a multiplier, or that the point misses, are active at first; a piece whose bound is infinite is none.
+    /// Rows with a multiplier, or that the point misses, are active at first; no feature is on a piece whose bound is infinite.
     void activate() {
         for (std::size_t j = 0; j < n; ++j) {
             if (piece[j] == Piece::Low && p.lower[j] == -INF) piece[j] = Piece::Down;

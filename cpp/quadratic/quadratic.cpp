@@ -92,7 +92,7 @@ private:
     /// What the point costs above what is proved, as a share; NaN or infinite where nothing is.
     double gap(double least = 1.0) const { return (cost_of(p, state.z) - best) / (least + std::fabs(best)); }
 
-    /// Whether the cost falls without end: only a horizon stops a feature, and there is no bound.
+    /// Whether the cost is unbounded: only a horizon stops a feature, and there is no bound.
     bool is_at_horizon() const {
         for (std::size_t j = 0; j < p.horizon.size(); ++j)
             if (p.horizon[j] != 0.0 && state.z[j] == (p.horizon[j] > 0.0 ? p.upper[j] : p.lower[j])) return true;
