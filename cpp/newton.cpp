@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "normal.hpp"
+
 namespace counterleaf {
 namespace {
 
@@ -197,71 +199,8 @@ private:
             if (std::fabs(turn[j]) <= 1e-2 * ROUNDING * terms[j]) turn[j] = 0.0;
     }
 
-    /// Solve (A_F D A_F' + damping I) step = gradient on the chosen rows F; False if they are nearly dependent.
-    bool factor_and_solve(double damp) {
-        const bool fine = factor(damp);
-        if (!fine) orthogonalise(damp);
-        substitute();
-        return fine;
-    }
-
-    /// R R' = A_F D A_F' + damp I by Cholesky; False if the rows are nearly dependent: the product squares their angle away.
-    bool factor(double damp) {
-        loops.gram(centred, chosen.data(), chosen.size(), weight.data(), turn.data(), R);
-        for (std::size_t a = 0; a < chosen.size(); ++a) {
-            R[a][a] += damp;
-            double full = R[a][a];
-            for (std::size_t b = 0; b < a; ++b) {
-                double total = R[a][b];
-                for (std::size_t k = 0; k < b; ++k) total -= R[a][k] * R[b][k];
-                R[a][b] = total / R[b][b];
-                full -= R[a][b] * R[a][b];
-            }
-            if (full < 1e-9 * R[a][a] || R[a][a] < 1e-9) return false;  // the latter: no feature of the row can move
-            R[a][a] = std::sqrt(full);
-        }
-        return true;
-    }
-
-    /// The same factor without forming the product: Gram-Schmidt on D^(1/2) A_F', twice.
-    void orthogonalise(double damp) {
-        Scratch::Frame here(scratch);
-        const std::size_t count = chosen.size(), whole = n + count;
-        const Grid M = scratch.grid(count, whole);
-        for (std::size_t a = 0; a < count; ++a) {
-            double* row = M[a];
-            for (std::size_t j = 0; j < n; ++j) row[j] = centred[chosen[a]][j] * std::sqrt(weight[j]);
-            std::fill_n(row + n, count, 0.0);
-            row[n + a] = std::sqrt(damp);
-            std::fill_n(R[a], a, 0.0);
-            for (int again = 0; again < 2; ++again)
-                for (std::size_t b = 0; b < a; ++b) {
-                    double total = 0.0;
-                    for (std::size_t j = 0; j < whole; ++j) total += M[b][j] * row[j];
-                    R[a][b] += total;
-                    for (std::size_t j = 0; j < whole; ++j) row[j] -= total * M[b][j];
-                }
-            double total = 0.0;
-            for (std::size_t j = 0; j < whole; ++j) total += row[j] * row[j];
-            R[a][a] = std::sqrt(total);
-            for (std::size_t j = 0; j < whole; ++j) row[j] /= R[a][a];
-        }
-    }
-
-    /// Solve R R' step = gradient on the chosen rows.
-    void substitute() {
-        const std::size_t count = chosen.size();
-        for (std::size_t a = 0; a < count; ++a) {
-            double total = gradient[chosen[a]];
-            for (std::size_t k = 0; k < a; ++k) total -= R[a][k] * step[k];
-            step[a] = total / R[a][a];
-        }
-        for (std::size_t a = count; a-- > 0;) {
-            double total = step[a];
-            for (std::size_t k = a + 1; k < count; ++k) total -= R[k][a] * step[k];
-            step[a] = total / R[a][a];
-        }
-    }
+    /// The Newton step on the chosen rows; false if they are nearly dependent.
+    bool factor_and_solve(double damp) { return solve_normal({centred, chosen, weight, damp}, gradient, step, R, scratch); }
 
     /// The next t' > t at which the response of some feature changes its piece; inf if there is none.
     double next_break(double t) const {
