@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -41,6 +42,10 @@ std::span<const T> row_of(const Table<T>& table, std::size_t k) {
 /// The core trusts its arguments: a binding checks every number that becomes an index, and says what is wrong.
 inline void expect(bool holds, const char* otherwise) {
     if (!holds) throw std::invalid_argument(otherwise);
+}
+
+inline bool are_finite(Constants numbers) {
+    return std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
 }
 
 /// Whether all places are in first .. stop - 1.

@@ -72,10 +72,6 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
     expect(limits.width == tree.width, "the limits do not fit the tree");
 }
 
-bool are_finite(Constants numbers) {
-    return std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
-}
-
 constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
 
 /// When to stop.
@@ -95,6 +91,7 @@ struct Patience {
 
 Patience make_patience(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
                        bool keep, std::shared_ptr<const StopFlag> stop) {
+    expect(count.value_or(1) > 0, "there must be at least one answer to look for");
     return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds, std::move(stop)};
 }
 
@@ -157,7 +154,10 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
     const Tree& tree = engine.model().tree;
     const std::size_t n = sources.shape(0);
     expect(!targets.empty() && threads > 0, "there must be a target and a thread");
-    for (const Target* target : targets) check_question(engine, prices, *target, limits);
+    for (const Target* target : targets) {
+        expect(target != nullptr, "a target is None");
+        check_question(engine, prices, *target, limits);
+    }
     expect(sources.shape(1) == tree.width && leaves.size() == n && kinds.size() == n, "the sources do not fit the tree");
     expect(are_within(leaves, 0, tree.nodes.size()) && are_within(kinds, 0, targets.size()),
            "a leaf or a target is out of range");

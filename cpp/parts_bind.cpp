@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
+#include <cmath>
 
 #include "binding.hpp"
 #include "question.hpp"
@@ -27,7 +28,7 @@ Rows make_rows(const Whole& indptr, const Whole& indices, const Line<double>& da
     expect(indptr.size() == n + 1 && indices.size() == data.size(), "the arrays of the rows differ in length");
     expect(indptr(0) == 0 && std::ranges::is_sorted(span_of(indptr)) && indptr(n) == static_cast<std::int64_t>(data.size()),
            "the rows do not fit together");
-    expect(are_within(indices, 0, width), "a column is out of range");
+    expect(width <= std::numeric_limits<int>::max() && are_within(indices, 0, width), "a column is out of range");
     return {.start = {indptr.data(), indptr.data() + n + 1},
             .columns = narrowed(indices),
             .weights = copied<double>(data),
@@ -83,6 +84,7 @@ Prices make_prices(const Table<double>& rows, const Line<double>& size, const st
                    bool flat, bool runs, const Coupling* coupling) {
     const std::size_t width = size.size();
     expect(rows.shape(0) == 4 && rows.shape(1) == width, "the prices differ in length");
+    expect(are_finite({rows.data(), rows.size()}) && are_finite(span_of(size)), "the prices hold NaN or infinity");
     expect(coupling == nullptr || coupling->order.size() == width, "the coupling does not fit the prices");
     const auto line = [&](std::size_t k) { return std::vector<double>(row_of(rows, k).begin(), row_of(rows, k).end()); };
     static std::atomic<std::uint64_t> made{0};
@@ -99,6 +101,7 @@ Prices make_prices(const Table<double>& rows, const Line<double>& size, const st
                   .coupling = {}};
     for (const Table<double>& table : moves) {
         expect(table.shape(0) == table.shape(1), "the prices of changes are not square");
+        expect(are_finite({table.data(), table.size()}), "the prices hold NaN or infinity");
         prices.moves.push_back(copied<double>(table));
     }
     if (coupling != nullptr) prices.coupling.push_back(*coupling);
@@ -125,6 +128,8 @@ Clauses make_clauses(const Table<std::int64_t>& starts, const Whole& where, cons
                lower.shape(0) == upper.shape(0),
            "the arrays of the clauses differ in length");
     Clauses out{{}, narrowed(where), copied<double>(lower), copied<double>(upper), lower.shape(0)};
+    const auto is_nan = [](double end) { return std::isnan(end); };
+    expect(std::ranges::none_of(out.lower, is_nan) && std::ranges::none_of(out.upper, is_nan), "a clause holds NaN");
     for (std::size_t i = 0; i < starts.shape(0); ++i) {
         expect(0 <= starts(i, 0) && starts(i, 0) <= starts(i, 1) && starts(i, 1) <= starts(i, 2) &&
                    starts(i, 2) <= static_cast<std::int64_t>(where.size()),
@@ -138,7 +143,7 @@ Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool 
                    std::size_t equal, int most, const Clauses& clauses) {
     const std::size_t width = lower.shape(1), lines = lower.shape(0);
     expect(upper.shape(0) == lines && upper.shape(1) == width && lines > 0, "the bounds differ in shape");
-    expect(clauses.all.empty() || clauses.lines == lines, "the clauses do not fit the bounds");
+    expect(clauses.where.empty() || clauses.lines == lines, "the clauses do not fit the bounds");
     expect(equal <= rows.size() && are_within(held, 0, width), "the limits do not fit together");
     for (int v : clauses.where) expect(0 <= v && v < static_cast<int>(width), "a variable of a clause is out of range");
     for (int v : rows.columns) expect(v < static_cast<int>(width), "a variable of a row is out of range");

@@ -163,6 +163,12 @@ def engine_parts_of_width(width):
         (lambda: _core.Rows(np.array([0, 2, 1]), np.array([0]), np.ones(1), np.zeros(2), 2), "the rows do not fit together"),
         (lambda: _core.Target(np.zeros(3), np.array([0, 1, 9]), np.zeros(3, np.int64)), "a leaf is out of range"),
         (lambda: _core.Prices(np.zeros((4, 3)), np.zeros(2), [], True, False, False), "the prices differ in length"),
+        (lambda: _core.Rows(np.array([0, 1]), np.array([2**31]), np.ones(1), np.zeros(1), 2**40), "a column is out of range"),
+        (lambda: _core.Prices(np.full((4, 2), np.nan), np.zeros(2), [], True, False, False), "the prices hold NaN"),
+        (lambda: clauses(np.nan, 1), "a clause holds NaN"),
+        (lambda: limits(clauses(0.0, 0)), "the clauses do not fit the bounds"),
+        (lambda: _core.Patience(0), "at least one answer"),
+        (lambda: fields(size=2**23, count=2**18), "the prices of changes do not fit"),
         (lambda: layout(group=[-1, 3]), "a group is out of range"),
         (lambda: layout(group=[0, -1], first=[0], last=[2]), "the groups do not fit the variables"),
         (lambda: layout(step=[[1.0, 0.0], [0.0, 0.0]]), "a step is not positive"),
@@ -178,6 +184,21 @@ def test_parts_that_do_not_fit_are_refused(make, message):
 def layout(group=(-1, -1), step=((0.0, 0.0), (1.0, 1.0)), first=(), last=()):
     whole = (np.array(group), np.arange(2), np.array(step), np.array(first, np.int64), np.array(last, np.int64))
     return _core.Layout(*whole)
+
+
+def clauses(end, lines):
+    return _core.Clauses(np.empty((0, 3), np.int64), np.zeros(1, np.int64), np.full((lines, 1), end), np.ones((lines, 1)))
+
+
+def limits(given):
+    rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), 2)
+    return _core.Limits(np.zeros((1, 2)), np.ones((1, 2)), False, np.empty(0, np.int64), rows, 0, 1, given)
+
+
+def fields(size, count):
+    return _core.Fields(
+        np.zeros(count, np.int64), np.full(count, size), np.zeros((2, count)), np.zeros((4, count)), np.empty(0)
+    )
 
 
 def router(left=(1, -1, -1), right=(2, -1, -1)):
@@ -198,6 +219,14 @@ def test_answers_have_the_same_bits_on_every_machine():
         out = cl.Explainer(tree).explain_many(rng.normal(size=(20, width)), cost=cost)
         digest.update(out.drop(columns=["status", "label"]).to_numpy(float, na_value=-1.0).tobytes())
     assert digest.hexdigest() == "52fed6e180f999df263d68556b033c6b81a4a79394b05e3ada59ac0e84db93dc"
+
+
+def test_a_batch_needs_targets():
+    core, (source, leaf, prices, _, bounds, patience) = engine_parts()
+    asked = source[None], np.array([leaf]), np.zeros(1, np.int64)
+    for targets in ([], [None]):
+        with pytest.raises(ValueError, match="target"):
+            core.find_many(asked, prices, targets, bounds, patience)
 
 
 def test_a_search_goes_on_only_from_an_answer_to_the_same_question():

@@ -59,7 +59,7 @@ def test_one_explainer_serves_eight_threads(expected):
     assert all(out.values())
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("threads", [2, 3, 8, 2**70])
 def test_a_batch_is_the_same_for_any_number_of_threads(threads):
     made, rows = explainer(), np.random.default_rng(2).normal(size=(300, 6))
     one, several = made.explain_many(rows), made.explain_many(rows, n_jobs=threads)

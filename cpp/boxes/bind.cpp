@@ -32,6 +32,7 @@ Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>&
                               .variable = static_cast<std::size_t>(variable(d)),
                               .moves = at,
                               .size = static_cast<int>(size(d))});
+        expect(values * values <= moves.size() - at, "the prices of changes do not fit the features");
         at += values * values;
     }
     expect(at == moves.size(), "the prices of changes do not fit the features");

@@ -26,6 +26,7 @@ INVALID = "invalid"  # the status of a row that cannot be asked about
 STATUSES = (*map(str, Status), INVALID)
 COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified")
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
+_MOST_THREADS = 1024
 _NUMBERS = 1 << 19  # numbers in the arrays of one stretch of rows
 
 
@@ -288,7 +289,7 @@ def workers(n_jobs: Any) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise CounterleafError(f"n_jobs is {n_jobs!r}; expected a number of workers from 1, or -1 for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def _frame(batch: Batch) -> Any:
