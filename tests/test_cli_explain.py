@@ -396,7 +396,7 @@ def _start(arguments, **how):
 
 def _stopped(folder, tmp_path, number):
     """Send a signal to a long batch as soon as its file is being written; what is in its folder then."""
-    long = pd.concat([ROWS] * 20_000)
+    long = pd.concat([ROWS] * 5_000)
     long.to_csv(tmp_path / "long.csv", index=False)
     out = tmp_path / "out"
     out.mkdir()

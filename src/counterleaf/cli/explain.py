@@ -17,7 +17,7 @@ from counterleaf.batch import COLUMNS, INVALID
 from counterleaf.cli.answers import Reply, Tally, check_names, frame, json_line, read_format, table, text
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.question import Asked, read_count
-from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line
+from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Numeric
@@ -234,6 +234,7 @@ def _answer(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any], 
         _sink(answers.out, answers.form) as sink,
     ):
         for reply in _each(explainer, rows, question):
+            raise_if_interrupted()
             tally.add(reply)
             if sink is not None:
                 sink.write(f"{json_line(reply)}\n")  # proofs are long: each is written and forgotten

@@ -57,13 +57,28 @@ class OneLine(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+_interrupted = threading.Event()
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    """Raise KeyboardInterrupt, and remember it: code in C may clear an exception that is raised while it runs."""
+    _interrupted.set()
+    raise KeyboardInterrupt
+
+
+def raise_if_interrupted() -> None:
+    """Leave a loop after a signal whose exception was lost."""
+    if _interrupted.is_set():
+        raise KeyboardInterrupt
+
+
 @contextmanager
 def one_line(after_interrupt: str) -> Iterator[None]:
     """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code; a defect with its traceback."""
+    _interrupted.clear()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(
-            signal.SIGTERM, signal.default_int_handler
-        )  # a kill that can be heard is an interrupt: no part is left behind
+        for number in (signal.SIGINT, signal.SIGTERM):  # a kill that can be caught is an interrupt: no part is left behind
+            signal.signal(number, _interrupt)
     try:
         yield
         sys.stdout.flush()  # so that a closed pipe is noticed here
