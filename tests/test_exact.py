@@ -6,7 +6,7 @@ import referee
 from strategies import coupled_case, random_case, whole_case
 
 import counterleaf as cl
-from counterleaf.certificate import Kind
+from counterleaf.proof.certificate import Kind
 
 
 def check(seed, make=random_case, **shape):

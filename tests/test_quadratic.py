@@ -9,8 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import coupled_case, random_case
 
 import counterleaf as cl
-from counterleaf.certificate import Certificate
-from counterleaf.proof import Part
+from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.walk import Part
 
 
 def line(w, b, **kwargs):
@@ -173,7 +173,7 @@ def test_a_tangent_far_out_proves_nothing():
     for far in (1e6, 1e9, 1e12):
         certificate = answer.certificate
         found = certificate.findings
-        parts = {n: Part(p.node, p.lam, p.slack, p.empty, np.full(2, far)) for n, p in certificate.parts().items()}
+        parts = {n: Part(p.node, p.lam, p.empty, np.full(2, far)) for n, p in certificate.parts().items()}
         dear = type(found)(found.status, found.leaves, np.array([4.0]), np.array([4.0]), np.array([[3.0, 1.0]]), 4.0, None)
         assert not Certificate(certificate.problem, dear, None, parts).check()
 

@@ -14,8 +14,8 @@ from table_referee import brute_optima, leaf_optima
 
 import counterleaf as cl
 from counterleaf import record
-from counterleaf.certificate import Certificate
-from counterleaf.proof import Fork, Part
+from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.walk import Fork, Part
 
 JOBS = ["clerk", "cook", "smith"]
 # right iff 0.1 age + 2 [cook] + 3 [smith] >= 5

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from counterleaf.certificate import Certificate
 from counterleaf.constraint import (
     allow,
     among,
@@ -22,9 +21,9 @@ from counterleaf.cost import L1, L2, Linear, Quadratic
 from counterleaf.errors import CounterleafError
 from counterleaf.explain import Explainer
 from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
-from counterleaf.findings import Status
 from counterleaf.outline import export_text, plot_tree
 from counterleaf.path import MarginPath
+from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.readers import read
 from counterleaf.result import Counterfactual, Explanation
 from counterleaf.schema import Schema

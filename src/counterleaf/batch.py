@@ -15,8 +15,9 @@ from counterleaf.cost import Prices
 from counterleaf.engine import Engine, Target
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Finite, Numeric
-from counterleaf.findings import Findings, Outcome, Outcomes, Status
+from counterleaf.findings import Outcome, Outcomes
 from counterleaf.progress import shown
+from counterleaf.proof.certificate import Findings, Status
 from counterleaf.schema import Array
 from counterleaf.sheet import Sheet
 from counterleaf.stopping import current

@@ -11,7 +11,8 @@ from counterleaf.cost import Prices
 from counterleaf.features import Numeric
 from counterleaf.findings import Outcomes
 from counterleaf.layout import Layout
-from counterleaf.problem import Form, Splits
+from counterleaf.problem import Splits
+from counterleaf.proof.problem import Form
 from counterleaf.schema import Array, Schema
 from counterleaf.stopping import current
 from counterleaf.tree import Tree

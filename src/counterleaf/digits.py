@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.problem import Problem, Question
-from counterleaf.proof import Answer, obeys
+from counterleaf.proof.certificate import Answer
+from counterleaf.proof.problem import Problem, Question
+from counterleaf.proof.walk import obeys
 from counterleaf.schema import Array
 
 _CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is
@@ -35,7 +36,7 @@ def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
         if problem.tree.leaf_of(row) != found.leaf or (np.abs(row - exact) > reach).any():
             return False
         cost = float(problem.cost_of(row[None])[0] + q.nodes["below"][found.leaf])
-        return cost <= most and obeys(problem, Answer(found.leaf, row, cost, cost))
+        return cost <= most and obeys(problem, found.leaf, row)
 
     def near(d: int, *centres: float) -> Iterator[float]:
         return (value for value in _decimals(reach[d], centres) if abs(value - exact[d]) <= reach[d])

@@ -6,21 +6,23 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint, Limits, lower_constraints
 from counterleaf.cost import Prices
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Numeric
-from counterleaf.findings import Findings, Outcomes, Status
-from counterleaf.layout import Layout, Table
-from counterleaf.problem import Problem, Question, Splits, aim, prepare
-from counterleaf.proof import Answer, obeys
+from counterleaf.findings import Outcomes
+from counterleaf.layout import Layout
+from counterleaf.problem import Splits, aim, prepare
+from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.problem import Problem, Question
+from counterleaf.proof.table import Table
+from counterleaf.proof.walk import obeys
 from counterleaf.schema import Array, Schema
 from counterleaf.search import STATUS, clause_boxes, core_engine, core_limits, core_target, stacked
 from counterleaf.tree import Tree
@@ -173,6 +175,20 @@ class Engine:
         if limits is not None and limits.pool is not None:
             return self._choose(ready, wanted, source, leaf, prices, limits, patience)
         answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, earlier)
+        found = self._certificate(ready, wanted, prices, limits, answer)
+        if found.status is Status.LIMIT or not getattr(answer, "doubt", True) or found.check():
+            return found
+        if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
+            wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
+            answer = ready.core.find(source, leaf, prices.core, wanted.core, wider, patience, None)
+            found = self._certificate(ready, wanted, prices, limits, answer, widened=True)
+            if found.status is Status.LIMIT or not getattr(answer, "doubt", True) or found.check():
+                return found
+        return found.weakened()
+
+    def _certificate(
+        self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool = False
+    ) -> Certificate:
         status = STATUS.get(answer.verdict)
         if status is None:
             name = self.schema.variables[answer.runaway]
@@ -180,30 +196,43 @@ class Engine:
                 f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
                 f"bound it with between"
             )
-        found = Findings(status, answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer)
-        return Certificate(self._problem(ready, wanted, prices, limits, answer), found)
+        problem = self._problem(ready, wanted, prices, limits, answer, widened)
+        found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
+        return Certificate(problem, Findings(status, *found))
 
-    def _problem(self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer) -> Problem:
+    def _problem(
+        self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool = False
+    ) -> Problem:
         """The question of an answer, as its proof reads it."""
-        return Problem(self.tree, ready.splits, lambda: self._posed(ready, wanted, limits, answer), prices.coupling)
+        return Problem(self.tree, ready.splits, lambda: self._posed(ready, wanted, prices, limits, answer, widened))
 
-    def _posed(self, ready: Ready, wanted: Aim, limits: Limits | None, answer: _core.Answer) -> tuple[Question, Table | None]:
+    def _posed(
+        self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool
+    ) -> tuple[Question, Table | None]:
         tree, layout = self.tree, self.layout
         (indptr, indices, data, bias), equal = stacked([] if limits is None else limits.rows)
-        w = tree.weights
+        w, lines = tree.weights, answer.features
+        features = lines[:7].copy()
+        features[1, lines[8] < 0], features[2, lines[8] > 0] = -math.inf, math.inf  # where only the core stops
+        matrix = kept = None
+        if prices.coupling is not None:
+            Q = prices.coupling.matrix
+            matrix = Q.indptr.astype(np.int64), Q.indices.astype(np.int64), Q.data
+            kept = prices.coupling.theta * lines[7] ** 2
         question = Question(
             nodes=wanted.nodes,
             indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
             indices=np.concatenate([w.indices, indices]),
             data=np.concatenate([w.data, data]),
             bias=np.concatenate([tree.bias, bias]),
-            features=answer.features,
+            features=features,
             equal=equal,
-            method=answer.method,
             margin=ready.margin,
             right_closed=tree.closed == "right",
             narrow=tree.dtype == "float32",
-            home=answer.home,
+            widened=widened,
+            matrix=matrix,
+            kept=kept,
         )
         table = None
         if not answer.plain:
@@ -240,8 +269,7 @@ class Engine:
         problem = self._problem(ready, wanted, prices, limits, posed)
         q, pool = problem.question, limits.pool
         assert pool is not None
-        lower, upper, horizon = q.features[1], q.features[2], q.features[8]
-        pool = pool[(((pool >= lower) | (horizon < 0)) & ((pool <= upper) | (horizon > 0))).all(axis=1)]
+        pool = pool[((pool >= q.features[1]) & (pool <= q.features[2])).all(axis=1)]
         leaves = problem.tree.apply(pool)
         costs = problem.cost_of(pool) + q.nodes["below"][leaves]
         best: dict[int, int] = {}
@@ -250,7 +278,7 @@ class Engine:
             here, cost = int(leaves[k]), float(costs[k])
             if cost > last or not math.isfinite(cost):
                 break
-            if here not in best and obeys(problem, Answer(here, pool[k], cost, cost)):
+            if here not in best and obeys(problem, here, pool[k]):
                 best[here] = k
                 last = cost if len(best) == patience.count else last  # others at the same cost may have a lower leaf
         order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[: patience.count]

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.certificate import Certificate
 from counterleaf.conflict import smallest_conflict
 from counterleaf.constraint import Constraint, listed
 from counterleaf.cost import L1, L2, Prices, lower_cost
 from counterleaf.engine import Engine
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Feature
-from counterleaf.findings import Status
 from counterleaf.path import MarginPath
 from counterleaf.problem import read_target
+from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.result import Counterfactual, Explanation, tell
 from counterleaf.schema import Array, Schema, Spreads, number
 from counterleaf.stopping import current
@@ -324,7 +323,7 @@ class Explainer:
             if last is not None and certificate.status is Status.LIMIT and time_limit is None and most is None:
                 certificate = solve(given, margin, count, until, None)  # the warm start, not a limit, left it open
             conflict = clash(margin, until) if certificate.status is Status.INFEASIBLE else ()
-            answers.append(self._tell(row, source, own, wanted, certificate, conflict))
+            answers.append(self._tell(row, source, own, wanted, certificate, conflict, tuple(given), cost))
             last = certificate.findings.answer
         return answers
 
@@ -345,6 +344,8 @@ class Explainer:
         wanted: dict[int, float],
         certificate: Certificate,
         conflict: tuple[Constraint, ...],
+        given: tuple[Constraint, ...],
+        cost: Any,
     ) -> Explanation:
         """Translate what was found back into the user's table; the model is asked about it now, the rest waits to be read."""
         found, labels = certificate.findings, self._labels
@@ -359,7 +360,9 @@ class Explainer:
             )
 
         target = tuple(labels[k] for k in wanted)
-        return Explanation(found.status, make, found.lower_bound, row, labels[own], target, self.schema, certificate, conflict)
+        told = str(self.default_cost if cost is None else cost)
+        least, asked = found.lower_bound, (conflict, given, told)
+        return Explanation(found.status, make, least, row, labels[own], target, self.schema, certificate, *asked)
 
 
 def _limits(count: Any, margin: float, time_limit: Any, max_states: Any) -> tuple[int | None, float | None, int | None]:

@@ -15,20 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.certificate import Certificate
-from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
-from counterleaf.coupling import couple
+from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes, lower_constraints
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
-from counterleaf.findings import Findings, Status
-from counterleaf.layout import Layout, Table, own_values
+from counterleaf.layout import Layout, own_values
 from counterleaf.notation import number_out, numbers_in, numbers_out, plain, schema_in, schema_out
-from counterleaf.problem import Problem, Question, aim, prepare
-from counterleaf.proof import Fork, Part
+from counterleaf.problem import aim, prepare
+from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.problem import Problem, Question
+from counterleaf.proof.table import Table, at_or_above, at_or_below
+from counterleaf.proof.walk import Fork, Part
 from counterleaf.result import Explanation, tell
 from counterleaf.schema import Array, Schema
+from counterleaf.search import clause_boxes, stacked
 from counterleaf.tree import Tree
 
-FORMAT, _VERSION = "counterleaf-explanation", 2
+FORMAT, _VERSION = "counterleaf-explanation", 3
 
 
 def write(answer: Explanation) -> str:
@@ -102,6 +104,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
             }
             for c in answer
         ],
+        "asked": {"constraints": [_constraint_out(one) for one in answer.constraints], "cost": answer.cost},
         "conflict": [_constraint_out(one) for one in answer.conflict],
         "row": _row_out(answer.row),
         "schema": schema_out(answer.schema),
@@ -111,28 +114,49 @@ def _content(answer: Explanation) -> dict[str, Any]:
     return out
 
 
+def _explanation(content: dict[str, Any]) -> Explanation:
+    schema = schema_in(content["schema"])
+    certificate = _certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
+    tree, row = certificate.problem.tree, _row_in(content["row"])
+    labels = tree.classes.tolist()
+    own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
+    if not np.array_equal(schema.encode(row), certificate.problem.source):
+        raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
+    told = tuple(
+        tell(schema, tree, row, certificate.problem.source, claim, schema.decode(claim.row, row), bool(shown["verified"]))
+        for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
+    )
+    target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
+    proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
+    if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
+        raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
+    given, conflict = (tuple(map(_constraint_in, some)) for some in (content["asked"]["constraints"], content["conflict"]))
+    _check_constraints(given, schema, certificate)
+    least, cost = certificate.lower_bound, str(content["asked"]["cost"])
+    return Explanation(certificate.status, lambda: told, least, row, own, target, schema, certificate, conflict, given, cost)
+
+
 def _certificate_out(certificate: Certificate) -> dict[str, Any]:
     problem, found = certificate.problem, certificate.findings
     q, n = problem.question, len(problem.question.nodes)
     start = int(q.indptr[n])
     below, tree = q.nodes["below"], problem.tree
     leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
-    Q = None if problem.coupling is None else problem.coupling.matrix
+    kept = np.zeros(tree.n_features) if q.kept is None else q.kept
     return {
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": [numbers_out(line) for line in q.features],
+        "features": [numbers_out(line) for line in (*q.features, kept, problem.reference)],
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),
             "data": q.data[start:].tolist(),
             "bias": q.bias[n:].tolist(),
             "equal": q.equal,
+            "widened": q.widened,
         },
-        "coupling": None if Q is None else [Q.indptr.tolist(), Q.indices.tolist(), Q.data.tolist()],
-        "method": q.method,
-        "home": q.home,
+        "coupling": None if q.matrix is None else [line.tolist() for line in q.matrix],
         "among": None if certificate.pool is None else certificate.pool.tolist(),
         "leaves": found.leaves.tolist(),
         "points": found.points.tolist(),
@@ -154,7 +178,8 @@ def _parts_out(part: Part | Fork) -> list[Any]:
     while stack:
         at = stack.pop()
         if isinstance(at, Part):
-            out.append([numbers_out(at.lam), numbers_out(at.slack), at.empty, numbers_out(at.tangent)])
+            over = [number_out(at.over)] if at.over else []
+            out.append([numbers_out(at.lam), over, at.empty, numbers_out(at.tangent)])
         else:
             out.append([at.how, at.what, *map(number_out, at.cuts)])
             stack += [at.high, at.low]
@@ -165,8 +190,9 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
     made: list[Part | Fork] = []
     for entry in reversed(given):
         if isinstance(entry[0], list):
-            lam, slack, empty, tangent = entry
-            made.append(Part(node, numbers_in(lam), numbers_in(slack), bool(empty), numbers_in(tangent)))
+            lam, over, empty, tangent = entry
+            (by,) = numbers_in(over).tolist() or (0.0,)
+            made.append(Part(node, numbers_in(lam), bool(empty), numbers_in(tangent), by))
         else:
             how, what, low, high = entry
             made.append(Fork(int(how), int(what), (float(low), float(high)), made.pop(), made.pop()))
@@ -174,114 +200,108 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
     return part
 
 
-def _explanation(content: dict[str, Any]) -> Explanation:
-    schema = schema_in(content["schema"])
-    certificate = _certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
-    tree, row = certificate.problem.tree, _row_in(content["row"])
-    labels = tree.classes.tolist()
-    own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
-    if not np.array_equal(schema.encode(row), certificate.problem.source):
-        raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
-    told = tuple(
-        tell(schema, tree, row, certificate.problem.source, claim, schema.decode(claim.row, row), bool(shown["verified"]))
-        for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
-    )
-    target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
-    proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
-    if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
-        raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
-    conflict = tuple(_constraint_in(one) for one in content["conflict"])
-    least = certificate.lower_bound
-    return Explanation(certificate.status, lambda: told, least, row, own, target, schema, certificate, conflict)
-
-
 def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
     tree = Tree.from_json(json.dumps(given["tree"]))
     margin, D, n = float(given["margin"]), tree.n_features, tree.n_nodes
     layout = Layout.of(schema)
-    splits = prepare(tree, margin, layout)
-    nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
+    if schema.width != D:
+        raise CounterleafError(f"the answer's JSON has {schema.width} columns for a tree of {D}; write it again with to_json")
     features = np.array([[float(v) for v in line] for line in given["features"]])
-    rows, w = given["rows"], tree.weights
-    indptr, indices = np.array(rows["indptr"], np.int64), np.array(rows["indices"], np.int64)
-    data, bias = np.array(rows["data"], np.float64), np.array(rows["bias"], np.float64)
+    indptr, indices, data = (given["rows"][name] for name in ("indptr", "indices", "data"))
+    rows = CSR(indptr, indices, data, (len(given["rows"]["bias"]), D))
+    bias, equal = numbers_in(given["rows"]["bias"]), int(given["rows"]["equal"])
     points = np.array(given["points"], np.float64).reshape(-1, D)
     leaves = np.array(given["leaves"], np.int64)
+    costs, bounds = numbers_in(given["costs"]), numbers_in(given["bounds"])
     parts = {int(node): _parts_in(int(node), part) for node, part in given["parts"]}
     sound = (
         features.shape == (9, D)
-        and schema.width == D
-        and np.isfinite(features[[0, 3, 4, 5, 6, 7, 8]]).all()
+        and np.isfinite(features[[0, 3, 4, 5, 6, 7]]).all()
         and not np.isnan(features).any()
-        and (features[7] > 0).all()
-        and margin >= 0
-        and indptr.shape == (len(bias) + 1,)
-        and indptr[0] == 0
-        and indptr[-1] == len(indices) == len(data)
-        and (np.diff(indptr) >= 0).all()
-        and ((indices >= 0) & (indices < D)).all()
-        and 0 <= rows["equal"] <= len(bias)
-        and ((leaves >= 0) & (leaves < n)).all()
-        and all(0 <= node < n for node in parts)
+        and (features[7] >= 0).all()
+        and 0 <= margin < math.inf
+        and np.isfinite(bias).all()
+        and np.isfinite(rows.data).all()
+        and 0 <= equal <= len(bias)
+        and len(leaves) == len(points) == len(costs) == len(bounds)
+        and not np.isnan(np.concatenate([costs, bounds, [least]])).any()
+        and all(0 <= node < n for node in [*leaves.tolist(), *parts])
         and (given["table"] is not None or schema.plain)
-        and (np.diff(indices)[np.isin(np.arange(1, len(indices)), indptr, invert=True)] > 0).all()
-        and _inside(schema, features)
-        and all(len(part.tangent) == (D if given["coupling"] else 0) for part in parts.values() if isinstance(part, Part))
     )
     if not sound:
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
-    coupling = None
+    splits, w = prepare(tree, margin, layout), tree.weights
+    nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
+    matrix = None
     if given["coupling"] is not None:
-        from scipy import sparse  # an answer without such a matrix need not wait for it
-
-        starts, columns, values = given["coupling"]
-        Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
-        Q.check_format()
-        priced = (features[3:7] != 0).any(axis=0) | (Q.diagonal() > 0)
-        coupling = couple(Q, np.where(priced, features[7], 0.0))
+        indptr, indices, data = given["coupling"]
+        Q = CSR(indptr, indices, data, (D, D))
+        matrix = Q.indptr, Q.indices, Q.data
     question = Question(
         nodes=nodes,
-        indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
-        indices=np.concatenate([w.indices, indices]),
-        data=np.concatenate([w.data, data]),
+        indptr=np.concatenate([w.indptr, w.indptr[-1] + rows.indptr[1:]]),
+        indices=np.concatenate([w.indices, rows.indices]),
+        data=np.concatenate([w.data, rows.data]),
         bias=np.concatenate([tree.bias, bias]),
-        features=features,
-        equal=int(rows["equal"]),
-        method=int(given["method"]),
+        features=features[:7],
+        equal=equal,
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
-        home=int(given["home"]),
+        widened=bool(given["rows"]["widened"]),
+        matrix=matrix,
+        kept=None if matrix is None else features[7],
     )
     table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
     pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
-    problem = Problem(tree, splits, lambda: (question, table), coupling)
-    found = Findings(status, leaves, numbers_in(given["costs"]), numbers_in(given["bounds"]), points, least)
-    return Certificate(problem, found, pool, parts)
+    problem = Problem(tree, splits, lambda: (question, table))
+    return Certificate(problem, Findings(status, leaves, costs, bounds, points, least), pool, parts)
 
 
-def _inside(schema: Schema, features: Array) -> bool:
-    """The box of the proof lies in that of the schema, unless it was guessed and had to hold the row."""
-    if schema.inferred:
-        return True
-    low, high = schema.bounds()
-    open_sides = ((features[8] <= 0) | np.isinf(high)) & ((features[8] >= 0) | np.isinf(low))
-    return bool((open_sides & (features[1] >= low) & (features[2] <= high)).all())
+def _check_constraints(given: tuple[Constraint, ...], schema: Schema, certificate: Certificate) -> None:
+    """Refuse an answer whose proof is about other constraints than it tells."""
+    q, table, source = certificate.problem.question, certificate.problem.table, certificate.problem.source
+    limits = lower_constraints(list(given), schema, source[None])
+    (indptr, indices, data, bias), equal = stacked(limits.rows)
+    n, start = len(q.nodes), int(q.indptr[len(q.nodes)])
+    told = [indptr, indices, data, bias, np.array(equal), limits.lower[0], limits.upper[0]]
+    if table is not None:
+        on = np.flatnonzero(table.step[0])
+        told[5][on] = at_or_above(table.step[:, on], source[on], told[5][on])
+        told[6][on] = at_or_below(table.step[:, on], source[on], told[6][on])
+    proved = [q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal), *q.features[1:3]]
+    starts, where, low, high = clause_boxes(limits, 1)
+    if table is not None:
+        step = table.step[:, where]
+        on = step[0] > 0
+        low[0, on] = at_or_above(step[:, on], source[where][on], low[0, on])
+        high[0, on] = at_or_below(step[:, on], source[where][on], high[0, on])
+        told += [np.array(limits.most), starts, where, low[0], high[0]]
+        proved += [np.array(table.most), table.clauses, table.where, table.lower, table.upper]
+    same = (limits.pool is None) == (certificate.pool is None) and (table is not None or (limits.most < 0 and not len(starts)))
+    if limits.pool is not None and certificate.pool is not None:
+        same = same and np.array_equal(limits.pool, certificate.pool)
+    if not same or not all(np.array_equal(one, other) for one, other in zip(told, proved, strict=True)):
+        raise CounterleafError(
+            "the answer's JSON contradicts itself: its proof is about other bounds and constraints; ask for it again"
+        )
 
 
 def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
     clauses = np.array(given["clauses"], np.int64).reshape(-1, 3)
     where, lower, upper = np.array(given["boxes"][0], np.int64), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
-    starts = clauses.ravel()
     sound = (
-        len(where) == len(lower) == len(upper)
+        where.shape == lower.shape == upper.shape
         and ((where >= 0) & (where < len(source))).all()
         and not (np.isnan(lower) | np.isnan(upper)).any()
-        and ((starts >= 0) & (starts <= len(where))).all()
+        and (np.diff(clauses, prepend=0, append=len(where)) >= 0).all()
     )
     if not sound:
         raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
-    return layout.table(own_values(layout, source), int(given["most"]), clauses, (where, lower, upper))
+    own = own_values(layout, source)
+    if not (source[own] == 1).all() or not np.isin(source[layout.group >= 0], (0, 1)).all():
+        raise CounterleafError("the answer's JSON has a row without a value for some category; write it again with to_json")
+    return layout.table(own, int(given["most"]), clauses, (where, lower, upper))
 
 
 def _constraint_out(one: Constraint) -> dict[str, Any]:

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf import words
-from counterleaf.certificate import Certificate
 from counterleaf.constraint import Constraint
 from counterleaf.errors import CounterleafError
-from counterleaf.findings import Status
-from counterleaf.proof import Answer
+from counterleaf.proof.certificate import Answer, Certificate, Status
 from counterleaf.schema import Array, Schema
 from counterleaf.tree import Tree
 
@@ -38,6 +36,11 @@ class Counterfactual:
     leaf: int
     verified: bool
 
+    @property
+    def gap(self) -> float:
+        """What the row costs above ``lower_bound``."""
+        return self.cost - self.lower_bound
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Sequence[Counterfactual]):
@@ -62,6 +65,8 @@ class Explanation(Sequence[Counterfactual]):
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    cost: str = ""  # in words
 
     @functools.cached_property
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
@@ -71,6 +76,28 @@ class Explanation(Sequence[Counterfactual]):
     def __getstate__(self) -> dict[str, Any]:
         made = self.counterfactuals
         return {**self.__dict__, "maker": None, "counterfactuals": made}
+
+    @functools.cached_property
+    def stands(self) -> bool:
+        """Whether what is claimed has its proof. The proof of an answer that was read from a file is checked to know."""
+        return self.certificate.findings.answer is not None or self.certificate.check()
+
+    @property
+    def proved(self) -> bool:
+        """Whether the answer is proved cheapest, or proved impossible."""
+        return self.status is not Status.LIMIT and self.stands
+
+    @property
+    def gap(self) -> float:
+        """What the best row costs above its ``lower_bound``: 0 on axis-aligned trees, else rounding, more after a limit."""
+        return self[0].gap if len(self) else 0.0
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """What was asked, in words: the target, the cost, the constraints, the margin."""
+        margin = self.certificate.problem.question.margin
+        asked = [f"target: {', '.join(map(str, self.target))}", f"cost: {self.cost}"]
+        return *asked, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
 
     @property
     def source(self) -> dict[str, Any]:

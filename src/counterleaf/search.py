@@ -8,8 +8,8 @@ import numpy as np
 
 from counterleaf import _core
 from counterleaf.constraint import Limits
-from counterleaf.findings import Status
 from counterleaf.problem import Splits
+from counterleaf.proof.certificate import Status
 from counterleaf.schema import Array
 from counterleaf.tree import Tree
 

@@ -13,7 +13,7 @@ import numpy as np
 from counterleaf.constraint import Among
 from counterleaf.digits import plain, round_down, shorten
 from counterleaf.features import MISSING, Feature, Numeric, Ordinal, is_missing
-from counterleaf.findings import Status
+from counterleaf.proof.certificate import Status
 from counterleaf.schema import Array
 
 if TYPE_CHECKING:
@@ -241,19 +241,20 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
         return f"None of the given rows makes the model say {wanted}{held}."
     tree = answer.certificate.problem.tree
+    sealed = " This is proved." if answer.proved else " NOT proved: the proof that came with it does not hold."
     if answer.target and not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
-        return f"No leaf of the tree says {wanted}, so that nothing makes the model say it. This is proved."
+        return f"No leaf of the tree says {wanted}, so that nothing makes the model say it.{sealed}"
     if not answer.conflict:
         bounds = " within the bounds of the table" if _is_bounded(answer) else ""
         seen = f" (They are the ranges seen in the data; {terms.lift}.)" if bounds and answer.schema.inferred else ""
-        return f"No row{bounds} makes the model say {wanted}, even without constraints.{seen} This is proved."
+        return f"No row{bounds} makes the model say {wanted}, even without constraints.{seen}{sealed}"
     listed = "; ".join(map(str, answer.conflict))
     one = len(answer.conflict) == 1
     held = "the bounds of the table and " if _is_bounded(answer) else ""
     why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
     if held and answer.schema.inferred:
         why += f" (The bounds are the ranges seen in the data; {terms.lift}.)"
-    return f"No change within {held}your constraints makes the model say {wanted}. {why} This is proved."
+    return f"No change within {held}your constraints makes the model say {wanted}. {why}{sealed}"
 
 
 def _is_bounded(answer: Explanation) -> bool:
@@ -269,6 +270,10 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     pool = answer.certificate.pool
     which = "no allowed change" if pool is None else "no other given row"
     proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
+    if answer.gap > 1e-9 * abs(answer[0].cost):
+        proved += f", to within {answer.gap:.1g}"
+    if not answer.stands:
+        return f"NOT proved: the proof that came with it does not hold. {_confirmed(answer, terms)}"
     if answer.status is Status.OPTIMAL:
         others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
         return f"{proved}{others}. {_confirmed(answer, terms)}"
@@ -292,7 +297,7 @@ def _confirmed(answer: Explanation, terms: Terms) -> str:
 
 def _is_least(answer: Explanation) -> bool:
     """The first answer is proved cheapest, to rounding; also where a search for more was stopped."""
-    return answer.status is Status.OPTIMAL or answer[0].cost - answer.lower_bound <= 1e-9 * abs(answer[0].cost)
+    return answer.stands and (answer.status is Status.OPTIMAL or answer.gap <= 1e-9 * abs(answer[0].cost))
 
 
 def least_of(answer: Explanation) -> str:

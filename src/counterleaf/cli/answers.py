@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterleaf import words
 from counterleaf.errors import CounterleafError
-from counterleaf.findings import Status
+from counterleaf.proof.certificate import Status
 from counterleaf.result import Explanation
 from counterleaf.words import Terms, apart, written
 

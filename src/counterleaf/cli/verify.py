@@ -14,8 +14,8 @@ from counterleaf.cli.answers import PROBLEM
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.files import STDIN
-from counterleaf.findings import Status
 from counterleaf.progress import shown
+from counterleaf.proof.certificate import Status
 from counterleaf.record import FORMAT
 from counterleaf.result import Explanation
 from counterleaf.tree import Tree

@@ -20,7 +20,7 @@ from counterleaf.explorer.scene import Scene, code
 from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes, within
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
-from counterleaf.findings import Status
+from counterleaf.proof.certificate import Status
 from counterleaf.result import Explanation
 from counterleaf.stopping import raise_if_stopped
 

@@ -13,7 +13,6 @@ from counterleaf.explorer.scene import Scene
 from counterleaf.explorer.wishes import spoken
 from counterleaf.explorer.writing import nothing
 from counterleaf.features import Numeric
-from counterleaf.findings import Status
 from counterleaf.outline import by_values, conditions, inequality, leaf_counts, one_line
 from counterleaf.plot.conditions import condition
 from counterleaf.plot.layout import arrange
@@ -21,6 +20,7 @@ from counterleaf.plot.polygons import regions
 from counterleaf.plot.regions import window
 from counterleaf.plot.sheet import MINUS, short
 from counterleaf.plot.tree import path_to, prune
+from counterleaf.proof.certificate import Status
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
 

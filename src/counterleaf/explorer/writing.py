@@ -13,7 +13,7 @@ from counterleaf import words
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
 from counterleaf.features import is_missing
-from counterleaf.findings import Status
+from counterleaf.proof.certificate import Status
 from counterleaf.result import Explanation
 
 _STYLE = """

@@ -22,7 +22,7 @@ from counterleaf.plot.sheet import (
     tint,
     width,
 )
-from counterleaf.problem import Question
+from counterleaf.proof.problem import Question
 from counterleaf.result import Explanation
 from counterleaf.schema import Array
 from counterleaf.tree import Tree

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.findings import Status
+from counterleaf.proof.certificate import Status
 from counterleaf.result import Counterfactual, Explanation
 
 if TYPE_CHECKING:

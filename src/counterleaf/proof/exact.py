@@ -1,0 +1,101 @@
+"""Sums whose error is known: exact products, sums rounded once, and rational numbers where that does not decide."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+ROUNDING = 2.0**-53  # of a result: the most that rounding it changes
+_LARGE, _SMALL = 1e140, 1e-140  # products of numbers between these neither overflow nor lose digits
+
+
+def dot(a: Array, b: Array, *more: float) -> float:
+    """a @ b and what is to be added, rounded once.
+
+    Examples
+    --------
+    >>> dot(np.array([1e16, 1.0]), np.array([1.0, 1.0]), -1e16)
+    1.0
+    """
+    sizes = np.abs(np.concatenate([a, b]))
+    if ((sizes < _LARGE) & ((sizes > _SMALL) | (sizes == 0))).all():
+        product = a * b
+        return math.fsum([*product.tolist(), *_lost(a, b, product).tolist(), *more])
+    total = exact_dot(a, b, *more)
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def _lost(a: Array, b: Array, product: Array) -> Array:
+    """What rounding took from each product (Dekker)."""
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return np.asarray(a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low))
+
+
+def _halves(v: Array) -> tuple[Array, Array]:
+    """Veltkamp's splitting: each half has half of the digits."""
+    big = 134217729.0 * v
+    high = big - (big - v)
+    return high, v - high
+
+
+def exact_dot(a: Array, b: Array, *more: float) -> Fraction:
+    """a @ b and what is to be added, as a rational number."""
+    total = sum(map(Fraction, more), Fraction())
+    for x, y in zip(a.tolist(), b.tolist(), strict=True):
+        if x and y:
+            total += Fraction(x) * Fraction(y)
+    return total
+
+
+def below(value: Fraction) -> float:
+    """The largest float that is not above a rational number."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return float(np.finfo(float).max) if value > 0 else -math.inf
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def is_convex(matrix: tuple[Array, Array, Array], kept: Array) -> bool:
+    """Whether a symmetric matrix in CSR, less ``kept`` on its diagonal, is positive semidefinite beyond doubt.
+
+    A Cholesky factor of B - c I proves it of B, if c exceeds what rounding may do to the factor: (n + 2) 2^-52 of B's trace
+    (Rump, Verification of positive definiteness, 2006). Powers of two scale the diagonal, so that nothing is lost by it.
+    """
+    indptr, indices, data = matrix
+    used = np.unique(indices)
+    if np.any(kept[np.setdiff1d(np.arange(len(kept)), used)] > 0) or len(used) > _MOST:
+        return False
+    place = np.full(len(kept), -1)
+    place[used] = np.arange(len(used))
+    dense = np.zeros((len(used), len(used)))
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    if (place[rows] < 0).any():
+        return False
+    dense[place[rows], place[indices]] = data
+    if not (dense == dense.T).all():
+        return False
+    own = dense.diagonal()
+    if not (own > 0).all():
+        return not len(used)
+    half = np.ldexp(1.0, -(np.frexp(own)[1] // 2))
+    dense = dense * half[:, None] * half
+    n = len(used)
+    taken = kept[used] * half * half * (1 + 4 * ROUNDING)
+    dense[np.diag_indices(n)] -= taken + (n + 3) * 2 * ROUNDING * float(dense.trace())
+    try:
+        return bool(np.isfinite(np.linalg.cholesky(dense)).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+_MOST = 4000  # columns of a matrix that is factored
