@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +46,36 @@ def _halves(v: Array) -> tuple[Array, Array]:
     big = 134217729.0 * v
     high = big - (big - v)
     return high, v - high
+
+
+def fractions(numbers: Array) -> Array:
+    """The same numbers as fractions, which add up without rounding; infinities stay as they are."""
+    flat = [Fraction(one) if math.isfinite(one) else one for one in np.ravel(numbers).tolist()]
+    out = np.empty(len(flat), object)
+    out[:] = flat
+    return out.reshape(np.shape(numbers))
+
+
+def whole(numbers: Array) -> tuple[Array, int]:
+    """Numbers as integers times a power of two that they share; its exponent."""
+    digits, exponent = np.frexp(numbers)
+    least = int(exponent[digits != 0].min(initial=0))
+    out = [
+        int(one) << (e - least if one else 0) for one, e in zip(np.ldexp(digits, 53).tolist(), exponent.tolist(), strict=True)
+    ]
+    return np.array(out, object), least - 53
+
+
+def combined(factors: Sequence[Fraction], rows: Sequence[tuple[Array, Array, int]], width: int) -> list[Fraction]:
+    """sum_t factors[t] times a sparse row: its columns, and its numbers as ``whole`` gives them."""
+    used = [(factor, row) for factor, row in zip(factors, rows, strict=True) if factor]
+    under = math.lcm(*(factor.denominator for factor, _ in used))
+    least = min((row[2] for _, row in used), default=0)
+    total = np.zeros(width, object)
+    for factor, (columns, numbers, exponent) in used:
+        total[columns] += factor.numerator * (under // factor.denominator) * (1 << (exponent - least)) * numbers
+    unit = Fraction(2) ** least / under
+    return [one * unit if one else Fraction() for one in total.tolist()]
 
 
 def exact_dot(a: Array, b: Array, *more: float) -> Fraction:

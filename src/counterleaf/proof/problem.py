@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, dot
+from counterleaf.proof.exact import ROUNDING, Array, dot, exact_dot, whole
 from counterleaf.proof.table import Table, unit_of
 
 HOLDS = 1e-9  # of its terms: how far a row of the user's may be missed
@@ -60,7 +61,7 @@ class Question(NamedTuple):
         return self.indices[at], self.data[at]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Face:
     """weights @ x + constants >= 0, as changes d from the source: weights @ d >= miss."""
 
@@ -71,6 +72,11 @@ class Face:
     equal: bool = False
     open: bool = False  # > 0
     size: float = 0.0  # of the terms of a row of the user's; 0 for a split
+
+    @functools.cached_property
+    def whole(self) -> tuple[Array, Array, int]:
+        """The row for sums in rational numbers, see ``combined``."""
+        return self.columns, *whole(self.weights)
 
     @property
     def give(self) -> float:
@@ -206,6 +212,17 @@ class Problem:
             is_open = q.margin == 0 and (side < 0) == q.right_closed
             known = self._faces[node, side] = Face(columns, side * weights, constants, miss, open=is_open)
         return known
+
+    def exact_miss(self, face: Face) -> Fraction:
+        """``face.miss``, not rounded."""
+        known = self._misses.get(id(face))
+        if known is None:
+            known = self._misses[id(face)] = -exact_dot(face.weights, self.source[face.columns], *face.constants)
+        return known
+
+    @functools.cached_property
+    def _misses(self) -> dict[int, Fraction]:
+        return {}
 
     @functools.cached_property
     def _faces(self) -> dict[tuple[int, int], Face]:
