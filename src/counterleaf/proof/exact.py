@@ -87,8 +87,10 @@ def exact_dot(a: Array, b: Array, *more: float) -> Fraction:
     return total
 
 
-def below(value: Fraction) -> float:
-    """The largest float that is not above a rational number."""
+def below(value: Fraction | float) -> float:
+    """The largest float that is not above a rational number; infinities stay."""
+    if isinstance(value, float):
+        return value
     try:
         near = float(value)
     except OverflowError:
