@@ -10,14 +10,13 @@ import numpy as np
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.features import Numeric, some
 from counterleaf.notation import schema_in, schema_out
-from counterleaf.schema import SPREADS, Schema, Spreads
+from counterleaf.schema import SPREAD_ENDS, SPREADS, Schema, Spreads
 from counterleaf.tree import Tree
 from counterleaf.view import View
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
 _GUARD = 1e-6  # rounding is far below
-_TINY, _HUGE = 1e-300, 1e300  # a spread whose inverse is a number
 _WHOLE = 2**63
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
@@ -122,9 +121,10 @@ def _check_values(tree: Tree, schema: Schema) -> None:
 def _spreads(given: Any, size: int) -> Spreads | None:
     if given is None:
         return None
+    low, high = SPREAD_ENDS
     arrays = [np.array([float(value) for value in given[name]]) for name in SPREADS]
     for name, array in zip(SPREADS, arrays, strict=True):
-        if array.shape != (size,) or not ((array > _TINY) & (array < _HUGE)).all():
+        if array.shape != (size,) or not ((array > low) & (array <= high)).all():
             raise CounterleafError(
                 f"the explainer's spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"
             )

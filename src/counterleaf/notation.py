@@ -13,8 +13,14 @@ from counterleaf.schema import Array, Schema
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows; a missing value as None."""
-    return None if is_missing(value) else value.item() if hasattr(value, "item") else value
+    """A NumPy scalar as the Python value that JSON knows; a missing value as None; a date, which JSON lacks, as ISO text."""
+    if is_missing(value) or (isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value)):
+        return None
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.item() if hasattr(value, "item") else value
 
 
 def number_out(value: float) -> float | str:
