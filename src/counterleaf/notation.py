@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +22,28 @@ def plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return value.item() if hasattr(value, "item") else value
+
+
+def loads(text: Any) -> Any:
+    """JSON that every reader reads alike: without NaN and infinity, no name twice in one object.
+
+    Raises
+    ------
+    TypeError, ValueError, RecursionError
+        If it is none.
+    """
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise ValueError("an object names something twice")
+    return out
 
 
 def number_out(value: float) -> float | str:
@@ -68,6 +91,8 @@ def _feature_in(given: list[Any]) -> Feature:
         lower, upper, integer, step = rest
         return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
     values, costs, missing = rest
+    if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
+        raise ValueError("a table of costs that is not square")  # before there is one as large as it would have to be
     if kind == "boolean":
         return Boolean(name, costs, bool(missing))
     if kind == "ordinal":
