@@ -154,7 +154,8 @@ def _nudged(rng, holder, key, places, texts):
         flipped = json.loads("".join(digits))
     except ValueError:
         flipped = 0
-    holder[key] = rng.choice((flipped, value + 1, value - 1, -value, value * 2, value * 1000, value / 3, value * 1e-200))
+    small = value / 3 if abs(value) < 1e300 else 1 / 3
+    holder[key] = rng.choice((flipped, value + 1, value - 1, -value, value * 2, value * 1000, small, small * 1e-200))
 
 
 def _longer_or_shorter(rng, holder, key, places, texts):
