@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ def refused(text, told, read=cl.Tree.from_json):
         (tree(classes=[["no"], ["yes"]]), "classes are not a list of labels"),
         (tree(classes={"no": 0, "yes": 1}), "classes are not a list of labels"),
         (tree(classes=["\ud800", "yes"]), "classes holds half a character"),
-        (tree(classes=[0, 10**400]), "a number beyond all"),
+        (tree(classes=[0, 10**400]), "a class is 10+.*; JSON holds text and numbers of 64 bits"),
         (tree(classes=[0, 1.5]).replace("1.5", "1e400"), "classes holds infinity"),
         (tree(left=["1", "-1", "-1"]), "left holds something that is no integer"),
         (tree(left=[2**70, -1, -1]), "left holds something that is no integer"),
@@ -89,6 +90,17 @@ def many(n, costs):
     schema = {"inferred": False, "features": features, "fills": {}, "columns": []}
     weights = {"indptr": [0, 1, 1, 1], "indices": [0], "data": [1.0]}
     return explainer(schema=schema, tree=json.loads(tree(features=n + 1, weights=weights)))
+
+
+def test_numbers_that_share_a_hash_are_refused_at_once():
+    """2**61 - 1 is the modulus of Python's hashes of numbers: a table of such keys is searched from end to end."""
+    alike = [k * (2**61 - 1) for k in range(1, 40_000)]
+    start = time.process_time()
+    refused(tree(classes=alike), "a class is 115.*; JSON holds text and numbers of 64 bits")
+    features = [["number", "a", 0.0, 1.0, False, None], ["categorical", "c", alike, None, False]]
+    schema = {"inferred": False, "features": features, "fills": {}, "columns": []}
+    refused(explainer(schema=schema), "a value of feature 'c' is 115", cl.Explainer.from_json)
+    assert time.process_time() - start < 2
 
 
 BOMBS = {  # files of at most a few megabytes that used to ask for gigabytes

@@ -17,7 +17,6 @@ from counterleaf.view import View
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
 _GUARD = 1e-6  # rounding is far below
-_WHOLE = 2**63
 _LONGEST = 600  # characters of an error
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
@@ -116,8 +115,8 @@ def _check_values(tree: Tree, schema: Schema) -> None:
     named += [(f"a value of feature {f.name!r}", f.values) for f in schema if not isinstance(f, Numeric)]
     for what, values in named:
         for value in values:
-            if not isinstance(value, (str, int, float)) or (isinstance(value, int) and abs(value) > _WHOLE):
-                raise CounterleafError(f"{what} is {brief(value)}; an explainer's JSON holds text and numbers of 64 bits")
+            if not isinstance(value, (str, int, float)):
+                raise CounterleafError(f"{what} is {brief(value)}; an explainer's JSON holds text and numbers")
     strange = [name for name in schema.fills if name not in schema.names]
     if strange or not np.isfinite(list(schema.fills.values())).all():
         raise CounterleafError(f"the explainer's fills are {brief(dict(schema.fills))}; expected finite numbers by feature")

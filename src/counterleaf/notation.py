@@ -9,8 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
+from counterleaf.errors import CounterleafError
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, brief, is_missing
 from counterleaf.schema import Array, Schema
+
+_WHOLE = 2**63
 
 
 def plain(value: Any) -> Any:
@@ -44,6 +47,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(out) < len(pairs):
         raise ValueError("an object names something twice")
     return out
+
+
+def check_whole(values: Any, what: str) -> None:
+    """Refuse whole numbers beyond 64 bits: thousands can share one hash, and looking such a number up then takes forever."""
+    for value in values:
+        if isinstance(value, int) and abs(value) > _WHOLE:
+            raise CounterleafError(f"{what} is {brief(value)}; JSON holds text and numbers of 64 bits")
 
 
 def number_out(value: float) -> float | str:
@@ -93,6 +103,7 @@ def _feature_in(given: list[Any]) -> Feature:
     values, costs, missing = rest
     if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
         raise ValueError("a table of costs that is not square")  # before there is one as large as it would have to be
+    check_whole(values, f"a value of feature {brief(name)}")
     if kind == "boolean":
         return Boolean(name, costs, bool(missing))
     if kind == "ordinal":

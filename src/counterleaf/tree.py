@@ -15,7 +15,7 @@ from counterleaf._core import Router
 from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.features import brief
-from counterleaf.notation import loads
+from counterleaf.notation import check_whole, loads
 from counterleaf.schema import Array
 
 _FORMAT, _VERSION = "counterleaf-tree", 1
@@ -235,12 +235,13 @@ def _read_labels(given: Any) -> Array:
     """Labels as they were written: NumPy would turn numbers among text into text, cut a NUL off, and pad all to the longest."""
     if not isinstance(given, list) or not all(isinstance(label, (str, int, float)) for label in given):
         raise CounterleafError("classes are not a list of labels; give one label per class")
+    check_whole(given, "a class")
     try:
         if not all(map(math.isfinite, (label for label in given if not isinstance(label, str)))):
             raise CounterleafError("classes holds infinity; expected text or finite numbers")
         text = [label.encode() for label in given if isinstance(label, str)]
-    except (UnicodeEncodeError, OverflowError):
-        raise CounterleafError("classes holds half a character, or a number beyond all; expected text or numbers") from None
+    except UnicodeEncodeError:
+        raise CounterleafError("classes holds half a character; expected text or numbers") from None
     longest = max(map(len, text), default=0)
     kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in given}
     odd = len(kinds) > 1 or any(label.endswith(b"\0") for label in text) or longest * len(text) > _PADDED + sum(map(len, text))
