@@ -132,12 +132,19 @@ def test_what_json_cannot_hold_is_refused_at_once():
     for classes, told in (
         ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|something that JSON cannot \(Object of type Timestamp"),
         ([math.inf, 0.0], "something that JSON cannot"),
-        (np.array([1, "a"], object), "'tree' in a form that to_json does not write"),
-        ([None, "a"], "a class is None; an explainer's JSON holds text and numbers of 64 bits"),
+        ([None, "a"], "classes are not a list of labels; give one label per class"),
     ):
         tree = cl.Tree(LINE.left, LINE.right, LINE.weights, LINE.bias, LINE.value, classes=np.array(classes, object))
         with pytest.raises(cl.CounterleafError, match=told):
             cl.Explainer(tree).to_json()
+
+
+def test_classes_of_several_kinds_come_back_as_they_were():
+    for classes in ([1, "a"], ["a\x00", "b"], ["no", True], ["a" * 3_000_000, *map(str, range(1000))]):
+        value = [-1, 0, 1]
+        tree = cl.Tree(LINE.left, LINE.right, LINE.weights, LINE.bias, value, classes=np.array(classes, object))
+        assert cl.Tree.from_json(tree.to_json()).classes.tolist() == classes
+        assert again(cl.Explainer(tree)).explain([0.0, 0.0])[0].label == classes[1]
 
 
 @pytest.fixture(scope="module")
@@ -194,12 +201,13 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("tree",), [], "not a counterleaf tree"),
         (("tree", "features"), 3, "weights that do not fit together|tree has 3 columns"),
         (("tree", "features"), 99, "the explainer's tree has 99 columns and its features make 8 variables"),
-        (("tree", "features"), 10**30, r"lacks or garbles|tree has 1000000"),
-        (("tree", "bias", 0), "1.0", "'tree' in a form that to_json does not write"),
+        (("tree", "features"), 10**30, "features is 10+; expected the number of columns, up to 1,000,000"),
+        (("tree", "bias", 0), "1.0", "bias holds something that is no number; expected finite numbers"),
         (("tree", "bias", 0), 10**400, "holds something that is no number|lacks or garbles"),
-        (("tree", "classes"), [{}, {}], r"lacks or garbles a part \(TypeError"),
-        (("tree", "classes"), ["\ud800", "no"], "lacks or garbles a part"),
-        (("tree", "classes"), [2**70, 1], "a class is 1180591620717411303424; an explainer's JSON holds text"),
+        (("tree", "classes"), [{}, {}], "classes are not a list of labels; give one label per class"),
+        (("tree", "classes"), ["\ud800", "no"], "classes holds half a character"),
+        (("tree", "classes"), ["\x00", "no", "no"], "classes holds a label twice"),
+        (("tree", "classes"), [2**70, 1], "a class is 1180591620717411303424; JSON holds text and numbers of 64"),
         (("schema",), None, "lacks or garbles a part"),
         (("schema", "features"), [], "a schema needs at least one feature"),
         (("schema", "features", 0, 2), "nan", "expected lower <= upper"),
@@ -207,8 +215,9 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("schema", "features", 0, 2), True, "'schema' in a form that to_json does not write"),
         (("schema", "features", 2, 0), "colour", "'schema' in a form that to_json does not write"),
         (("schema", "features", 2, 2, 0), None, "a value is None; leave it out"),
+        (("schema", "features", 2, 3), {}, "lacks or garbles a part .*a table of costs that is not square"),
         (("schema", "features", 2, 2, 0), [1], "expected text or numbers"),
-        (("schema", "features", 2, 2, 0), 10**30, "a value of feature 'job' is 1000000.*; an explainer's JSON holds text"),
+        (("schema", "features", 2, 2, 0), 10**30, "a value of feature 'job' is 1000000.*; JSON holds text and numbers of 64"),
         (("schema", "features", 1, 3), 1e999, "no valid JSON|in a form that to_json does not write"),
         (("schema", "fills"), {"nobody": 1.0}, "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "fills", "hours"), "inf", "the explainer's fills are .*; expected finite numbers by feature"),

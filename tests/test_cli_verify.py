@@ -246,3 +246,75 @@ def test_a_multiplier_beyond_all_sums_proves_nothing(folder):
     (folder / "a.jsonl").write_text(_changed(lines_of(folder)[0], burst))
     done = call("verify", "a.jsonl")
     assert (done.code, done.err) == (4, "")
+
+
+def _watched(monkeypatch, change=lambda said: said):
+    """The sizes of the tables that a scikit-learn tree is asked about."""
+    calls, inner = [], DecisionTreeClassifier.predict
+
+    def predict(self, X, check_input=True):
+        calls.append(len(X))
+        return change(inner(self, X, check_input))
+
+    monkeypatch.setattr(DecisionTreeClassifier, "predict", predict)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["iris.pkl", "plain.pkl"])
+def test_the_model_is_asked_once_about_a_whole_file(folder, monkeypatch, name):
+    _iris(folder)
+    call("explain", "iris.json", "iris.csv", "--target", "2", "--count", "2", "--out", "two.jsonl")
+    rows = sum(len(json.loads(line)["counterfactuals"]) for line in (folder / "two.jsonl").read_text().splitlines())
+    calls = _watched(monkeypatch)
+    assert call("verify", "two.jsonl", "--model", name, "--allow-pickle").code == 0
+    assert calls == [rows]
+    assert rows > 5
+
+
+def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypatch):
+    _iris(folder)
+    calls = _watched(monkeypatch, lambda said: said * 0)
+    done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
+    assert done.code == 4
+    assert done.out.splitlines()[0] == "FAIL line 1: iris.pkl says 0 for alternative 1, not 2"
+    assert done.out.splitlines()[-1].endswith("5 of 5 failed")
+    assert calls == [5, 1, 1, 1, 1, 1]
+
+
+def test_a_model_that_gives_a_column_of_labels_or_fails(folder, monkeypatch):
+    _iris(folder)
+    with monkeypatch.context() as patch:
+        _watched(patch, lambda said: said[:, None])
+        assert call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle").code == 0
+    _watched(monkeypatch, lambda said: 1 / 0)
+    done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
+    assert done.code == 4
+    assert done.out.startswith("FAIL line 1: iris.pkl fails on alternative 1 (ZeroDivisionError: division by zero)\n")
+
+
+def test_only_unreadable_lines_are_failures_too(folder):
+    (folder / "a.jsonl").write_text("{\n\n" + NEWER)
+    done = call("verify", "a.jsonl")
+    assert (done.code, done.err) == (4, "")
+    assert done.out.splitlines()[-1] == "a.jsonl: 2 unreadable: 2 of 2 failed"
+
+
+def test_the_question_that_was_proved_is_told(folder, monkeypatch):
+    monkeypatch.setattr(cl.Explanation, "question", ("the model says 2", "age stays\n\ud800"), raising=False)
+    done = call("verify", "a.jsonl")
+    assert done.code == 0
+    assert done.out.splitlines() == [f"a.jsonl: 4 cheapest: {HOLDS}", "4 asked: the model says 2; age stays \\ud800"]
+
+
+def test_a_proof_that_breaks_its_checker_does_not_end_the_others(folder, monkeypatch):
+    seen = []
+
+    def check(self):
+        seen.append(self)
+        return len(seen) != 2 or 1 / 0
+
+    monkeypatch.setattr("counterleaf.certificate.Certificate.check", check)
+    done = call("verify", "a.jsonl")
+    assert (done.code, done.err) == (4, "")
+    assert done.out.startswith("FAIL line 2: the proof cannot be checked (ZeroDivisionError: division by zero)\n")
+    assert len(seen) == 4

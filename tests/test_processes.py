@@ -76,6 +76,25 @@ def test_processes_that_are_forked_or_spawned_answer_alike(method, expected):
     assert found == expected
 
 
+def many(made, rows, threads):
+    """A batch with threads of its own, and an answer with its proof, from wherever this runs."""
+    answer = made.explain(rows[0], count=2)
+    return made.explain_many(rows, n_jobs=threads, progress=False), answer, answer.certificate.check()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_start_threads_of_their_own_and_send_proofs_back(method):
+    made = explainer()
+    here, answer, _ = many(made, ROWS, 2)  # threads before a fork
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        for there, theirs, held in pool.map(many, [made] * 2, [ROWS] * 2, [1, 3]):
+            assert there.equals(here)
+            assert held
+            assert theirs.certificate.check()
+            assert theirs.to_json() == answer.to_json()
+
+
 def test_joblib_sends_explainers_to_its_workers(expected):
     found = joblib.Parallel(2, backend="loky")(joblib.delayed(answers)(explainer(), part) for part in (ROWS[:20], ROWS[20:]))
     assert [cost for part in found for cost in part] == expected

@@ -136,7 +136,11 @@ def broken(**changes):
         (broken(features=-1), "number of columns"),
         (broken(weights={"indptr": [0, 2, 2, 9], "indices": [0, 1], "data": [1, 1]}), "do not fit together"),
         (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 5], "data": [1, 1]}), "do not fit together"),
-        (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, float("nan")]}), "NaN or infinity"),
+        (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, float("nan")]}), "NaN is no number of JSON"),
+        (
+            broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, 1e308]}).replace("1e+308", "1e400"),
+            "NaN or inf",
+        ),
         (broken(left=[2, -1, -1]), "several parents"),
     ],
 )

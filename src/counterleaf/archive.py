@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat
-from counterleaf.features import Numeric, some
-from counterleaf.notation import schema_in, schema_out
-from counterleaf.schema import SPREADS, Schema, Spreads
+from counterleaf.features import Numeric, brief, some
+from counterleaf.notation import loads, schema_in, schema_out
+from counterleaf.schema import SPREAD_ENDS, SPREADS, Schema, Spreads
 from counterleaf.tree import Tree
 from counterleaf.view import View
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
 _GUARD = 1e-6  # rounding is far below
-_TINY, _HUGE = 1e-300, 1e300  # a spread whose inverse is a number
-_WHOLE = 2**63
+_LONGEST = 600  # characters of an error
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
     "counterleaf-explanation": "an answer: read it with Explanation.from_json(text)",
@@ -42,7 +41,7 @@ def read(text: Any) -> tuple[View, Spreads | None]:
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an explainer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
     try:
-        content = json.loads(text, parse_constant=_refuse)
+        content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
             f"not a counterleaf explainer: no valid JSON ({flat(error)}); pass the whole text that to_json gave, "
@@ -61,12 +60,18 @@ def read(text: Any) -> tuple[View, Spreads | None]:
         )
     try:
         return _read(content)
-    except CounterleafError:
-        raise
+    except CounterleafError as error:
+        raise CounterleafError(_cut(flat(error))) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise CounterleafError(
-            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {flat(error)}); write it again with to_json"
+            f"the explainer's JSON lacks or garbles a part ({type(error).__name__}: {_cut(flat(error))}); "
+            f"write it again with to_json"
         ) from None
+
+
+def _cut(line: str) -> str:
+    """An error's line without the middle of what a file made too long to read."""
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
 
 
 def _content(view: View, spreads: Spreads | None) -> dict[str, Any]:
@@ -93,7 +98,7 @@ def _read(content: dict[str, Any]) -> tuple[View, Spreads | None]:
     _check_values(tree, schema)
     spreads, guard = _spreads(parts[2], len(schema)), parts[3]
     if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
-        raise CounterleafError(f"the explainer's guard is {guard!r}; expected a number from 0 to {_GUARD}")
+        raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
     view = View(tree, schema, tree, None, None, float(guard))
     again = _content(view, spreads)
     for name in sorted({*content, *again}):
@@ -110,11 +115,11 @@ def _check_values(tree: Tree, schema: Schema) -> None:
     named += [(f"a value of feature {f.name!r}", f.values) for f in schema if not isinstance(f, Numeric)]
     for what, values in named:
         for value in values:
-            if not isinstance(value, (str, int, float)) or (isinstance(value, int) and abs(value) > _WHOLE):
-                raise CounterleafError(f"{what} is {value!r}; an explainer's JSON holds text and numbers of 64 bits")
+            if not isinstance(value, (str, int, float)):
+                raise CounterleafError(f"{what} is {brief(value)}; an explainer's JSON holds text and numbers")
     strange = [name for name in schema.fills if name not in schema.names]
     if strange or not np.isfinite(list(schema.fills.values())).all():
-        raise CounterleafError(f"the explainer's fills are {dict(schema.fills)}; expected finite numbers by feature")
+        raise CounterleafError(f"the explainer's fills are {brief(dict(schema.fills))}; expected finite numbers by feature")
     if schema.columns and not set(schema.names) <= set(schema.columns):
         raise CounterleafError(f"the explainer's columns are {some(schema.columns)}; expected every feature among them")
 
@@ -122,9 +127,10 @@ def _check_values(tree: Tree, schema: Schema) -> None:
 def _spreads(given: Any, size: int) -> Spreads | None:
     if given is None:
         return None
+    low, high = SPREAD_ENDS
     arrays = [np.array([float(value) for value in given[name]]) for name in SPREADS]
     for name, array in zip(SPREADS, arrays, strict=True):
-        if array.shape != (size,) or not ((array > _TINY) & (array < _HUGE)).all():
+        if array.shape != (size,) or not ((array > low) & (array <= high)).all():
             raise CounterleafError(
                 f"the explainer's spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"
             )
@@ -138,7 +144,3 @@ def _same(given: Any, written: Any) -> bool:
     if isinstance(written, list):
         return isinstance(given, list) and len(given) == len(written) and all(map(_same, given, written))
     return isinstance(given, bool) == isinstance(written, bool) and bool(given == written)
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")

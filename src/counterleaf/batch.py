@@ -223,10 +223,10 @@ class Batch:
         labels = self.tree.classes[self.tree.value[found.leaves[lines]]]
         try:
             if len(lines) == len(codes) > 0:
-                out[:] = np.asarray(self.view.ask_many(self.sheet, at, codes, after)) == labels
+                out[:] = self.view.labels_many(self.sheet, at, codes, after) == labels
             elif len(lines):
-                out[lines] = np.asarray(self.view.ask_many(self.sheet, at.start + lines, codes[lines], after[lines])) == labels
-        except Exception:  # the model's own, about some row
+                out[lines] = self.view.labels_many(self.sheet, at.start + lines, codes[lines], after[lines]) == labels
+        except CounterleafError:  # the model fails on some row
             for k, label in zip(lines.tolist(), labels.tolist(), strict=True):
                 out[k] = self._verify_alone(at.start + k, after[k], label)
         return out
@@ -235,10 +235,10 @@ class Batch:
         """Ask the model about one row as ``explain`` does; if it fails, that is the row's problem."""
         point = self._spread(code[None])[0]
         try:
-            said = self.view.ask(point[None], [self.schema.decode(point, self.sheet.one(line))])
-            return bool(np.asarray(said).tolist() == [label])
-        except Exception as error:
-            self.answers.problems[line] = f"the model's predict raised {type(error).__name__}: {error}"
+            said = self.view.labels(point[None], [self.schema.decode(point, self.sheet.one(line))])
+            return bool(said.tolist() == [label])
+        except CounterleafError as error:
+            self.answers.problems[line] = str(error)
             return False
 
     def _sources(self, codes: Array) -> Array:

@@ -52,6 +52,7 @@ class CSR:
             and indptr.shape == (height + 1,)
             and indices.shape == data.shape == (indptr[-1],)
             and indptr[0] == 0
+            and ((indptr >= 0) & (indptr <= len(data))).all()  # else a difference below may be beyond 64 bits
             and (np.diff(indptr) >= 0).all()
             and ((indices >= 0) & (indices < width)).all()
         )
@@ -62,7 +63,8 @@ class CSR:
             order = np.lexsort((indices, rows))
             rows, indices, data = rows[order], indices[order], data[order]
             first = np.flatnonzero(np.append(True, _apart(rows, indices)))
-            rows, indices, data = rows[first], indices[first], np.add.reduceat(data, first)
+            with np.errstate(over="ignore", invalid="ignore"):  # for whoever wants finite numbers to see
+                rows, indices, data = rows[first], indices[first], np.add.reduceat(data, first)
             kept = data != 0
             rows, indices, data = rows[kept], indices[kept], data[kept]
             indptr = np.searchsorted(rows, np.arange(height + 1))

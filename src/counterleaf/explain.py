@@ -164,7 +164,8 @@ class Explainer:
         Raises
         ------
         CounterleafError
-            If the question makes no sense. "No such row" is the status "infeasible", with a proof.
+            If the question makes no sense, or the model fails on the answer. "No such row" is the status "infeasible",
+            with a proof.
         """
         return self._answer(row, [number(margin, "margin")], target, cost, constraints, count, time_limit, max_states)[0]
 
@@ -350,7 +351,7 @@ class Explainer:
         """Translate what was found back into the user's table; the model is asked about it now, the rest waits to be read."""
         found, labels = certificate.findings, self._labels
         rows = [self.schema.decode(x, row) for x in found.points] if self._view.takes_rows else None
-        said = self._view.ask(found.points, rows or []) if len(found.leaves) else ()
+        said = self._view.labels(found.points, rows or []) if len(found.leaves) else ()
 
         def make() -> tuple[Counterfactual, ...]:
             decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows

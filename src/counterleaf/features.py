@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +15,8 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 
 MISSING = "(missing)"
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Numeric:
         _check_name(self.name)
         for end in (self.lower, self.upper):
             if isinstance(end, (str, bytes)) or not hasattr(end, "__float__"):
-                raise CounterleafError(f"feature {self.name!r}: a bound is {end!r}; expected a number")
+                raise CounterleafError(f"feature {self.name!r}: a bound is {brief(end)}; expected a number")
         if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
             raise CounterleafError(
                 f"feature {self.name!r}: lower is {self.lower} and upper is {self.upper}; expected lower <= upper"
@@ -48,7 +51,7 @@ class Numeric:
         if self.step is not None:
             step = self.step
             if isinstance(step, (str, bytes, bool)) or not hasattr(step, "__float__") or not 1e-100 < step < 1e100:
-                raise CounterleafError(f"feature {self.name!r}: step is {step!r}; expected a number above 0")
+                raise CounterleafError(f"feature {self.name!r}: step is {brief(step)}; expected a number above 0")
             if self.integer and not float(step).is_integer():
                 raise CounterleafError(f"feature {self.name!r}: step {step!r} and integer=True; expected a whole step")
 
@@ -78,18 +81,20 @@ class _Finite:
     def __post_init__(self) -> None:
         _check_name(self.name)
         if isinstance(self.values, (str, bytes)) or not isinstance(self.values, Iterable):
-            raise CounterleafError(f"feature {self.name!r}: its values are {self.values!r}; expected a list such as ['a', 'b']")
+            raise CounterleafError(
+                f"feature {self.name!r}: its values are {brief(self.values)}; expected a list such as ['a', 'b']"
+            )
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
         places: dict[Any, int] = {}
         for k, value in enumerate(values):
             if is_missing(value):
-                raise CounterleafError(f"feature {self.name!r}: a value is {value!r}; leave it out and set missing=True")
+                raise CounterleafError(f"feature {self.name!r}: a value is {brief(value)}; leave it out and set missing=True")
             try:
                 twice = value in places
             except TypeError:
-                raise CounterleafError(f"feature {self.name!r}: a value is {value!r}; expected text or numbers") from None
+                raise CounterleafError(f"feature {self.name!r}: a value is {brief(value)}; expected text or numbers") from None
             if twice:
-                raise CounterleafError(f"feature {self.name!r} lists {value!r} twice; values must differ")
+                raise CounterleafError(f"feature {self.name!r} lists {brief(value)} twice; values must differ")
             places[value] = k
         if not values:
             raise CounterleafError(f"feature {self.name!r} has no values; expected at least one")
@@ -197,13 +202,20 @@ def near(given: Any, known: Any) -> str:
 
 def some(values: Any, most: int = 12) -> str:
     """Values for a message, cut where there are many."""
-    shown = [repr(value) for value in values]
-    return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[: most - 4])}, ... {len(shown) - most + 4} more"
+    values = list(values)
+    shown = [brief(value) for value in (values if len(values) <= most else values[: most - 4])]
+    return ", ".join([*shown, f"... {len(values) - most + 4} more"] if len(values) > most else shown)
+
+
+def brief(value: Any) -> str:
+    """A value for a message, cut where it is long: a file may hold anything, nested however deep."""
+    told = _SHORT.repr(value)
+    return told if len(told) <= 240 else f"{told[:230]}..."
 
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise CounterleafError(f"a feature is named {name!r}; expected a string")
+        raise CounterleafError(f"a feature is named {brief(name)}; expected a string")
 
 
 def _from_to(given: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:

@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing
+from counterleaf.errors import CounterleafError
+from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal, brief, is_missing
 from counterleaf.schema import Array, Schema
+
+_WHOLE = 2**63
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows; a missing value as None."""
-    return None if is_missing(value) else value.item() if hasattr(value, "item") else value
+    """A NumPy scalar as the Python value that JSON knows; a missing value as None; a date, which JSON lacks, as ISO text."""
+    if is_missing(value) or (isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value)):
+        return None
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.item() if hasattr(value, "item") else value
+
+
+def loads(text: Any) -> Any:
+    """JSON that every reader reads alike: without NaN and infinity, no name twice in one object.
+
+    Raises
+    ------
+    TypeError, ValueError, RecursionError
+        If it is none.
+    """
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise ValueError("an object names something twice")
+    return out
+
+
+def check_whole(values: Any, what: str) -> None:
+    """Refuse whole numbers beyond 64 bits: thousands can share one hash, and looking such a number up then takes forever."""
+    for value in values:
+        if isinstance(value, int) and abs(value) > _WHOLE:
+            raise CounterleafError(f"{what} is {brief(value)}; JSON holds text and numbers of 64 bits")
 
 
 def number_out(value: float) -> float | str:
@@ -62,6 +101,9 @@ def _feature_in(given: list[Any]) -> Feature:
         lower, upper, integer, step = rest
         return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
     values, costs, missing = rest
+    if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
+        raise ValueError("a table of costs that is not square")  # before there is one as large as it would have to be
+    check_whole(values, f"a value of feature {brief(name)}")
     if kind == "boolean":
         return Boolean(name, costs, bool(missing))
     if kind == "ordinal":

@@ -22,6 +22,7 @@ from counterleaf.features import Boolean, Categorical, Feature, Numeric, Ordinal
 Array = npt.NDArray[Any]
 
 SPREADS = ("range", "std", "mad")  # by which weights can be named
+SPREAD_ENDS = 1e-150, 1e150  # within these a spread, its square and the inverses of both are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,22 @@ class Spreads:
 
     @classmethod
     def of(cls, X: Array) -> Spreads:
-        """Range, standard deviation and median absolute deviation, gaps left out; 0 falls back to the range, then to 1."""
+        """Range, standard deviation and median absolute deviation, gaps left out; 0 falls back to the range, then to 1.
+
+        A spread too small for its inverse square to be a number counts as 0.
+        """
         X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-        width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
-        mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
-        width = np.where(width > 0, width, 1.0)
-        std = np.nanstd(X, axis=0)
-        return cls(width, np.where(std > 0, std, width), np.where(mad > 0, mad, width))
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+            mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
+            std = np.where(width > 0, np.nanstd(X, axis=0), 0.0)  # of equal numbers it may be their mean's rounding
+        width = _usable(width, 1.0)
+        return cls(width, _usable(std, width), _usable(mad, width))
+
+
+def _usable(spread: Array, other: Any) -> Array:
+    low, high = SPREAD_ENDS
+    return np.where(spread > low, np.minimum(spread, high), other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +343,10 @@ class Schema:
         for d in np.flatnonzero(codes != source).tolist():
             feature = self.features[d]
             new[feature.name] = float(codes[d]) if isinstance(feature, Numeric) else feature.values[int(codes[d])]
-        return rewritten(like, new, list(self.columns or self.names))
+        names = list(self.columns or self.names)
+        if not (new and _has_gaps(like)):
+            return rewritten(like, new, names)
+        return _retyped(rewritten(like.astype(object), new, names), like.dtype)
 
     def values(self, row: Any) -> list[Any]:
         """The values of a row of any type that ``encode`` takes, in the order of the features."""
@@ -368,6 +381,23 @@ class Schema:
     def renamed(self, names: Sequence[str]) -> Schema:
         """The same features under other names."""
         return replace(self, features=[_named(f, name) for f, name in zip(self, names, strict=True)])
+
+
+def _has_gaps(row: Any) -> bool:
+    """Whether the row is a Series of a type that marks a gap by a value that is no number: pandas' boolean, Int64, ..."""
+    if not (hasattr(row, "index") and hasattr(row, "to_dict") and hasattr(row, "dtype")):
+        return False
+    return not isinstance(row.dtype, np.dtype) and any(map(is_missing, row))
+
+
+def _retyped(row: Any, dtype: Any) -> Any:
+    """A Series of cells in ``dtype`` where that holds them all, else as numbers that may have gaps."""
+    try:
+        typed = row.astype(dtype)
+    except (TypeError, ValueError):
+        return row.astype("Float64")
+    kept = all(is_missing(old) or bool(old == new) for old, new in zip(row, typed.astype(object), strict=True))
+    return typed if kept else row.astype("Float64")
 
 
 def _named(feature: Feature, name: str) -> Feature:

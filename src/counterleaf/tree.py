@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +13,14 @@ import numpy.typing as npt
 
 from counterleaf._core import Router
 from counterleaf.csr import CSR
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.features import brief
+from counterleaf.notation import check_whole, loads
 from counterleaf.schema import Array
 
 _FORMAT, _VERSION = "counterleaf-tree", 1
+_WIDEST = 1_000_000  # columns of a tree in a file, which need not name them all
+_PADDED = 1 << 20  # characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +82,10 @@ class Tree:
             leaf = int(np.flatnonzero(bad)[0])
             raise CounterleafError(f"leaf {leaf} has value {value[leaf]}; expected the index of one of {len(classes)} classes")
         if self.closed not in ("left", "right"):
-            raise CounterleafError(f'closed is {self.closed!r}; expected "left" or "right"')
+            raise CounterleafError(f'closed is {brief(self.closed)}; expected "left" or "right"')
         if self.dtype not in ("float32", "float64"):
-            raise CounterleafError(f'dtype is {self.dtype!r}; expected "float32" or "float64"')
+            raise CounterleafError(f'dtype is {brief(self.dtype)}; expected "float32" or "float64"')
+        left, right = np.where(inner, left, -1), np.where(inner, right, -1)  # compiled code holds them in fewer bits
         value = np.where(inner, -1, value)
         for array in (left, right, bias, value, classes):
             array.setflags(write=False)
@@ -145,6 +151,8 @@ class Tree:
 
     def to_json(self) -> str:
         """The tree as JSON; numbers come back bit for bit."""
+        if self.n_features > _WIDEST:
+            raise CounterleafError(f"the tree has {self.n_features:,} columns; its JSON holds up to {_WIDEST:,}")
         w = self.weights
         return json.dumps(
             {
@@ -166,31 +174,78 @@ class Tree:
     def from_json(cls, text: str) -> Tree:
         """Read a tree that ``to_json`` wrote; anything else is refused with the reason."""
         try:
-            fields = json.loads(text)
+            fields = loads(text)
         except (TypeError, ValueError, RecursionError) as error:
-            raise CounterleafError(f"not a counterleaf tree: no valid JSON ({error})") from None
+            raise CounterleafError(f"not a counterleaf tree: no valid JSON ({flat(error)})") from None
         if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
             raise CounterleafError(f'not a counterleaf tree: expected an object with "format": "{_FORMAT}"')
-        if fields.get("version") != _VERSION:
+        version = fields.get("version")
+        if type(version) is not int or version != _VERSION:
             raise CounterleafError(
-                f"tree format version {fields.get('version')!r}; this counterleaf reads version {_VERSION}: upgrade it"
+                f"tree format version {brief(version)}; this counterleaf reads version {_VERSION}: upgrade it"
             )
-        try:
-            w, features = fields["weights"], fields["features"]
-            if type(features) is not int or features < 0:
-                raise CounterleafError(f"features is {features!r}; expected the number of columns")
-            indptr, indices = _integers("indptr", w["indptr"]), _integers("indices", w["indices"])
-            data = _numbers("data", w["data"])
-            arrays = [fields[name] for name in ("left", "right", "bias", "value", "classes", "closed", "dtype")]
-        except (KeyError, TypeError) as error:
-            raise CounterleafError(f"the tree's JSON lacks {error}; write it again with to_json") from None
-        try:
-            weights = CSR(indptr, indices, data, (indptr.size - 1, features))
-        except ValueError:
-            message = "the tree's JSON has weights that do not fit together; write it again with to_json"
-            raise CounterleafError(message) from None
-        left, right, bias, value, classes, closed, dtype = arrays
-        return cls(left, right, weights, bias, value, classes, closed, dtype)
+        return cls(**_arguments(fields))
+
+
+def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a tree is made of, each part of a type that NumPy makes no surprises of."""
+    weights = fields.get("weights")
+    given = {**fields, **(weights if isinstance(weights, dict) else {})}
+    for name in (
+        "features",
+        "weights",
+        "indptr",
+        "indices",
+        "data",
+        "left",
+        "right",
+        "bias",
+        "value",
+        "classes",
+        "closed",
+        "dtype",
+    ):
+        if name not in given:
+            raise CounterleafError(f"the tree's JSON lacks {name!r}; write it again with to_json")
+    features = given["features"]
+    if type(features) is not int or not 0 <= features <= _WIDEST:
+        raise CounterleafError(f"features is {brief(features)}; expected the number of columns, up to {_WIDEST:,}")
+    indptr, indices, left, right, value = (
+        _integers(name, _listed(name, given[name])) for name in ("indptr", "indices", "left", "right", "value")
+    )
+    data, bias = (_numbers(name, _listed(name, given[name])) for name in ("data", "bias"))
+    try:
+        matrix = CSR(indptr, indices, data, (indptr.size - 1, features))
+    except ValueError:
+        message = "the tree's JSON has weights that do not fit together; write it again with to_json"
+        raise CounterleafError(message) from None
+    arrays = {"left": left, "right": right, "weights": matrix, "bias": bias, "value": value}
+    return {**arrays, "classes": _read_labels(given["classes"]), "closed": given["closed"], "dtype": given["dtype"]}
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """A list of numbers: NumPy would read text as well, and make room for the longest one everywhere."""
+    if not isinstance(given, list) or not all(type(value) in (int, float) for value in given):
+        kind = "number; expected finite numbers" if name in ("data", "bias") else "integer; expected node or class numbers"
+        raise CounterleafError(f"{name} holds something that is no {kind}")
+    return given
+
+
+def _read_labels(given: Any) -> Array:
+    """Labels as they were written: NumPy would turn numbers among text into text, cut a NUL off, and pad all to the longest."""
+    if not isinstance(given, list) or not all(isinstance(label, (str, int, float)) for label in given):
+        raise CounterleafError("classes are not a list of labels; give one label per class")
+    check_whole(given, "a class")
+    try:
+        if not all(map(math.isfinite, (label for label in given if not isinstance(label, str)))):
+            raise CounterleafError("classes holds infinity; expected text or finite numbers")
+        text = [label.encode() for label in given if isinstance(label, str)]
+    except UnicodeEncodeError:
+        raise CounterleafError("classes holds half a character; expected text or numbers") from None
+    longest = max(map(len, text), default=0)
+    kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in given}
+    odd = len(kinds) > 1 or any(label.endswith(b"\0") for label in text) or longest * len(text) > _PADDED + sum(map(len, text))
+    return np.array(given, dtype=object if odd else None)
 
 
 def _integers(name: str, given: Any) -> Array:
@@ -208,7 +263,7 @@ def _integers(name: str, given: Any) -> Array:
 def _numbers(name: str, given: Any) -> Array:
     try:
         return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CounterleafError(f"{name} holds something that is no number; expected finite numbers") from None
 
 
@@ -272,6 +327,10 @@ def _labels(given: Any, used: Array) -> Array:
         raise CounterleafError("classes are not a list of labels; give one label per class") from None
     if labels.ndim != 1 or len(labels) == 0:
         raise CounterleafError(f"classes has shape {labels.shape}; expected one label per class")
-    if len(set(labels.tolist())) < len(labels):
+    try:
+        twice = len(set(labels.tolist())) < len(labels)
+    except TypeError:
+        raise CounterleafError("classes are not a list of labels; give one label per class") from None
+    if twice:
         raise CounterleafError("classes holds a label twice; labels must differ")
     return labels

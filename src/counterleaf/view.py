@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from counterleaf import tables
 from counterleaf.csr import CSR
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
 from counterleaf.features import Categorical, Feature, Finite, Numeric, some
 from counterleaf.pipeline import fold
 from counterleaf.probing import frame_of
@@ -50,6 +51,14 @@ class View:
     def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         """What the model says of some rows of a sheet whose codes ``before`` have become ``after``."""
         return self.ask(after if self.schema.numeric else self.schema.spread(after), [])
+
+    def labels(self, points: Array, rows: list[Any]) -> Array:
+        """One label for each of the points; a model that fails is an error of one line."""
+        return _one_each(lambda: self.ask(points, rows), len(points))
+
+    def labels_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Array:
+        """One label for each of the rows; a model that fails is an error of one line."""
+        return _one_each(lambda: self.ask_many(sheet, at, before, after), len(after))
 
     def replaced(self, features: Iterable[Feature]) -> View:
         """The same model and tree with some features given anew.
@@ -112,7 +121,8 @@ class PipelineView(View):
         lines = np.arange(sheet.n)[at]
         out = np.empty(len(after), object)
         for group in groups:
-            out[group] = self._ask_alike(sheet, lines[group], before[group], after[group])
+            asked = functools.partial(self._ask_alike, sheet, lines[group], before[group], after[group])
+            out[group] = _one_each(asked, len(group))
         return out
 
     def _ask_alike(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
@@ -120,6 +130,23 @@ class PipelineView(View):
         if sheet.named or not self.found.named:
             return self.model.predict(rows)
         return self.ask(after, list(rows))
+
+
+def _one_each(ask: Callable[[], Any], n: int) -> Array:
+    """What a model says of n rows as n labels; those in a column of their own, as some models give them, count too."""
+    try:
+        said = np.asarray(ask())
+    except CounterleafError:
+        raise
+    except Exception as error:  # the model's own, whatever it may be
+        raise CounterleafError(f"the model's predict raised {type(error).__name__}: {flat(error)}") from error
+    if said.shape == (n, 1):
+        return said[:, 0]
+    if said.shape != (n,):
+        raise CounterleafError(
+            f"the model's predict gave an array of shape {said.shape}; expected one label for each of {n} rows"
+        )
+    return said
 
 
 def _told(feature: Finite) -> str:
@@ -145,16 +172,17 @@ def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     if data is not None:
         given = [name for name, _ in tables.columns(data)]
         if found.named and hasattr(data, "columns"):
-            missing = [name for name in found.names if name not in given]
+            fitted, there = set(found.names), set(given)
+            missing = [name for name in found.names if name not in there]
             if missing:
                 raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
-            given = [name for name in given if name in found.names]
+            given = [name for name in given if name in fitted]
             if given != found.names:
                 raise CounterleafError(
                     f"data has its columns in another order: {given}; the pipeline was fitted on {found.names}: "
                     f"pass data[list(model.feature_names_in_)]"
                 )
-            data = data[[name for name in data.columns if str(name) in found.names]]
+            data = data[[name for name in data.columns if str(name) in fitted]]
         elif len(given) != len(found.names):
             raise CounterleafError(f"data has {len(given)} columns; the pipeline needs {len(found.names)}")
     dropped = found.unused if found.named else frozenset()
@@ -203,13 +231,13 @@ def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) ->
             raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
         if names is not None and hasattr(data, "columns") and [name for name, _ in found] != names:
             raise CounterleafError(f"data has the columns {[name for name, _ in found]}; the model was fitted on {names}")
-        schema = Schema.infer(data, bounds=bounds)
+        schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
         for feature in schema:
             if isinstance(feature, Categorical):
                 raise CounterleafError(
                     f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
                 )
-            if isinstance(feature, Numeric) and np.isnan(tables.numbers_of(dict(found)[feature.name], feature.name)).any():
+            if isinstance(feature, Numeric) and np.isnan(tables.numbers_of(by_name[feature.name], feature.name)).any():
                 raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
         if names is not None and not hasattr(data, "columns"):
             schema = schema.renamed(names)

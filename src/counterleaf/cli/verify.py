@@ -13,6 +13,7 @@ import typer
 from counterleaf.cli.answers import PROBLEM
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, flat
+from counterleaf.features import brief
 from counterleaf.files import STDIN
 from counterleaf.progress import shown
 from counterleaf.proof.certificate import Status
@@ -21,9 +22,10 @@ from counterleaf.result import Explanation
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
-    from counterleaf.cli.judge import Judge
+    from counterleaf.cli.panel import Panel
 
-_TOLD = 20  # failures, of which each has a line
+_TOLD = 20  # failures, and questions, of which each has a line
+_LONGEST = 600  # characters of such a line
 _UNASKED, _STRANGE = "not asked about", "no answer"
 
 
@@ -42,8 +44,8 @@ def verify(
     A proof is checked in plain NumPy, without the search that found it: the answer lies in its leaf, costs what it says, obeys
     the constraints, and no part of the tree holds anything cheaper. Without `--model` the tree inside the file is asked. With
     it, the proof must be about that model's own tree and features, and a scikit-learn model has to say the label itself. Which
-    bounds and constraints were asked for is no part of a model; other bounds than its own are told. Exit code 4: something does
-    not hold.
+    bounds and constraints were asked for is no part of a model; other bounds than its own are told, and so is the question
+    that was proved. The model is asked about all rows at once. Exit code 4: something does not hold.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -56,32 +58,47 @@ def verify(
         told = "standard input" if answers == STDIN else str(answers)
         lines = _lines(answers, told)
         counts: Counter[str] = Counter()
-        failures: list[str] = []
+        asked: Counter[tuple[str, ...]] = Counter()
+        failures: dict[int, str] = {}
         with shown(len(lines), True) as advance:
             for k, line in lines:
-                kind, wrong = _check(line, judge)
+                kind, wrong, question = _check(k, line, judge)
                 counts[kind] += 1
-                failures += [f"line {k}: {wrong}"] * bool(wrong)
+                asked.update([question] if question else [])
+                failures.update({k: wrong} if wrong else {})
                 advance(1)
         if set(counts) <= {_UNASKED, _STRANGE}:
             raise CounterleafError(f"{told} holds no answer to check; expected what explain --format json writes")
-        for failure in failures[:_TOLD]:
-            typer.echo(f"FAIL {failure}")
-        if len(failures) > _TOLD:
-            typer.echo(f"FAIL and {len(failures) - _TOLD:,} more")
+        failures.update({} if judge is None else judge.ask())
+        _tell([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
         held = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         typer.echo(f"{told}: {held}: {_verdict(len(failures), len(lines), judge)}")
+        _tell([f"{count:,} asked: {'; '.join(question)}" for question, count in asked.most_common()], "asked:")
     if failures:
         raise typer.Exit(FAILED)
 
 
-def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Judge:
-    from counterleaf.cli.judge import Judge  # which needs pandas; a proof does not
+def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Panel:
+    from counterleaf.cli.panel import Panel  # which needs pandas; a proof does not
 
-    return Judge(model, allow_pickle, trusted)
+    return Panel(model, allow_pickle, trusted)
 
 
-def _verdict(failed: int, lines: int, judge: Judge | None) -> str:
+def _tell(lines: list[str], what: str) -> None:
+    """The first lines, each cut and of signs that can be printed: a file may hold any."""
+    for line in lines[:_TOLD]:
+        cut = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+        typer.echo(flat(cut).encode(errors="backslashreplace").decode())
+    if len(lines) > _TOLD:
+        typer.echo(f"{what} and {len(lines) - _TOLD:,} more")
+
+
+def _question(answer: Explanation) -> tuple[str, ...]:
+    """What was proved of the answer, in words: target, cost, constraints, margin, bounds other than the model's."""
+    return tuple(map(str, getattr(answer, "question", ())))
+
+
+def _verdict(failed: int, lines: int, judge: Panel | None) -> str:
     if failed:
         return f"{failed:,} of {lines:,} failed"
     if judge is None:
@@ -100,27 +117,38 @@ def _lines(path: Path, told: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _check(line: str, judge: Judge | None) -> tuple[str, str]:
-    """(what the line is, what is wrong with it)."""
+def _check(k: int, line: str, judge: Panel | None) -> tuple[str, str, tuple[str, ...]]:
+    """(what line k is, what is wrong with it, the question that it proves)."""
     try:
         content = json.loads(line)
         found = content.get("format") if isinstance(content, dict) else None
         if found == PROBLEM:
-            return _UNASKED, ""
+            return _UNASKED, "", ()
         if found != FORMAT:
-            return _STRANGE, f"{found or 'some other JSON'}, where an answer was expected"
+            return _STRANGE, f"{brief(found) if found else 'some other JSON'}, where an answer was expected", ()
         answer = Explanation.from_json(line)
-    except (CounterleafError, ValueError, RecursionError) as error:
-        return "unreadable", flat(error)
+    except CounterleafError as error:
+        return "unreadable", flat(error), ()
+    except Exception as error:  # a line may hold anything; whatever that does, the other lines are checked
+        return "unreadable", f"{type(error).__name__}: {flat(error)}", ()
     kind = {Status.OPTIMAL: "cheapest", Status.INFEASIBLE: "impossible", Status.LIMIT: "stopped early"}[answer.status]
     if answer.certificate.pool is not None and answer.status is Status.OPTIMAL:
         kind = "cheapest of the rows given"
-    if not answer.certificate.check():
-        return kind, "the proof does not hold"
+    wrong = _doubt(answer) or ("" if judge is None else judge.meet(k, answer))
+    return kind, wrong, () if wrong else _question(answer)
+
+
+def _doubt(answer: Explanation) -> str:
+    """What is wrong with an answer by its own word."""
+    try:
+        if not answer.certificate.check():
+            return "the proof does not hold"
+    except Exception as error:  # whatever the proof holds
+        return f"the proof cannot be checked ({type(error).__name__}: {flat(error)})"
     if not all(one.verified for one in answer):
-        return kind, "the model did not confirm it when it was asked"
+        return "the model did not confirm it when it was asked"
     tree: Tree = answer.certificate.problem.tree
     for one, claim in zip(answer, answer.certificate.answers, strict=True):
         if tree.predict(claim.row[None])[0] != one.label:
-            return kind, f"the tree does not say {one.label}"
-    return kind, "" if judge is None else judge.doubt(answer)
+            return f"the tree does not say {one.label}"
+    return ""
