@@ -163,7 +163,7 @@ def struck(kind, seed, count):
 
 
 @pytest.mark.parametrize("seed", [101, 102])
-@pytest.mark.parametrize("kind", ["tree", "explainer"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_files_changed_at_random_are_refused_or_read(kind, seed):
     told = struck(kind, seed, 1500)
     assert f"{kind} refused" in told

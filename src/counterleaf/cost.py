@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.coupling import Coupling, couple, read_matrix
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Categorical, Finite, Numeric
+from counterleaf.features import Categorical, Finite, Numeric, brief
 from counterleaf.schema import SPREADS, Array, Schema, Spreads, labelled, number
 
 
@@ -38,6 +38,25 @@ class _Term:
         return Sum(tuple((scale * old, term) for old, term in self.parts()))
 
     __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        """As one would write it, long arrays cut."""
+        return " + ".join(f"{'' if factor == 1 else f'{factor:g} * '}{_call(term)}" for factor, term in self.parts())
+
+
+def _call(term: L1 | L2 | Linear | Quadratic) -> str:
+    kind = type(term).__name__
+    if isinstance(term, Quadratic):
+        return f"{kind}(a matrix of {term.Q.shape[0]} rows)"
+    given = {one.name: getattr(term, one.name) for one in fields(term)}
+    told = [
+        brief(value.tolist() if isinstance(value, np.ndarray) else value)
+        if name in ("weights", "coef")
+        else f"{name}={brief(value)}"
+        for name, value in given.items()
+        if value is not None
+    ]
+    return f"{kind}({', '.join(told)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,9 +19,10 @@ import numpy as np
 
 from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes, lower_constraints
 from counterleaf.csr import CSR
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.features import brief
 from counterleaf.layout import Layout, own_values
-from counterleaf.notation import number_out, numbers_in, numbers_out, plain, schema_in, schema_out
+from counterleaf.notation import loads, number_out, numbers_in, numbers_out, plain, schema_in, schema_out
 from counterleaf.problem import aim, prepare
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem, Question
@@ -31,6 +34,24 @@ from counterleaf.search import clause_boxes, stacked
 from counterleaf.tree import Tree
 
 FORMAT, _VERSION = "counterleaf-explanation", 3
+_POLARS = {
+    *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)),
+    "Float32",
+    "Float64",
+    "Boolean",
+    "String",
+}
+_TYPE = re.compile(  # of a column or an array; words of at most 9,999 signs
+    r"[<>=|]?([iufb][1248]|U\d{1,4})|([uU]?[iI]nt|[fF]loat)(8|16|32|64)|bool|boolean|[bB]oolean|object|str|string|String|category"
+    r"|string\[(python|pyarrow)\]|datetime64\[(s|ms|us|ns)\]|timedelta64\[(s|ms|us|ns)\]|(int|float|double|u?int\d+|bool)\[pyarrow\]"
+)
+_LONGEST = 300  # signs of what a library says of a garbled file
+
+
+def told(error: Exception) -> str:
+    """What an error says, in one short line."""
+    line = flat(error)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def write(answer: Explanation) -> str:
@@ -49,28 +70,30 @@ def read(text: str) -> Explanation:
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
     try:
-        content = json.loads(text)
+        content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf answer: no valid JSON ({error}); pass the whole text that to_json gave, not a file's name"
+            f"not a counterleaf answer: no valid JSON ({told(error)}); pass the whole text that to_json gave, not a file's name"
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')
     if content.get("version") != _VERSION:
         raise CounterleafError(
-            f"answer format version {content.get('version')!r}; this counterleaf reads version {_VERSION}: ask for it again"
+            f"answer format version {brief(content.get('version'))}; this counterleaf reads {_VERSION}: ask for it again"
         )
     digest = content.pop("digest", None)
     try:
         if digest != _digest(content):
             raise CounterleafError("the answer's JSON was changed after it was written: its digest differs; ask for it again")
-        answer = _explanation(content)
-        same = json.loads(json.dumps(_content(answer))) == content
-    except CounterleafError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library has to say of garbled arrays
+            answer = _explanation(content)
+            same = json.loads(json.dumps(_content(answer))) == content
+    except CounterleafError as error:
+        raise CounterleafError(told(error)) from None
+    except Exception as error:  # a file may hold anything, and so what it does to a library below may be anything
         raise CounterleafError(
-            f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {error}); write it again with to_json"
+            f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {told(error)}); write it again with to_json"
         ) from None
     if not same:
         raise CounterleafError("the answer's JSON contradicts itself: what it shows is not what it proves; ask for it again")
@@ -122,7 +145,7 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
     if not np.array_equal(schema.encode(row), certificate.problem.source):
         raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
-    told = tuple(
+    found = tuple(
         tell(schema, tree, row, certificate.problem.source, claim, schema.decode(claim.row, row), bool(shown["verified"]))
         for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
     )
@@ -133,7 +156,7 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     given, conflict = (tuple(map(_constraint_in, some)) for some in (content["asked"]["constraints"], content["conflict"]))
     _check_constraints(given, schema, certificate)
     least, cost = certificate.lower_bound, str(content["asked"]["cost"])
-    return Explanation(certificate.status, lambda: told, least, row, own, target, schema, certificate, conflict, given, cost)
+    return Explanation(certificate.status, lambda: found, least, row, own, target, schema, certificate, conflict, given, cost)
 
 
 def _certificate_out(certificate: Certificate) -> dict[str, Any]:
@@ -147,7 +170,7 @@ def _certificate_out(certificate: Certificate) -> dict[str, Any]:
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": [numbers_out(line) for line in (*q.features, kept, problem.reference)],
+        "features": [numbers_out(line) for line in (*q.features, kept, problem.references[1])],
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),
@@ -208,10 +231,9 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         raise CounterleafError(f"the answer's JSON has {schema.width} columns for a tree of {D}; write it again with to_json")
     features = np.array([[float(v) for v in line] for line in given["features"]])
     indptr, indices, data = (given["rows"][name] for name in ("indptr", "indices", "data"))
-    rows = CSR(indptr, indices, data, (len(given["rows"]["bias"]), D))
+    rows = CSR(_whole(indptr), _whole(indices), numbers_in(data), (len(given["rows"]["bias"]), D))
     bias, equal = numbers_in(given["rows"]["bias"]), int(given["rows"]["equal"])
-    points = np.array(given["points"], np.float64).reshape(-1, D)
-    leaves = np.array(given["leaves"], np.int64)
+    points, leaves = _points(given["points"], D), _whole(given["leaves"])
     costs, bounds = numbers_in(given["costs"]), numbers_in(given["bounds"])
     parts = {int(node): _parts_in(int(node), part) for node, part in given["parts"]}
     sound = (
@@ -235,7 +257,7 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
     matrix = None
     if given["coupling"] is not None:
         indptr, indices, data = given["coupling"]
-        Q = CSR(indptr, indices, data, (D, D))
+        Q = CSR(_whole(indptr), _whole(indices), numbers_in(data), (D, D))
         matrix = Q.indptr, Q.indices, Q.data
     question = Question(
         nodes=nodes,
@@ -253,9 +275,26 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         kept=None if matrix is None else features[7],
     )
     table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
-    pool = None if given["among"] is None else np.array(given["among"], np.float64).reshape(-1, D)
+    pool = None if given["among"] is None else _points(given["among"], D)
     problem = Problem(tree, splits, lambda: (question, table))
     return Certificate(problem, Findings(status, leaves, costs, bounds, points, least), pool, parts)
+
+
+def _points(given: list[Any], width: int) -> Array:
+    """Rows of finite numbers."""
+    if not all(len(row) == width for row in given):
+        raise ValueError(f"rows that have not {width} numbers")
+    out = np.array([numbers_in(row) for row in given]).reshape(-1, width)
+    if not np.isfinite(out).all():
+        raise ValueError("a row that is not finite")
+    return out
+
+
+def _whole(given: list[Any]) -> Array:
+    """Whole numbers."""
+    if not all(type(one) is int for one in given):
+        raise ValueError("something that is no whole number")
+    return np.array(given, np.int64)
 
 
 def _check_constraints(given: tuple[Constraint, ...], schema: Schema, certificate: Certificate) -> None:
@@ -288,8 +327,8 @@ def _check_constraints(given: tuple[Constraint, ...], schema: Schema, certificat
 
 
 def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
-    clauses = np.array(given["clauses"], np.int64).reshape(-1, 3)
-    where, lower, upper = np.array(given["boxes"][0], np.int64), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
+    clauses = np.array([_whole(line) for line in given["clauses"]], np.int64).reshape(-1, 3)
+    where, lower, upper = _whole(given["boxes"][0]), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
     sound = (
         where.shape == lower.shape == upper.shape
         and ((where >= 0) & (where < len(source))).all()
@@ -363,7 +402,10 @@ def _end_in(given: Any) -> Any:
 def _row_out(row: Any) -> dict[str, Any]:
     """A row of any type that ``Schema.encode`` takes."""
     if hasattr(row, "with_columns"):
-        return _typed("polars", [row[name][0] for name in row.columns], row.columns, [str(row[n].dtype) for n in row.columns])
+        types = [str(row[name].dtype) for name in row.columns]
+        if not all(dtype in _POLARS for dtype in types):
+            raise TypeError(f"a polars column of type {next(t for t in types if t not in _POLARS)}")
+        return _typed("polars", [row[name][0] for name in row.columns], row.columns, types)
     if hasattr(row, "columns"):
         values = [row[name].iloc[0] for name in row.columns]
         return _typed("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
@@ -386,6 +428,8 @@ def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), labe
 
 def _row_in(given: dict[str, Any]) -> Any:
     kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
+    if not all(_TYPE.fullmatch(dtype) for dtype in dtypes):
+        raise ValueError("a type of column that no row has")  # before memory is taken for it
     if kind == "polars":
         try:
             import polars as pl
@@ -393,9 +437,7 @@ def _row_in(given: dict[str, Any]) -> Any:
             raise CounterleafError(
                 "the answer's row is a polars frame; install polars to read it: pip install polars"
             ) from None
-        return pl.DataFrame(
-            [pl.Series(n, [v], getattr(pl, t, pl.String)) for n, v, t in zip(names, values, dtypes, strict=True)]
-        )
+        return pl.DataFrame([pl.Series(n, [v], getattr(pl, t)) for n, v, t in zip(names, values, dtypes, strict=True)])
     if kind in ("frame", "series"):
         import pandas as pd
 

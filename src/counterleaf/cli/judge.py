@@ -1,4 +1,7 @@
-"""Whose answers are these? A model's own tree, features and word, beside what a proof is about."""
+"""Whose answers are these? A model's own tree, features and word, beside what a proof is about.
+
+Proofs are compared line by line; the rows of a file are put to the model all at once.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from counterleaf.errors import CounterleafError, flat
@@ -24,6 +28,7 @@ class Judge:
         self.beyond = 0  # answers with other bounds than the model's own
         self._own: Any = None  # the scikit-learn model, where it is one
         self._trees: dict[str, str] = {}  # of the scikit-learn model, by the features it is read with
+        self._rows: list[tuple[int, int, dict[str, Any], Any]] = []  # line, rank, row, label: what to ask it
         if path.suffix.lower() in (*PICKLES, ".skops"):
             found = read_estimator(path, allow_pickle, trusted)
             self._own = found.model if isinstance(found, Explainer) else found
@@ -32,13 +37,57 @@ class Judge:
         else:
             self._read = read_model(path)
 
-    def doubt(self, answer: Explanation) -> str:
-        """Why an answer is not this model's, if it is not."""
-        tree = answer.certificate.problem.tree.to_json()
-        if self._own is not None:
-            return self._doubt_reading(answer, tree) or self._doubt_labels(answer)
+    def meet(self, line: int, answer: Explanation) -> str:
+        """Why the proof is not about this model, if it is not; what the model says of the rows is asked later."""
+        if self._own is None:
+            return self._doubt_tree(answer)
+        wrong = self._doubt_reading(answer, answer.certificate.problem.tree.to_json())
+        for rank, one in enumerate(() if wrong else answer):
+            values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source.items()}
+            self._rows.append((line, rank, one.row if isinstance(one.row, dict) else values, one.label))
+        return wrong
+
+    def ask(self) -> dict[int, str]:
+        """Line by line, what the model does not confirm.
+
+        One call for all rows. A row that it does not confirm among the others, whose columns may have another type than its
+        own, is asked about again alone.
+        """
+        if not self._rows:
+            return {}
+        try:
+            said = self._labels([row for _, _, row, _ in self._rows])
+        except Exception:  # the model's own, whatever it may be: alone each row tells its reason
+            said = None
+        doubts: dict[int, str] = {}
+        for k, (line, rank, row, label) in enumerate(self._rows):
+            if line not in doubts and (said is None or said[k] != label):
+                wrong = self._doubt_row(rank, row, label)
+                doubts.update({line: wrong} if wrong else {})
+        return doubts
+
+    def _doubt_row(self, rank: int, row: dict[str, Any], label: Any) -> str:
+        try:
+            (said,) = self._labels([row])
+        except CounterleafError as error:
+            return str(error)
+        except Exception as error:  # the model's own, whatever it may be
+            return f"{self.path} fails on alternative {rank + 1} ({type(error).__name__}: {flat(error)})"
+        return "" if said == label else f"{self.path} says {said} for alternative {rank + 1}, not {label}"
+
+    def _labels(self, rows: list[dict[str, Any]]) -> list[Any]:
+        table = pd.DataFrame(rows)
+        table = table.where(table.notna(), math.nan)  # JSON has one word for what is missing, a table another
+        table = fitted_columns(self._own, table, "the row")
+        said = np.asarray(self._own.predict(table if hasattr(self._own, "feature_names_in_") else table.to_numpy()))
+        if said.shape not in ((len(rows),), (len(rows), 1)):
+            raise ValueError(f"an array of shape {said.shape} for {len(rows)} rows")
+        return list(said.ravel())
+
+    def _doubt_tree(self, answer: Explanation) -> str:
+        """Why an answer is not about the tree of a JSON file, if it is not."""
         known = self._read.tree if isinstance(self._read, Explainer) else self._read
-        if tree != known.to_json():
+        if answer.certificate.problem.tree.to_json() != known.to_json():
             return f"the proof is about another tree than that of {self.path}"
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):
@@ -55,22 +104,6 @@ class Judge:
         except CounterleafError as error:
             return f"{self.path} does not go with the answer's features ({error})"
         return "" if self._trees[key] == tree else f"the proof is about another tree than that of {self.path}"
-
-    def _doubt_labels(self, answer: Explanation) -> str:
-        for rank, one in enumerate(answer):
-            values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source.items()}
-            try:
-                whole = pd.DataFrame([one.row if isinstance(one.row, dict) else values])
-                whole = whole.where(whole.notna(), math.nan)  # JSON has one word for what is missing, a table another
-                row = fitted_columns(self._own, whole, "the row")
-                said = self._own.predict(row if hasattr(self._own, "feature_names_in_") else row.to_numpy())[0]
-            except CounterleafError as error:
-                return str(error)
-            except Exception as error:  # the model's own, whatever it may be
-                return f"{self.path} fails on alternative {rank + 1} ({type(error).__name__}: {flat(error)})"
-            if said != one.label:
-                return f"{self.path} says {said} for alternative {rank + 1}, not {one.label}"
-        return ""
 
 
 def _kinds(schema: Schema) -> list[tuple[Any, ...]]:

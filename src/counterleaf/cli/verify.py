@@ -22,7 +22,7 @@ from counterleaf.result import Explanation
 from counterleaf.tree import Tree
 
 if TYPE_CHECKING:
-    from counterleaf.cli.panel import Panel
+    from counterleaf.cli.judge import Judge
 
 _TOLD = 20  # failures, and questions, of which each has a line
 _LONGEST = 600  # characters of such a line
@@ -71,17 +71,17 @@ def verify(
             raise CounterleafError(f"{told} holds no answer to check; expected what explain --format json writes")
         failures.update({} if judge is None else judge.ask())
         _tell([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
+        _tell([f"{count:,} asked: {'; '.join(question)}" for question, count in asked.most_common()], "asked:")
         held = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         typer.echo(f"{told}: {held}: {_verdict(len(failures), len(lines), judge)}")
-        _tell([f"{count:,} asked: {'; '.join(question)}" for question, count in asked.most_common()], "asked:")
     if failures:
         raise typer.Exit(FAILED)
 
 
-def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Panel:
-    from counterleaf.cli.panel import Panel  # which needs pandas; a proof does not
+def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Judge:
+    from counterleaf.cli.judge import Judge  # which needs pandas; a proof does not
 
-    return Panel(model, allow_pickle, trusted)
+    return Judge(model, allow_pickle, trusted)
 
 
 def _tell(lines: list[str], what: str) -> None:
@@ -93,12 +93,7 @@ def _tell(lines: list[str], what: str) -> None:
         typer.echo(f"{what} and {len(lines) - _TOLD:,} more")
 
 
-def _question(answer: Explanation) -> tuple[str, ...]:
-    """What was proved of the answer, in words: target, cost, constraints, margin, bounds other than the model's."""
-    return tuple(map(str, getattr(answer, "question", ())))
-
-
-def _verdict(failed: int, lines: int, judge: Panel | None) -> str:
+def _verdict(failed: int, lines: int, judge: Judge | None) -> str:
     if failed:
         return f"{failed:,} of {lines:,} failed"
     if judge is None:
@@ -117,7 +112,7 @@ def _lines(path: Path, told: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _check(k: int, line: str, judge: Panel | None) -> tuple[str, str, tuple[str, ...]]:
+def _check(k: int, line: str, judge: Judge | None) -> tuple[str, str, tuple[str, ...]]:
     """(what line k is, what is wrong with it, the question that it proves)."""
     try:
         content = json.loads(line)
@@ -135,7 +130,7 @@ def _check(k: int, line: str, judge: Panel | None) -> tuple[str, str, tuple[str,
     if answer.certificate.pool is not None and answer.status is Status.OPTIMAL:
         kind = "cheapest of the rows given"
     wrong = _doubt(answer) or ("" if judge is None else judge.meet(k, answer))
-    return kind, wrong, () if wrong else _question(answer)
+    return kind, wrong, () if wrong else answer.question
 
 
 def _doubt(answer: Explanation) -> str:

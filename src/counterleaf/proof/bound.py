@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.proof.exact import ROUNDING, Array, below, combined, exact_dot, fractions
-from counterleaf.proof.problem import HOLDS, Face, Problem, times
+from counterleaf.proof.problem import Face, Problem, times
 from counterleaf.proof.table import at_or_above, at_or_below
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
@@ -105,7 +105,7 @@ class Region:
 
     def _room(self, wide: bool) -> list[float]:
         """By how much each face may be missed."""
-        return [HOLDS * face.size if wide and face.size else face.give for face in self.faces]
+        return [face.wide if wide else face.give for face in self.faces]
 
     def _prices(self, lam: Array, tangent: Array, wide: bool = False) -> Prices:
         """In floating point."""
@@ -277,7 +277,7 @@ class Region:
 
     # ---- divisibility -------------------------------------------------------------------------------------------------
 
-    def is_off_lattice(self, lam: Array, over: float) -> bool:
+    def is_off_lattice(self, lam: Array, over: float, wide: bool) -> bool:
         """Whether lam / over makes equalities into one over whole numbers whose constant is no whole number.
 
         Everything in it that can move must come in whole steps, and be multiplied by a whole number, or nearly so.
@@ -289,7 +289,7 @@ class Region:
         price = combined(y, [face.whole for face in self.faces], len(self.lower))
         rest = [(a, face) for a, face in zip(y, self.faces, strict=True) if a]
         constant = sum((a * Fraction(c) for a, face in rest for c in face.constants), _NONE)
-        slack = sum((abs(a) * Fraction(HOLDS * face.size) for a, face in rest), _NONE)
+        slack = sum((abs(a) * Fraction(room) for a, room in zip(y, self._room(wide), strict=True)), _NONE)
         for d, p in enumerate(price):
             if not p or table.group[d] >= 0:
                 continue

@@ -71,7 +71,8 @@ class Face:
     miss: float  # rounded once
     equal: bool = False
     open: bool = False  # > 0
-    size: float = 0.0  # of the terms of a row of the user's; 0 for a split
+    size: float = 0.0  # of the terms of a row of the user's, of which HOLDS may be missed; 0 for a split
+    give: float = 0.0  # what rounding may do to such a row: it counts as met to this
 
     @functools.cached_property
     def whole(self) -> tuple[Array, Array, int]:
@@ -79,9 +80,9 @@ class Face:
         return self.columns, *whole(self.weights)
 
     @property
-    def give(self) -> float:
-        """What rounding may do to a row of the user's: it counts as met to this."""
-        return 4 * (len(self.columns) + 2) * ROUNDING * self.size
+    def wide(self) -> float:
+        """By how much a row of the user's may be missed at all."""
+        return max(HOLDS * self.size, self.give)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +170,16 @@ class Problem:
         q = self.question
         columns, weights = q.row(i)
         bias = float(q.bias[i])
-        size = abs(bias) + float(np.abs(weights) @ self.reference[columns])
+        near, far = (abs(bias) + float(np.abs(weights) @ sizes[columns]) for sizes in self.references)
+        give = 4 * (len(columns) + 2) * ROUNDING * far
         miss = -dot(weights, self.source[columns], bias)
-        return Face(columns, weights, (bias,), miss, i < len(q.nodes) + q.equal, size=size)
+        return Face(columns, weights, (bias,), miss, i < len(q.nodes) + q.equal, size=near, give=give)
 
     def _widened(self, face: Face, sign: int) -> Face:
         """One side of a row that may be missed by HOLDS of its terms."""
-        weights, constants = sign * face.weights, (sign * face.constants[0], HOLDS * face.size)
-        return Face(face.columns, weights, constants, -dot(weights, self.source[face.columns], *constants), size=face.size)
+        weights, constants = sign * face.weights, (sign * face.constants[0], face.wide)
+        miss = -dot(weights, self.source[face.columns], *constants)
+        return Face(face.columns, weights, constants, miss, size=face.size, give=face.give)
 
     def widened_rows(self) -> list[tuple[dict[int, float], str, float]]:
         """The user's rows as they are asked where nothing meets them to rounding: each as terms, relation and number."""
@@ -186,14 +189,15 @@ class Problem:
         ]
 
     @functools.cached_property
-    def reference(self) -> Array:
-        """How large a variable counts in the user's rows: as fixed; of finitely many values, the largest; else the source's."""
+    def references(self) -> tuple[Array, Array]:
+        """How large variables count in the user's rows: as fixed or in the source; and, of finitely many values, the largest."""
         source, lower, upper = np.abs(self.question.features[:3])
+        fixed = self.question.features[1] == self.question.features[2]
+        near = np.where(fixed, lower, source)
         finite = np.zeros(len(source), bool)
         if self.table is not None:
             finite = ((self.table.group >= 0) | (self.table.step[0] > 0)) & np.isfinite(lower) & np.isfinite(upper)
-        fixed = self.question.features[1] == self.question.features[2]
-        return np.asarray(np.where(fixed, lower, np.where(finite, np.maximum(lower, upper), source)))
+        return near, np.where(finite & ~fixed, np.maximum(lower, upper), near)
 
     @functools.cached_property
     def unit(self) -> float:
@@ -233,7 +237,7 @@ class Problem:
         for face in self._given():
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)
-            allowed = HOLDS * max(face.size, abs(face.constants[0]) + float(np.abs(terms).sum()))
+            allowed = max(face.wide, HOLDS * (abs(face.constants[0]) + float(np.abs(terms).sum())))
             if not (abs(miss) if face.equal else -miss) <= allowed:
                 return False
         return True

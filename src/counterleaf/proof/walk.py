@@ -74,7 +74,7 @@ class Place:
             return True
         if not part.empty:
             return False
-        return region.is_off_lattice(part.lam, part.over) if part.over else region.is_empty(part.lam, wide)
+        return region.is_off_lattice(part.lam, part.over, wide) if part.over else region.is_empty(part.lam, wide)
 
     def _is_one_row(self) -> bool:
         leaf = self.problem.tree.left[self.part.node] < 0
