@@ -124,7 +124,8 @@ def accepted(text):
     try:
         return cl.Explanation.from_json(text).certificate.check()
     except cl.CounterleafError as error:
-        assert "contradicts itself" in str(error)
+        if "contradicts itself" not in str(error):
+            raise
         return False
 
 

@@ -113,9 +113,10 @@ class Certificate:
         the whole's ``lower_bound``; and no target leaf holds any row (status infeasible).
         """
         try:
-            return self._are_sound(self.answers) and (
-                self._check_parts() if self.pool is None else self._check_choice(self.pool)
-            )
+            with np.errstate(all="ignore"):
+                if not self._are_sound(self.answers):
+                    return False
+                return self._check_parts() if self.pool is None else self._check_choice(self.pool)
         except (IncompleteError, OverflowError, ValueError, IndexError, ZeroDivisionError):
             return False
 

@@ -190,7 +190,7 @@ class Problem:
 
     @functools.cached_property
     def references(self) -> tuple[Array, Array]:
-        """How large variables count in the user's rows: as fixed or in the source; and, of finitely many values, the largest."""
+        """How large variables count in the user's rows: as fixed or in the source; and, of finitely many values, the most."""
         source, lower, upper = np.abs(self.question.features[:3])
         fixed = self.question.features[1] == self.question.features[2]
         near = np.where(fixed, lower, source)
