@@ -355,7 +355,7 @@ private:
                 delta[j] = std::min(std::max(delta[j] + weight[j] * shift, c.lower[j]), c.upper[j]);
             }
         }
-        return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value};
+        return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value, true, true};
     }
 
     const Program& p;

@@ -36,6 +36,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
         set_entries(model.layout, limits, at);
         unit = unit_of(model.layout);
     }
+    set_sizes(model.layout, limits);
     const bool home = stays(prices, limits);
     if (prices.runs) set_horizon(prices);
     const bool rows = model.tree.depth > 0 || limits.rows.size() > 0 || !prices.coupling.empty();
@@ -63,6 +64,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
             .own = own_,
             .soft = soft_,
             .entries = entries_,
+            .sizes = sizes_,
             .unit = unit,
             .plain = plain,
             .prices = prices.id,
@@ -183,6 +185,22 @@ double Posed::unit_of(const Layout& layout) const {
     return least;
 }
 
+/// How large the terms of the user's rows are, by what is known before the search: fixed values, the ends of grids, the source.
+void Posed::set_sizes(const Layout& layout, const Limits& limits) {
+    sizes_.clear();
+    for (std::size_t i = 0; i < limits.rows.size(); ++i) {
+        const Terms terms = limits.rows[i];
+        double size = std::fabs(terms.bias);
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const int d = terms.columns[k];
+            const double low = f_.lower[d], high = f_.upper[d], most = std::max(std::fabs(low), std::fabs(high));
+            const bool whole = layout.group[d] >= 0 || !layout.step[d].is_free();
+            size += std::fabs(terms.weights[k]) * (low == high || (whole && most < INF) ? most : std::fabs(f_.source[d]));
+        }
+        sizes_.push_back(size);
+    }
+}
+
 /// Whether the source itself obeys the constraints, and no change of a number or value earns anything.
 bool Posed::stays(const Prices& prices, const Limits& limits) const {
     if (prices.runs) return false;
@@ -191,10 +209,8 @@ bool Posed::stays(const Prices& prices, const Limits& limits) const {
     if (!own_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
-        double size = std::fabs(terms.bias);
-        for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * f_.source[terms.columns[k]]);
-        const double miss = terms.exactly_at(f_.source);
-        if (miss < -1e-15 * size || (i < limits.equal && miss > 1e-15 * size)) return false;
+        const double miss = terms.exactly_at(f_.source), give = give_of(terms, sizes_[i]);
+        if (miss < -give || (i < limits.equal && miss > give)) return false;
     }
     return true;
 }

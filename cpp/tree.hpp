@@ -1,6 +1,7 @@
 // A tree made ready for questions with one margin, and the model's own arithmetic on it.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "view.hpp"
@@ -36,8 +37,26 @@ struct Terms {
         }
         return total + bias;
     }
+    /// The same, and the size of its terms.
+    Sum sum(Constants x, bool narrow) const {
+        Sum out{0.0, std::fabs(bias)};
+        for (std::size_t k = 0; k < size(); ++k) {
+            const double value = x[columns[k]];
+            const double term = weights[k] * (narrow ? static_cast<double>(static_cast<float>(value)) : value);
+            out.total += term;
+            out.size += std::fabs(term);
+        }
+        out.total += bias;
+        return out;
+    }
+    double size_at(Constants x) const { return sum(x, false).size; }
     /// As if in twice the precision (compensated products and sums).
     double exactly_at(Constants x) const;
+    /// What rounding may do to that.
+    double exactly_to(Constants x) const {
+        const double count = static_cast<double>(size()) + 2.0, whole = size_at(x);
+        return whole < 1e140 ? count * count * 0x1p-106 * whole : count * 0x1p-53 * whole;
+    }
 };
 
 /// Rows of terms, one after another.
