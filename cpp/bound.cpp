@@ -124,7 +124,7 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
         if (question.layout.group[d] < 0) sure = fits(leash, d) && sure;
     const double share = leash.share();
     if (sure && share == 1.0) return true;
-    if (sure && !std::isnan(share)) {
+    if (sure && share < 1.0) {  // to let them grow would take further looks
         for (const Numbers numbers : {lam, price, error})
             for (double& one : numbers) one *= share;
         return true;
@@ -150,7 +150,7 @@ double proved(const Question& question, const Path& path, const Box& box, Consta
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
-        const double give = question.give(path.row[t]) + question.row(path.row[t]).exactly_to(f.source);
+        const double give = question.give(path.row[t]) + question.row(path.row[t]).exact_to(question.row(path.row[t]).size_at(f.source));
         total += lam[t] * r - std::fabs(lam[t]) * give;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }

@@ -63,7 +63,7 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
         for (std::size_t k = 0; k < terms.size(); ++k) price[terms.columns[k]].add(lam[t], path.sign[t] * terms.weights[k]);
         const double offset = question.offset(path.row[t]), wide = question.give(path.row[t]) + question.wide(path.row[t]);
         gap += lam[t] * (offset - path.sign[t] * at_source[t]) - std::fabs(lam[t]) * wide;
-        gap -= std::fabs(lam[t]) * terms.exactly_to(f.source);
+        gap -= std::fabs(lam[t]) * terms.exact_to(terms.size_at(f.source));
         size += std::fabs(lam[t]) * (offset + std::fabs(at_source[t]) + wide);
     }
     const std::size_t rows = path.size();

@@ -21,7 +21,8 @@ public:
         return fits;
     }
 
-    /// The multiple of the multipliers that suits every number; 1 if they do as they are. NaN if there is none.
+    /// The multiple of the multipliers that suits every number that they do not suit as they are; 1 if there is none, NaN if no
+    /// multiple does.
     double share() const {
         if (least_ <= 1.0 && 1.0 <= most_) return 1.0;
         const double share = most_ < 1.0 ? most_ * (1.0 - 4.0 * ROUND) : least_ * (1.0 + 4.0 * ROUND);
@@ -31,9 +32,10 @@ public:
 private:
     /// Whether some multiple of ``price`` is at most ``slope``.
     bool hold(double slope, double price) {
-        if (slope > 0.0 && price > 0.0) most_ = std::min(most_, slope / price);
+        if (price <= slope) return true;
+        if (slope > 0.0) most_ = std::min(most_, slope / price);
         if (slope < 0.0 && price < 0.0) least_ = std::max(least_, slope / price);
-        return price <= slope || slope > 0.0 || (slope < 0.0 && price < 0.0);
+        return slope > 0.0 || (slope < 0.0 && price < 0.0);
     }
 
     double least_ = 0.0, most_ = INF;

@@ -104,8 +104,7 @@ Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
     if (!question_->plain) forks.fix(x_, box_);
     has_other_ = false;
     Found found = move_inwards(state, watch);
-    const bool thin = found != Found::Row || cost_of(*question_, x_) + below(memory.states[state].node) -
-                                                     memory.states[state].bound > allowed_of(state, x_);
+    const bool thin = found != Found::Row || !is_best(state, cost_of(*question_, x_));
     if (thin && question_->method != Method::Box && take_better(state, found == Found::Row)) found = Found::Row;
     box_.undo(mark);
     return found;
@@ -133,6 +132,8 @@ Search::Found Search::move_inwards(int state, Watch& watch) {
         }
         place(*question_, change, box_, coarse, x_);
         if (attempt == 0) centre_ = x_;
+        if (attempt == 0 && push(*question_, path_, box_, coarse, x_) && obeys(*question_, x_)) return Found::Row;
+        if (attempt == 0) x_ = centre_;
         const bool holds = obeys(*question_, x_) || (attempt > 0 && mend(*question_, box_, x_));
         const Routed way = routed(*question_, x_, path_, slack);
         if (way == Routed::Safely && holds) return Found::Row;
@@ -151,8 +152,7 @@ bool Search::take_better(int state, bool has_row) {
         if (cost < least) least = cost, x_ = row;
     };
     if (has_other_) take(other_);
-    const double enough = memory.states[state].bound - below(memory.states[state].node);
-    if (least < INF && least - enough <= allowed_of(state, x_)) return true;
+    if (least < INF && is_best(state, least)) return true;
     if (is_close(*question_, centre_, path_) && find_nearby(*question_, path_, box_, centre_, other_)) take(other_);
     return least < INF;
 }
@@ -165,6 +165,13 @@ void Search::start_trial(int state) {
     copy(memory.changes, trial_.change);
     if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
     if (question_->method == Method::Coupled) copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
+}
+
+/// Whether the row ``x_``, at a cost without that of its class, is as good as the leaf's bound.
+bool Search::is_best(int state, double cost) const {
+    const State& entry = memory.states[state];
+    const double gap = cost + below(entry.node) - entry.bound;
+    return gap <= 1e-10 * std::fabs(cost) || gap <= allowed_of(state, x_);
 }
 
 /// What the row x of a leaf may cost above the leaf's bound.
@@ -197,7 +204,10 @@ void Search::settle(int state, double cost) {
     std::ranges::copy(x_, memory.points[memory.realised].begin());
     entry.point = static_cast<int>(memory.realised++);
     entry.cost = cost;
-    entry.allowed = allowed_of(state, x_);
+    entry.allowed = 1e-10 * std::fabs(cost - below(entry.node));  // at least, where there are multipliers
+    const Numbers lam = memory.multipliers[state].first(entry.rows);
+    const bool none = std::ranges::all_of(lam, [](double one) { return one == 0.0; });
+    if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
         entry.bound = cost;  // the same sum, in another order
     double key = cost;

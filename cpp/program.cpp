@@ -82,7 +82,7 @@ static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbe
         sure = leash.add(program.phi(j), prices[j], spread * sizes[j], c.lower[j], c.upper[j]) && sure;
     const double share = leash.share();
     if (sure && share == 1.0) return true;
-    if (sure && !std::isnan(share)) {
+    if (sure && share < 1.0) {  // to let them grow would take further looks
         for (double& one : lam) one *= share;
         for (double& one : prices) one *= share;
         for (double& one : sizes) one *= share;

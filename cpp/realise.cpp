@@ -35,10 +35,9 @@ static double rounding(const Question& question, Constants x, const Terms& terms
     return share * size + 1e-16 * unit;
 }
 
-/// Where x is at a split that it is to pass on one side.
-static Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign) {
+/// Where x is at a split that it is to pass on one side; ``seen``: the sum as the model sees it.
+static Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen) {
     const Tree& tree = question.tree;
-    const Sum seen = terms.sum(x, tree.narrow);
     if (tree.goes_right(seen.total) != (sign > 0.0)) return Routed::Elsewhere;
     const double guard = static_cast<double>(terms.size() + 2) * ROUND;
     const Sum whole = tree.narrow ? terms.sum(x, false) : seen;
@@ -53,7 +52,7 @@ Routed routed(const Question& question, Constants x, const Path& path, Numbers s
     Routed all = Routed::Safely;
     for (std::size_t t = question.users(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
-        const Routed here = routed_at(question, x, terms, path.sign[t]);
+        const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
         all = std::min(all, here);
         if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
     }
@@ -62,7 +61,9 @@ Routed routed(const Question& question, Constants x, const Path& path, Numbers s
 
 bool is_routed(const Question& question, Constants x, const Path& path) {
     for (std::size_t t = question.users(); t < path.size(); ++t)
-        if (routed_at(question, x, question.row(path.row[t]), path.sign[t]) == Routed::Elsewhere) return false;
+        if (const Terms terms = question.row(path.row[t]);
+            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
+            return false;
     return true;
 }
 
@@ -87,31 +88,69 @@ bool obeys(const Question& question, Constants x) {
     return true;
 }
 
+/// Move numbers of x that may take any value so that the sum of a row rises by ``by``: the shortest way, in units of the cost.
+/// Those that the source has, and those at an end of the box, stay. Returns the longest way of one, as a share of the number.
+static double shift(const Question& question, const Box& box, const Terms& terms, double by, bool coarse, Numbers x) {
+    const Features& f = question.features;
+    const auto can_move = [&](int d) {
+        return x[d] != f.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) && question.layout.group[d] < 0 &&
+               question.layout.step[d].is_free();
+    };
+    double most = 0.0, length = 0.0;
+    for (std::size_t k = 0; k < terms.size(); ++k)
+        if (const int d = terms.columns[k]; can_move(d)) most = std::max(most, std::fabs(terms.weights[k]) / f.scale[d]);
+    if (!(most > 0.0)) return 0.0;
+    double longest = 0.0;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const double share = terms.weights[k] / f.scale[terms.columns[k]] / most;
+        if (can_move(terms.columns[k])) length += share * share;
+    }
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        if (!can_move(d)) continue;
+        double to = x[d] + by / most * (terms.weights[k] / f.scale[d] / most / length) / f.scale[d];
+        if (coarse) to = static_cast<double>(static_cast<float>(to));
+        to = std::min(std::max(to, box.lower(d)), box.upper(d));
+        if (std::fabs(to - x[d]) > longest * std::fabs(x[d])) longest = x[d] == 0.0 ? INF : std::fabs((to - x[d]) / x[d]);
+        x[d] = to;
+    }
+    return longest;
+}
+
 bool mend(const Question& question, const Box& box, Numbers x) {
     constexpr int ROUNDS = 20;
-    const Features& f = question.features;
-    for (int round = 0; round < ROUNDS; ++round) {
-        if (obeys(question, x)) return true;
+    for (int round = 0; round < ROUNDS && !obeys(question, x); ++round)
         for (std::size_t i = 0; i < question.users(); ++i) {
             const Terms terms = question.limits.rows[i];
             const double total = terms.exactly_at(x);
-            if (i >= question.limits.equal && total >= 0.0) continue;
-            const auto can_move = [&](int d) {
-                return question.layout.group[d] < 0 && question.layout.step[d].is_free() && box.lower(d) < x[d] &&
-                       x[d] < box.upper(d);
-            };
-            double length = 0.0;  // the shortest way onto the row, in units of the cost
-            for (std::size_t k = 0; k < terms.size(); ++k)
-                if (const int d = terms.columns[k]; can_move(d)) length = std::hypot(length, terms.weights[k] / f.scale[d]);
-            for (std::size_t k = 0; k < terms.size() && length > 0.0; ++k) {
-                const int d = terms.columns[k];
-                if (!can_move(d)) continue;
-                const double to = x[d] - total / length * (terms.weights[k] / f.scale[d] / length) / f.scale[d];
-                x[d] = std::min(std::max(to, box.lower(d)), box.upper(d));
-            }
+            if (i < question.limits.equal || total < 0.0) shift(question, box, terms, -total, false, x);
         }
-    }
     return obeys(question, x);
+}
+
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x) {
+    constexpr int ROUNDS = 3;
+    constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
+    std::size_t first = question.users(), last = path.size();  // the splits that are still to be looked at
+    for (int round = 0; round < ROUNDS; ++round) {
+        double longest = 0.0;
+        std::size_t from = last, to = first;
+        for (std::size_t t = first; t < last; ++t) {
+            const Terms terms = question.row(path.row[t]);
+            const Sum sum = terms.sum(x, question.tree.narrow);
+            if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
+            from = std::min(from, t), to = t + 1;
+            if (routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely) continue;
+            const double count = static_cast<double>(terms.size()) + 3.0;
+            const double share = std::max(1.25 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
+            const double by = path.sign[t] * (question.margin + share * sum.size) - sum.total;
+            longest = std::max(longest, shift(question, box, terms, by, coarse, x));
+            if (longest == 0.0) return false;
+        }
+        if (longest == 0.0) return true;
+        if (longest <= SHORT) first = from, last = to;
+    }
+    return false;
 }
 
 double coupled_cost(const Question& question, Constants x) {

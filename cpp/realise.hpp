@@ -28,6 +28,11 @@ bool is_close(const Question& question, Constants x, const Path& path);
 /// Whether x obeys the user's rows, to the share of its terms that an answer may miss them by.
 bool obeys(const Question& question, Constants x);
 
+/// Move the numbers of x that are free off the faces of a path, so far that x passes every split however one adds up; false if
+/// that does not succeed. At a region's best point no way off the faces is dearer than another, as long as only numbers move
+/// that are free to.
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x);
+
 /// Move the numbers of x that are free onto the user's rows that it misses; false if it goes on to miss one.
 bool mend(const Question& question, const Box& box, Numbers x);
 

@@ -54,8 +54,9 @@ double Regions::at_source(std::size_t row) {
     double& known = at_source_[row];
     if (std::isnan(known)) {
         const Terms terms = question_->row(row);
-        known = snapped(row, terms.exactly_at(question_->features.source));
-        noise_[row] = terms.exactly_to(question_->features.source);
+        const auto [total, size] = terms.exact_sum(question_->features.source);
+        known = snapped(row, total);
+        noise_[row] = terms.exact_to(size);
     }
     return known;
 }

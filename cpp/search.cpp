@@ -373,7 +373,7 @@ double Search::alone(int state, int side, double known) {
             least = std::min(least, a > 0.0 ? f.slope_up[d] / a : f.slope_down[d] / a);
     }
     least *= 1.0 - 4.0 * ROUND;  // so that no price exceeds its slope
-    const double sum = least * miss, bound = sum - 8.0 * ROUND * sum - least * terms.exactly_to(f.source);
+    const double sum = least * miss, bound = sum - 8.0 * ROUND * sum - least * terms.exact_to(terms.size_at(f.source));
     if (!(bound > known) || least == INF) return known;
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     std::ranges::fill(lam, 0.0);

@@ -85,6 +85,7 @@ private:
     bool take_better(int state, bool has_row);
     void start_trial(int state);
     Status tighten(Constants slack, Watch& watch);
+    bool is_best(int state, double cost) const;
     double allowed_of(int state, Constants x) const;
     void settle(int state, double cost);
 

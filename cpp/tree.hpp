@@ -51,10 +51,12 @@ struct Terms {
     }
     double size_at(Constants x) const { return sum(x, false).size; }
     /// As if in twice the precision (compensated products and sums).
-    double exactly_at(Constants x) const;
-    /// What rounding may do to that.
-    double exactly_to(Constants x) const {
-        const double count = static_cast<double>(size()) + 2.0, whole = size_at(x);
+    double exactly_at(Constants x) const { return exact_sum(x).total; }
+    /// The same, and the size of its terms.
+    Sum exact_sum(Constants x) const;
+    /// What rounding may do to that, by the size of the terms.
+    double exact_to(double whole) const {
+        const double count = static_cast<double>(size()) + 2.0;
         return whole < 1e140 ? count * count * 0x1p-106 * whole : count * 0x1p-53 * whole;
     }
 };
