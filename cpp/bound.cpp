@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "twofold.hpp"
+
 namespace counterleaf {
 namespace {
 
@@ -23,6 +25,27 @@ void add_up(const Question& question, const Path& path, Constants lam, Numbers p
         }
     }
     for (double& one : error) one *= static_cast<double>(count) * ROUND;
+}
+
+/// The same as if in twice the precision.
+void add_up_closely(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const std::span<Twofold> sums = scratch.values<Twofold>(price.size());
+    std::ranges::fill(sums, Twofold{});
+    std::ranges::fill(error, 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        if (lam[t] == 0.0) continue;
+        const Terms terms = question.row(path.row[t]);
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            sums[terms.columns[k]].add_product(lam[t], path.sign[t] * terms.weights[k]);
+            error[terms.columns[k]] += std::fabs(lam[t] * terms.weights[k]);
+        }
+    }
+    const double count = static_cast<double>(path.size()) + 2.0;
+    for (std::size_t d = 0; d < price.size(); ++d) {
+        price[d] = sums[d].value();
+        error[d] = 2.0 * ROUND * std::fabs(price[d]) + 4.0 * count * count * ROUND * ROUND * error[d];
+    }
 }
 
 }  // namespace
@@ -88,13 +111,15 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
 }
 
 /// What number d adds to a bound at its price, whichever one within ``error`` of it is the true one; with the size of the terms.
-static Sum worth_of(const Question& question, const Box& box, std::size_t d, double price, double error) {
+/// About what that takes from the bound is added to ``lost``.
+static Sum worth_of(const Question& question, const Box& box, std::size_t d, double price, double error, double& lost) {
     const double low = true_lower(question, box, d), high = true_upper(question, box, d);
     const Phi phi = question.features.phi(d);
     const Settled above = settle(question, d, price + error, low, high);
     const Settled below = error > 0.0 ? settle(question, d, price - error, low, high) : above;
     const Settled& worst = above.worth < below.worth ? above : below;
     if (worst.worth == -INF) return {-INF, 0.0};
+    lost += error * std::fabs(worst.change);
     return {worst.worth, phi.size(worst.change) + (std::fabs(price) + error) * std::fabs(worst.change)};
 }
 
@@ -139,14 +164,14 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
     return false;
 }
 
-double proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, bool& sure,
-              Scratch& scratch) {
+Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+               Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Features& f = question.features;
     const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width());
     add_up(question, path, lam, price, error);
-    sure = hold_back(question, box, lam, price, error);
-    double total = 0.0, size = 0.0;
+    const bool sure = hold_back(question, box, lam, price, error);
+    double total = 0.0, size = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
@@ -156,9 +181,51 @@ double proved(const Question& question, const Path& path, const Box& box, Consta
     }
     const auto add = [&](const Sum& worth) { total += worth.total, size += worth.size; };
     for (std::size_t d = 0; d < f.width(); ++d)
-        if (question.layout.group[d] < 0) add(worth_of(question, box, d, price[d], error[d]));
+        if (question.layout.group[d] < 0) add(worth_of(question, box, d, price[d], error[d], lost));
     for (std::size_t g = 0; g < question.layout.groups(); ++g) add(worth_of_group(question, box, g, price, error));
-    return total - static_cast<double>(f.width() + path.size() + 8) * ROUND * size;
+    const double rounding = static_cast<double>(f.width() + path.size() + 8) * ROUND * size;
+    return {total - rounding, lost + rounding, sure};
+}
+
+Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Features& f = question.features;
+    const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width());
+    bool sure = true;
+    for (int again = 0; again < 3; ++again) {  // multipliers that shrink are rounded, and their prices with them
+        add_up_closely(question, path, lam, price, error, scratch);
+        Leash leash;
+        sure = true;
+        for (std::size_t d = 0; d < f.width(); ++d)
+            if (question.layout.group[d] < 0)
+                sure = leash.add(f.phi(d), price[d], error[d], true_lower(question, box, d), true_upper(question, box, d)) && sure;
+        const double share = leash.share();
+        if (!sure || !(share < 1.0)) break;
+        for (double& one : lam) one *= share * (1.0 - std::ldexp(1.0, 8 * again - 50));
+    }
+    sure = hold_back(question, box, lam, price, error) && sure;
+    Twofold total;
+    double size = 0.0, give = 0.0, lost = 0.0;
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        if (lam[t] == 0.0) continue;
+        const Terms terms = question.row(path.row[t]);
+        const bool equal = path.row[t] >= static_cast<int>(question.tree.nodes.size()) && t < question.limits.equal;
+        const auto [high, low] = terms.twofold_at(f.source);
+        const double whole = high + low, may = question.give(path.row[t]);
+        give += std::fabs(lam[t]) * (may + 4.0 * terms.exact_to(terms.size_at(f.source)));
+        total.add_product(lam[t], question.offset(path.row[t]));
+        if (-may <= whole && whole <= (equal ? may : 0.0) && may > 0.0) continue;  // met to rounding
+        total.add_product(-lam[t] * path.sign[t], high);
+        total.add_product(-lam[t] * path.sign[t], low);
+        give += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
+    }
+    const auto add = [&](const Sum& worth) { total.add(worth.total), size += worth.size; };
+    for (std::size_t d = 0; d < f.width(); ++d)
+        if (question.layout.group[d] < 0) add(worth_of(question, box, d, price[d], error[d], lost));
+    for (std::size_t g = 0; g < question.layout.groups(); ++g) add(worth_of_group(question, box, g, price, error));
+    const double rounding = 16.0 * ROUND * (size + std::fabs(total.value())) + give;
+    const double value = total.value() - rounding;
+    return {value > -INF ? value : -INF, rounding + lost, sure};
 }
 
 }  // namespace counterleaf

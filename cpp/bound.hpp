@@ -48,7 +48,9 @@ double box_bound(const Question& question, const Box& box, Numbers change);
 
 /// The bound that the multipliers ``lam`` prove of the box's rows, in real arithmetic; ``at_source`` is w @ source + b of each
 /// row of the path. Multipliers shrink by a hair where prices would leave their slopes; not ``sure`` where that is not enough.
-double proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, bool& sure,
-              Scratch& scratch);
+Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+
+/// The same as if in twice the precision, for large multipliers that cancel.
+Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch);
 
 }  // namespace counterleaf

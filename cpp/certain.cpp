@@ -1,7 +1,6 @@
 // The part of the search that says what is certain when it ends.
 #include <cmath>
 
-#include "doubt.hpp"
 #include "search.hpp"
 
 namespace counterleaf {
@@ -21,10 +20,7 @@ void Search::discard(int state) {
     State& entry = memory.states[state];
     entry.kind = Kind::Discarded;
     const Numbers lam = memory.multipliers[state].first(entry.rows);
-    const Scratch::Frame frame(scratch_);
-    const Numbers known = scratch_.numbers(path_.size());
-    for (std::size_t t = 0; t < path_.size(); ++t) known[t] = regions_.at_source(path_.row[t]);
-    const bool sure = is_empty(*question_, path_, box_, known, lam, scratch_) || are_opposed(*question_, path_, lam);
+    const bool sure = regions_.is_surely_empty(path_, box_, lam, scratch_);
     entry.proof = sure ? Proof::Sure : Proof::Doubtful;
 }
 
@@ -47,11 +43,9 @@ void Search::confirm(double dearest) {
         const int state = static_cast<int>(s);
         if (!enter(state)) continue;
         collect(state);
-        bool sure = true;
-        const Numbers lam = memory.multipliers[s].first(entry.rows);
-        const double bound = regions_.prove(path_, box_, lam, sure, scratch_) + below(entry.node);
-        entry.bound = std::min(entry.bound, bound);
-        entry.proof = sure ? Proof::Sure : Proof::Doubtful;
+        const Assured proof = regions_.prove(path_, box_, memory.multipliers[s].first(entry.rows), scratch_);
+        entry.bound = std::min(entry.bound, proof.value + below(entry.node));
+        entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
     }
 }
 

@@ -10,6 +10,13 @@ namespace counterleaf {
 
 inline constexpr double ROUND = 0x1p-53;  // what one operation may add to its result, as a share of it
 
+/// What multipliers prove in real arithmetic, whatever rounding did.
+struct Assured {
+    double value;
+    double error;  // about what rounding took from it
+    bool sure;     // false: but for prices that leave a slope by rounding, which would make it minus infinity
+};
+
 class Leash {
 public:
     /// A number at a price that is known to ``error``, free to move up to ``upper`` and down to ``lower``. False if no multiple

@@ -132,9 +132,9 @@ Search::Found Search::move_inwards(int state, Watch& watch) {
         }
         place(*question_, change, box_, coarse, x_);
         if (attempt == 0) centre_ = x_;
-        if (attempt == 0 && push(*question_, path_, box_, coarse, x_) && obeys(*question_, x_)) return Found::Row;
+        if (attempt == 0 && push(*question_, path_, box_, coarse, x_, scratch_) && obeys(*question_, x_)) return Found::Row;
         if (attempt == 0) x_ = centre_;
-        const bool holds = obeys(*question_, x_) || (attempt > 0 && mend(*question_, box_, x_));
+        const bool holds = obeys(*question_, x_) || (attempt > 0 && mend(*question_, box_, x_, scratch_));
         const Routed way = routed(*question_, x_, path_, slack);
         if (way == Routed::Safely && holds) return Found::Row;
         if (way == Routed::Safely && attempt > 0) break;

@@ -22,13 +22,14 @@ struct Precision {
 };
 constexpr Precision NUMBERS{300, 1e-13, 1e-16, 1e-15, 1e-14, 0.0, 1e-3};
 constexpr Precision GROUPS{100, 1e-12, 1e-12, 1e-14, 1e-12, 1e-14, 1e-2};
+constexpr Precision FINE{300, 1e-13, 1e-16, 1e-15, 1e-30, 0.0, 1e-3};  // for rows that are nearly the opposite of each other
 constexpr double PROOF = 1e-12;  // a Farkas vector with a gap above this share of its terms is one
 constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: a bound is off by the square of this
 
 class Newton {
 public:
-    Newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
-        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS : NUMBERS), m(program.m()),
+    Newton(const Program& program, bool fine, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
+        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS : fine ? FINE : NUMBERS), m(program.m()),
           n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch), price(scratch.numbers(n)),
           turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)), gradient(scratch.numbers(m)),
           size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)), free(scratch.places(m)),
@@ -389,7 +390,11 @@ private:
 }  // namespace
 
 Bound newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch) {
-    return Newton(program, lam, delta, ray, scratch).run();
+    return Newton(program, false, lam, delta, ray, scratch).run();
+}
+
+Bound newton_finely(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch) {
+    return Newton(program, true, lam, delta, ray, scratch).run();
 }
 
 }  // namespace counterleaf

@@ -61,13 +61,6 @@ double violation(const Program& program, Constants delta);
 /// to 0.
 double farkas_gap(const Program& program, Numbers ray);
 
-/// What multipliers prove in real arithmetic, whatever rounding did.
-struct Assured {
-    double value;
-    double error;  // that was deducted
-    bool sure;     // false: but for prices that leave a slope by rounding, which would make it minus infinity
-};
-
 /// The bound that ``lam`` proves for any phi without groups; ``lam`` shrinks by a hair where prices would leave their slopes.
 Assured assure(const Program& program, Numbers lam, Scratch& scratch);
 

@@ -2,7 +2,11 @@
 
 #include <cmath>
 
+#include "normal.hpp"
+
 namespace counterleaf {
+
+static constexpr double CLOSE = 1e-9;  // of its terms: a sum this close to where it should be is on a face
 
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
     const Features& f = question.features;
@@ -35,6 +39,26 @@ static double rounding(const Question& question, Constants x, const Terms& terms
     return share * size + 1e-16 * unit;
 }
 
+/// The lowest digit of a number, as a power of two; infinite for 0.
+static double last_digit(double x) {
+    if (x == 0.0) return INF;
+    int exponent = 0;
+    const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
+    return std::ldexp(static_cast<double>(digits & -digits), exponent - 53);
+}
+
+/// Whether a sum of terms is the same in any order, as with short numbers: no partial sum needs more digits than there are.
+static bool is_exact(const Terms& terms, Constants x, bool narrow, double size) {
+    double last = last_digit(terms.bias);
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const double value = x[terms.columns[k]], seen = narrow ? static_cast<double>(static_cast<float>(value)) : value;
+        const double product = terms.weights[k] * seen;
+        if (std::fma(terms.weights[k], seen, -product) != 0.0) return false;
+        last = std::min(last, last_digit(product));
+    }
+    return size <= 0x1p53 * last;
+}
+
 /// Where x is at a split that it is to pass on one side; ``seen``: the sum as the model sees it.
 static Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen) {
     const Tree& tree = question.tree;
@@ -42,7 +66,7 @@ static Routed routed_at(const Question& question, Constants x, const Terms& term
     const double guard = static_cast<double>(terms.size() + 2) * ROUND;
     const Sum whole = tree.narrow ? terms.sum(x, false) : seen;
     if (question.guard > 0.0 && sign * whole.total < question.guard * whole.size) return Routed::Elsewhere;
-    const bool clear = sign * seen.total >= guard * seen.size;
+    const bool clear = sign * seen.total >= guard * seen.size || is_exact(terms, x, tree.narrow, seen.size);
     if (question.margin == 0.0) return clear ? Routed::Safely : Routed::Barely;
     if (clear && sign * whole.total >= question.margin + guard * whole.size) return Routed::Safely;
     return sign * terms.exactly_at(x) >= question.margin ? Routed::Barely : Routed::Elsewhere;
@@ -88,67 +112,124 @@ bool obeys(const Question& question, Constants x) {
     return true;
 }
 
-/// Move numbers of x that may take any value so that the sum of a row rises by ``by``: the shortest way, in units of the cost.
-/// Those that the source has, and those at an end of the box, stay. Returns the longest way of one, as a share of the number.
-static double shift(const Question& question, const Box& box, const Terms& terms, double by, bool coarse, Numbers x) {
-    const Features& f = question.features;
-    const auto can_move = [&](int d) {
-        return x[d] != f.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) && question.layout.group[d] < 0 &&
-               question.layout.step[d].is_free();
-    };
-    double most = 0.0, length = 0.0;
-    for (std::size_t k = 0; k < terms.size(); ++k)
-        if (const int d = terms.columns[k]; can_move(d)) most = std::max(most, std::fabs(terms.weights[k]) / f.scale[d]);
-    if (!(most > 0.0)) return 0.0;
-    double longest = 0.0;
-    for (std::size_t k = 0; k < terms.size(); ++k) {
-        const double share = terms.weights[k] / f.scale[terms.columns[k]] / most;
-        if (can_move(terms.columns[k])) length += share * share;
-    }
-    for (std::size_t k = 0; k < terms.size(); ++k) {
-        const int d = terms.columns[k];
-        if (!can_move(d)) continue;
-        double to = x[d] + by / most * (terms.weights[k] / f.scale[d] / most / length) / f.scale[d];
-        if (coarse) to = static_cast<double>(static_cast<float>(to));
-        to = std::min(std::max(to, box.lower(d)), box.upper(d));
-        if (std::fabs(to - x[d]) > longest * std::fabs(x[d])) longest = x[d] == 0.0 ? INF : std::fabs((to - x[d]) / x[d]);
-        x[d] = to;
-    }
-    return longest;
-}
+/// Rows that are to rise, and the numbers that move for it: those that may take any value, are not the source's and not at an
+/// end of the box.
+class Lift {
+public:
+    Lift(const Question& question, const Box& box, bool coarse, Numbers x, Scratch& scratch)
+        : question(question), box(box), coarse(coarse), x(x), scratch(scratch) {}
 
-bool mend(const Question& question, const Box& box, Numbers x) {
-    constexpr int ROUNDS = 20;
-    for (int round = 0; round < ROUNDS && !obeys(question, x); ++round)
+    /// Raise the sums of ``rows`` by ``by``: the shortest way in units of the cost. Returns the longest way of a number, as a
+    /// share of it; 0 if none can move.
+    double raise(std::span<const Terms> rows, Constants by) {
+        const Scratch::Frame frame(scratch);
+        find_columns(rows);
+        const std::size_t m = rows.size(), wide = padded(columns.size());
+        if (columns.empty() || m > columns.size()) return 0.0;
+        const Grid A = scratch.grid(m, wide), R = scratch.grid(m, m);
+        const Numbers weight = scratch.numbers(wide), miss = scratch.numbers(m), step = scratch.numbers(m);
+        const Places all = scratch.places(m);
+        std::fill_n(A.data, m * wide, 0.0);
+        std::ranges::fill(weight, 1.0);
+        for (std::size_t t = 0; t < m; ++t) {
+            double most = 0.0;
+            const auto entry = [&](std::size_t k) { return rows[t].weights[k] / question.features.scale[rows[t].columns[k]]; };
+            for (std::size_t k = 0; k < rows[t].size(); ++k)
+                if (can_move(rows[t].columns[k])) most = std::max(most, std::fabs(entry(k)));
+            if (!(most > 0.0)) return 0.0;
+            for (std::size_t k = 0; k < rows[t].size(); ++k)
+                if (can_move(rows[t].columns[k])) A[t][place_of(rows[t].columns[k])] = entry(k) / most;
+            miss[t] = by[t] / most;
+            all[t] = static_cast<int>(t);
+        }
+        solve_normal({A, all, weight, 1e-32}, miss, step, R, scratch);
+        return move(A, step);
+    }
+
+private:
+    bool can_move(int d) const {
+        return x[d] != question.features.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) &&
+               question.layout.group[d] < 0 && question.layout.step[d].is_free();
+    }
+    std::size_t place_of(int d) const { return std::ranges::lower_bound(columns, d) - columns.begin(); }
+
+    void find_columns(std::span<const Terms> rows) {
+        columns.clear();
+        for (const Terms& terms : rows)
+            for (int d : terms.columns)
+                if (can_move(d)) columns.push_back(d);
+        std::ranges::sort(columns);
+        const auto rest = std::ranges::unique(columns);
+        columns.erase(rest.begin(), rest.end());
+    }
+
+    double move(const Grid& A, Constants step) {
+        double longest = 0.0;
+        for (std::size_t j = 0; j < columns.size(); ++j) {
+            const int d = columns[j];
+            double way = 0.0;
+            for (std::size_t t = 0; t < A.rows; ++t) way += step[t] * A[t][j];
+            double to = x[d] + way / question.features.scale[d];
+            if (!std::isfinite(to)) return 0.0;
+            if (coarse) to = static_cast<double>(static_cast<float>(to));
+            to = std::min(std::max(to, box.lower(d)), box.upper(d));
+            if (to != x[d]) longest = std::max(longest, x[d] == 0.0 ? INF : std::fabs((to - x[d]) / x[d]));
+            x[d] = to;
+        }
+        return longest;
+    }
+
+    const Question& question;
+    const Box& box;
+    const bool coarse;
+    const Numbers x;
+    Scratch& scratch;
+    std::vector<int> columns;
+};
+
+bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 3;
+    Lift lift(question, box, false, x, scratch);
+    for (int round = 0; round < ROUNDS && !obeys(question, x); ++round) {
+        std::vector<Terms> rows;
+        std::vector<double> by;
         for (std::size_t i = 0; i < question.users(); ++i) {
             const Terms terms = question.limits.rows[i];
-            const double total = terms.exactly_at(x);
-            if (i < question.limits.equal || total < 0.0) shift(question, box, terms, -total, false, x);
+            const auto [total, size] = terms.exact_sum(x);
+            if (i < question.limits.equal || total < WIDE * size) rows.push_back(terms), by.push_back(-total);
         }
+        if (lift.raise(rows, by) == 0.0) break;
+    }
     return obeys(question, x);
 }
 
-bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x) {
-    constexpr int ROUNDS = 3;
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 4;
     constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
-    std::size_t first = question.users(), last = path.size();  // the splits that are still to be looked at
+    std::vector<Terms> rows;
+    std::vector<double> by;
+    std::vector<std::size_t> near;
+    for (std::size_t t = question.users(); t < path.size(); ++t) near.push_back(t);
+    Lift lift(question, box, coarse, x, scratch);
     for (int round = 0; round < ROUNDS; ++round) {
-        double longest = 0.0;
-        std::size_t from = last, to = first;
-        for (std::size_t t = first; t < last; ++t) {
+        bool through = true;
+        std::vector<std::size_t> left;
+        rows.clear(), by.clear();
+        for (std::size_t t : near) {
             const Terms terms = question.row(path.row[t]);
             const Sum sum = terms.sum(x, question.tree.narrow);
             if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
-            from = std::min(from, t), to = t + 1;
-            if (routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely) continue;
+            left.push_back(t);
+            through = routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely && through;
             const double count = static_cast<double>(terms.size()) + 3.0;
             const double share = std::max(1.25 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
-            const double by = path.sign[t] * (question.margin + share * sum.size) - sum.total;
-            longest = std::max(longest, shift(question, box, terms, by, coarse, x));
-            if (longest == 0.0) return false;
+            const double miss = path.sign[t] * (question.margin + share * sum.size) - terms.exactly_at(x);
+            if (path.sign[t] * miss > -CLOSE * sum.size) rows.push_back(terms), by.push_back(miss);
         }
-        if (longest == 0.0) return true;
-        if (longest <= SHORT) first = from, last = to;
+        if (through) return true;
+        const double longest = lift.raise(rows, by);
+        if (longest == 0.0) return false;
+        if (longest <= SHORT) near = left;
     }
     return false;
 }

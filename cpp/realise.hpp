@@ -31,10 +31,10 @@ bool obeys(const Question& question, Constants x);
 /// Move the numbers of x that are free off the faces of a path, so far that x passes every split however one adds up; false if
 /// that does not succeed. At a region's best point no way off the faces is dearer than another, as long as only numbers move
 /// that are free to.
-bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x);
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch);
 
 /// Move the numbers of x that are free onto the user's rows that it misses; false if it goes on to miss one.
-bool mend(const Question& question, const Box& box, Numbers x);
+bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch);
 
 /// What the row x costs where the cost couples features, beyond what it costs feature by feature.
 double coupled_cost(const Question& question, Constants x);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "doubt.hpp"
 #include "newton.hpp"
 #include "proximal.hpp"
 
@@ -68,11 +69,13 @@ double Regions::snapped(std::size_t row, double value) const {
     return -give <= value && value <= (equal ? give : 0.0) ? 0.0 : value;
 }
 
-double Regions::prove(const Path& path, const Box& box, Numbers multipliers, bool& sure, Scratch& scratch) {
+Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Numbers known = scratch.numbers(path.size());
     for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return proved(*question_, path, box, known, multipliers, sure, scratch);
+    const Assured proof = proved(*question_, path, box, known, multipliers, scratch);
+    if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) return proof;
+    return proved_closely(*question_, path, box, multipliers, scratch);
 }
 
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {
@@ -99,7 +102,14 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     std::ranges::fill(lam.first(heads), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) lam[heads + t] = dual.multipliers[t] * norm[heads + t];
     Bound found{Status::Stuck, -INF};
-    if (question_->method == Method::Curved) found = newton(program, lam, point, ray, scratch);
+    if (question_->method == Method::Curved) {
+        found = newton(program, lam, point, ray, scratch);
+        if (!closed && (found.status == Status::Stuck ||
+                        (found.status == Status::Infeasible && !contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch)))) {
+            std::ranges::fill(lam, 0.0);
+            found = newton_finely(program, lam, point, ray, scratch);
+        }
+    }
     if (question_->method == Method::Mixed) found.status = proximal(program, lam, point, ray, scratch);
     if (question_->method == Method::Flat)
         found.status = pivot(dual, program, lam, point, ray, scratch);
@@ -113,14 +123,35 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     const Sum alone = scatter(box, program, point, change);
     if (question_->plain) {
         if (question_->method != Method::Curved) open_horizon(box, program);  // else no feature can run away
-        const Assured proof = assure(program, lam, scratch);
-        const bool rough = found.rough || !(found.value - proof.value <= ROUGH * std::fabs(found.value));
+        const Numbers held = scratch.numbers(m);
+        std::ranges::copy(lam, held.begin());
+        const Assured proof = assure(program, held, scratch);
         found.value = proof.value + alone.total - static_cast<double>(change.size() + 4) * ROUND * alone.size;
-        found.sure = proof.sure, found.rough = rough;
+        found.sure = proof.sure;
+        found.rough = found.rough || !(proof.error <= ROUGH * std::fabs(found.value));
+        if (found.sure && !found.rough) std::ranges::copy(held, lam.begin());
     }
     for (std::size_t t = heads; t < m; ++t) dual.multipliers[t - heads] = lam[t] / norm[t];
-    if (!question_->plain) found.value = prove(path, box, dual.multipliers, found.sure, scratch);
+    if (!question_->plain || found.rough || !found.sure) {
+        const Assured proof = prove(path, box, dual.multipliers, scratch);
+        found.value = proof.value, found.sure = proof.sure;
+    }
     return or_box(found, box, dual, scratch);
+}
+
+/// Whether a Farkas vector of a scaled problem is one for sure.
+bool Regions::contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers lam = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) lam[t] = ray[t] / norm[t];
+    return is_surely_empty(path, box, lam, scratch);
+}
+
+bool Regions::is_surely_empty(const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers known = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    return is_empty(*question_, path, box, known, lam, scratch) || are_opposed(*question_, path, lam);
 }
 
 /// The bound of the box on its own, where that is no worse than what the multipliers prove.
@@ -262,7 +293,9 @@ void Regions::scale_rows(const Program& program, Numbers norm) const {
         double length = 0.0;
         if (question_->method != Method::Flat) length = std::sqrt(loops.square(a, program.A.columns));
         if (!(TINY < length && length < HUGE)) length = largest_of({a, program.A.columns});  // no square in between
-        norm[t] = length > 0.0 ? length : 1.0;
+        int exponent = 0;
+        std::frexp(length, &exponent);
+        norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that no digit is lost
         program.r[t] /= norm[t];
         program.give[t] /= norm[t];
         program.noise[t] /= norm[t];

@@ -44,10 +44,14 @@ public:
 
     /// The bound that multipliers prove of a region.
     ///
-    /// They shrink by a hair where that takes prices within slopes; not ``sure`` where it cannot.
-    double prove(const Path& path, const Box& box, Numbers multipliers, bool& sure, Scratch& scratch);
+    /// They shrink by a hair where that takes prices within slopes.
+    Assured prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+
+    /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
+    bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
 private:
+    bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
     double snapped(std::size_t row, double value) const;
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                   Scratch& scratch);

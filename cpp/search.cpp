@@ -333,10 +333,10 @@ void Search::postpone(int state, double miss) {
             entry.bound = alone(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
         collect(state);
-        bool sure = true;
-        const double bound = lifted(regions_.prove(path_, box_, lam, sure, scratch_)) + below(entry.node);
+        const Assured proof = regions_.prove(path_, box_, lam, scratch_);
+        const double bound = lifted(proof.value) + below(entry.node);
         if (bound > entry.bound)
-            entry.bound = bound, entry.proof = sure ? Proof::Sure : Proof::Doubtful;
+            entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
         if (!(bound >= entry.bound)) {  // then those of the parent
             std::ranges::copy_n(memory.multipliers[entry.parent].begin(), above.rows, lam.begin());
             if (adds_row) lam.back() = 0.0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "twofold.hpp"
 #include "view.hpp"
 
 namespace counterleaf {
@@ -54,6 +55,12 @@ struct Terms {
     double exactly_at(Constants x) const { return exact_sum(x).total; }
     /// The same, and the size of its terms.
     Sum exact_sum(Constants x) const;
+    /// The same in two parts.
+    Twofold twofold_at(Constants x) const {
+        Twofold sum{bias, 0.0};
+        for (std::size_t k = 0; k < size(); ++k) sum.add_product(weights[k], x[columns[k]]);
+        return sum;
+    }
     /// What rounding may do to that, by the size of the terms.
     double exact_to(double whole) const {
         const double count = static_cast<double>(size()) + 2.0;
