@@ -28,23 +28,24 @@ void add_up(const Question& question, const Path& path, Constants lam, Numbers p
 }
 
 /// The same as if in twice the precision.
-void add_up_closely(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error, Scratch& scratch) {
+void add_up_closely(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error, Numbers size,
+                    Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::span<Twofold> sums = scratch.values<Twofold>(price.size());
     std::ranges::fill(sums, Twofold{});
-    std::ranges::fill(error, 0.0);
+    std::ranges::fill(size, 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const Terms terms = question.row(path.row[t]);
         for (std::size_t k = 0; k < terms.size(); ++k) {
             sums[terms.columns[k]].add_product(lam[t], path.sign[t] * terms.weights[k]);
-            error[terms.columns[k]] += std::fabs(lam[t] * terms.weights[k]);
+            size[terms.columns[k]] += std::fabs(lam[t] * terms.weights[k]);
         }
     }
     const double count = static_cast<double>(path.size()) + 2.0;
     for (std::size_t d = 0; d < price.size(); ++d) {
         price[d] = sums[d].value();
-        error[d] = 2.0 * ROUND * std::fabs(price[d]) + 4.0 * count * count * ROUND * ROUND * error[d];
+        error[d] = 2.0 * ROUND * std::fabs(price[d]) + 4.0 * count * count * ROUND * ROUND * size[d];
     }
 }
 
@@ -190,20 +191,22 @@ Assured proved(const Question& question, const Path& path, const Box& box, Const
 Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Features& f = question.features;
-    const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width());
-    bool sure = true;
-    for (int again = 0; again < 3; ++again) {  // multipliers that shrink are rounded, and their prices with them
-        add_up_closely(question, path, lam, price, error, scratch);
-        Leash leash;
-        sure = true;
-        for (std::size_t d = 0; d < f.width(); ++d)
-            if (question.layout.group[d] < 0)
-                sure = leash.add(f.phi(d), price[d], error[d], true_lower(question, box, d), true_upper(question, box, d)) && sure;
-        const double share = leash.share();
-        if (!sure || !(share < 1.0)) break;
-        for (double& one : lam) one *= share * (1.0 - std::ldexp(1.0, 8 * again - 50));
+    const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width()), size_of = scratch.numbers(f.width());
+    for (int again = 0; again < 3; ++again) {
+        add_up_closely(question, path, lam, price, error, size_of, scratch);
+        Leash leash, tight;
+        bool fits = true;
+        for (std::size_t d = 0; d < f.width(); ++d) {
+            if (question.layout.group[d] >= 0) continue;
+            const double low = true_lower(question, box, d), high = true_upper(question, box, d);
+            fits = leash.add(f.phi(d), price[d], error[d], low, high) && fits;
+            // multipliers that shrink are rounded, and their prices with them
+            tight.add(f.phi(d), price[d], error[d] + 1.5 * ROUND * size_of[d], low, high);
+        }
+        if (!fits || leash.share() == 1.0 || !(tight.share() < 1.0)) break;
+        for (double& one : lam) one *= tight.share();
     }
-    sure = hold_back(question, box, lam, price, error) && sure;
+    const bool sure = hold_back(question, box, lam, price, error);
     Twofold total;
     double size = 0.0, give = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "normal.hpp"
+#include "twofold.hpp"
 
 namespace counterleaf {
 namespace {
@@ -346,6 +347,7 @@ private:
         for (std::size_t t = 0; t < m; ++t)
             if (t < p.equal || lam[t] > 1e-12 * largest) free[count++] = static_cast<int>(t);
         chosen = free.first(count);
+        if (&exact == &FINE) sharpen();
         for (int again = 0; again < 3; ++again) {
             for (std::size_t t = 0; t < m; ++t) gradient[t] = p.r[t] - loops.dot(p.A[t], delta.data(), n).total;
             factor_and_solve(exact.damping);
@@ -357,6 +359,44 @@ private:
             }
         }
         return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value, true, true};
+    }
+
+    /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.
+    double respond_closely() {
+        for (std::size_t j = 0; j < p.n; ++j) {
+            Twofold sum;
+            for (std::size_t t = 0; t < m; ++t) sum.add_product(lam[t], p.A[t][j]);
+            price[j] = sum.value();
+        }
+        loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
+        double worst = 0.0;
+        for (const int t : chosen) {
+            Twofold miss{p.r[t], 0.0};
+            for (std::size_t j = 0; j < p.n; ++j) miss.add_product(-p.A[t][j], delta[j]);
+            gradient[t] = miss.value();
+            worst = std::max(worst, std::fabs(gradient[t]));
+        }
+        return worst;
+    }
+
+    /// Newton steps on the chosen rows alone, for multipliers that are good to their last digits; kept while rows are missed less.
+    void sharpen() {
+        std::ranges::copy(lam, best.begin());
+        double miss = respond_closely();
+        for (int again = 0; again < 6; ++again) {
+            factor_and_solve(exact.damping);
+            bool holds = true;
+            for (std::size_t a = 0; a < chosen.size(); ++a) {
+                lam[chosen[a]] += step[a];
+                holds = holds && (chosen[a] < static_cast<int>(p.equal) || lam[chosen[a]] >= 0.0);
+            }
+            const double next = respond_closely();
+            if (!holds || !(next < miss)) break;
+            miss = next;
+            std::ranges::copy(lam, best.begin());
+        }
+        std::ranges::copy(best, lam.begin());
+        respond_closely();
     }
 
     const Program& p;

@@ -222,7 +222,7 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
             left.push_back(t);
             through = routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely && through;
             const double count = static_cast<double>(terms.size()) + 3.0;
-            const double share = std::max(1.25 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
+            const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
             const double miss = path.sign[t] * (question.margin + share * sum.size) - terms.exactly_at(x);
             if (path.sign[t] * miss > -CLOSE * sum.size) rows.push_back(terms), by.push_back(miss);
         }

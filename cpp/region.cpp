@@ -71,10 +71,14 @@ double Regions::snapped(std::size_t row, double value) const {
 
 Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
+    const Numbers known = scratch.numbers(path.size()), held = scratch.numbers(path.size());
     for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    const Assured proof = proved(*question_, path, box, known, multipliers, scratch);
-    if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) return proof;
+    std::ranges::copy(multipliers, held.begin());
+    const Assured proof = proved(*question_, path, box, known, held, scratch);
+    if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) {
+        std::ranges::copy(held, multipliers.begin());
+        return proof;
+    }
     return proved_closely(*question_, path, box, multipliers, scratch);
 }
 
