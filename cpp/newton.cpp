@@ -358,7 +358,8 @@ private:
                 delta[j] = std::min(std::max(delta[j] + weight[j] * shift, c.lower[j]), c.upper[j]);
             }
         }
-        return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value, true, true};
+        // between rows that are nearly opposite a point is put onto its faces when it becomes a row
+        return {violation(p, delta) <= (&exact == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value, true, true};
     }
 
     /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.

@@ -6,7 +6,7 @@
 
 namespace counterleaf {
 
-static constexpr double CLOSE = 1e-9;  // of its terms: a sum this close to where it should be is on a face
+static constexpr double CLOSE = 1e-6;  // of its terms: a sum this close to where it should be is on a face
 
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
     const Features& f = question.features;
@@ -204,7 +204,7 @@ bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch)
 }
 
 bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch) {
-    constexpr int ROUNDS = 4;
+    constexpr int ROUNDS = 8;
     constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
     std::vector<Terms> rows;
     std::vector<double> by;

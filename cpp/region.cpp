@@ -108,7 +108,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     Bound found{Status::Stuck, -INF};
     if (question_->method == Method::Curved) {
         found = newton(program, lam, point, ray, scratch);
-        if (!closed && (found.status == Status::Stuck ||
+        if (!closed && (found.status == Status::Stuck || found.rough ||
                         (found.status == Status::Infeasible && !contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch)))) {
             std::ranges::fill(lam, 0.0);
             found = newton_finely(program, lam, point, ray, scratch);
