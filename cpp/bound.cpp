@@ -141,23 +141,27 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
 /// Hold prices within the slopes of what moves without end, with the multipliers; false if one cannot be held but by rounding.
 static bool hold_back(const Question& question, const Box& box, Numbers lam, Numbers price, Numbers error) {
     const Features& f = question.features;
-    Leash leash;
-    bool sure = true;
-    const auto fits = [&](Leash& to, std::size_t d) {
-        return to.add(f.phi(d), price[d], error[d], true_lower(question, box, d), true_upper(question, box, d));
+    const auto fits = [&](Leash& to, std::size_t d, double by) {
+        const double low = true_lower(question, box, d), high = true_upper(question, box, d);
+        return to.add(f.phi(d), by * price[d], by * error[d], low, high);
     };
-    for (std::size_t d = 0; d < f.width(); ++d)
-        if (question.layout.group[d] < 0) sure = fits(leash, d) && sure;
-    const double share = leash.share();
-    if (sure && share == 1.0) return true;
-    if (sure && share < 1.0) {  // to let them grow would take further looks
+    const auto share_at = [&](double by) {
+        Leash leash;
+        bool all = true;
+        for (std::size_t d = 0; d < f.width(); ++d)
+            if (question.layout.group[d] < 0) all = fits(leash, d, by) && all;
+        return all ? leash.share() : NONE;
+    };
+    const double share = share_at(1.0);
+    if (share == 1.0) return true;
+    if (share < 1.0 || share_at(share) == 1.0) {  // where they grow, others may not allow it
         for (const Numbers numbers : {lam, price, error})
             for (double& one : numbers) one *= share;
         return true;
     }
     for (std::size_t d = 0; d < f.width(); ++d) {
         Leash own;
-        if (question.layout.group[d] >= 0 || (fits(own, d) && own.share() == 1.0)) continue;
+        if (question.layout.group[d] >= 0 || (fits(own, d, 1.0) && own.share() == 1.0)) continue;
         const double to = std::min(std::max(price[d], f.slope_down[d]), f.slope_up[d]);
         const double room = NOISE * (error[d] / ROUND + std::fabs(f.slope_up[d]) + std::fabs(f.slope_down[d]));
         if (std::fabs(price[d] - to) <= room) price[d] = to, error[d] = 0.0;

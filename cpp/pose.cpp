@@ -7,7 +7,8 @@ namespace {
 
 constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged by a square, for methods that need curvature
 constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
-constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
+// a cost that still falls this far out (in units of the source, at least 1) is unbounded
+constexpr double HORIZON = 1e30, NEARER = 1e9;  // the latter where the cost couples features
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 
@@ -123,7 +124,8 @@ void Posed::set_horizon(const Prices& prices) {
     if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
     const Numbers lower = line(LOWER), upper = line(UPPER), side = line(SIDE);
     for (std::size_t d = 0; d < width_; ++d) {
-        const double source = f_.source[d], far = HORIZON * std::max(1.0, std::fabs(source));
+        const double source = f_.source[d], units = prices.coupling.empty() ? HORIZON : NEARER;
+        const double far = units * std::max(1.0, std::fabs(source));
         const double low = std::min(upper[d], source) - far, high = std::max(lower[d], source) + far;
         const bool up = upper[d] > LAST && f_.curve_up[d] == 0.0 && f_.slope_up[d] < 0.0;
         const bool down = lower[d] < -LAST && f_.curve_down[d] == 0.0 && f_.slope_down[d] > 0.0;

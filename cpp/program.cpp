@@ -76,13 +76,16 @@ double farkas_gap(const Program& program, Numbers ray) {
 /// Hold the prices within the slopes of what moves without end, all by one factor, or where that is not possible one by one.
 static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbers sizes, double spread) {
     const Curves& c = program.curves;
-    Leash leash;
-    bool sure = true;
-    for (std::size_t j = 0; j < program.n; ++j)
-        sure = leash.add(program.phi(j), prices[j], spread * sizes[j], c.lower[j], c.upper[j]) && sure;
-    const double share = leash.share();
-    if (sure && share == 1.0) return true;
-    if (sure && share < 1.0) {  // to let them grow would take further looks
+    const auto share_at = [&](double by) {
+        Leash leash;
+        bool fits = true;
+        for (std::size_t j = 0; j < program.n; ++j)
+            fits = leash.add(program.phi(j), by * prices[j], spread * by * sizes[j], c.lower[j], c.upper[j]) && fits;
+        return fits ? leash.share() : NONE;
+    };
+    const double share = share_at(1.0);
+    if (share == 1.0) return true;
+    if (share < 1.0 || share_at(share) == 1.0) {  // where they grow, others may not allow it
         for (double& one : lam) one *= share;
         for (double& one : prices) one *= share;
         for (double& one : sizes) one *= share;

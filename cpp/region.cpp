@@ -124,6 +124,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
         return {Status::Infeasible, INF};
     }
     drop_rounding(lam);
+    const bool far = question_->method == Method::Flat && is_at_horizon(box, program, point);
     const Sum alone = scatter(box, program, point, change);
     if (question_->plain) {
         if (question_->method != Method::Curved) open_horizon(box, program);  // else no feature can run away
@@ -140,7 +141,41 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
         const Assured proof = prove(path, box, dual.multipliers, scratch);
         found.value = proof.value, found.sure = proof.sure;
     }
+    if (far && found.value > -INF && come_nearer(box, program, lam, point, ray, scratch)) scatter(box, program, point, change);
     return or_box(found, box, dual, scratch);
+}
+
+/// Whether the horizon ends the way of a variable.
+bool Regions::is_at_horizon(const Box& box, const Program& program, Constants point) const {
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const int d = columns_[j];
+        if (d == OUTSIDE) continue;
+        if (true_upper(*question_, box, d) == INF && point[j] == program.curves.upper[j]) return true;
+        if (true_lower(*question_, box, d) == -INF && point[j] == program.curves.lower[j]) return true;
+    }
+    return false;
+}
+
+/// Of several best points one that is not at the horizon: the best if moving away earned a little less.
+bool Regions::come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray,
+                          Scratch& scratch) const {
+    constexpr double LESS = 1.0 - 1e-6;
+    const Scratch::Frame frame(scratch);
+    const Curves& c = program.curves;
+    write_costs(box, program);
+    for (std::size_t j = 0; j < program.n; ++j) {
+        if (c.slope_up[j] < 0.0) c.slope_up[j] *= LESS;
+        if (c.slope_down[j] > 0.0) c.slope_down[j] *= LESS;
+        c.slope_down[j] = std::min(c.slope_down[j], c.slope_up[j]);
+    }
+    const Basis basis{scratch.values<Basic>(program.m()), scratch.values<Seat>(program.n)};
+    basis.reset(program);
+    const Numbers nearer = scratch.numbers(point.size());
+    std::ranges::fill(nearer, 0.0);
+    if (simplex(program, basis, lam, nearer, ray, scratch) != Status::Converged) return false;
+    if (is_at_horizon(box, program, nearer)) return false;
+    std::ranges::copy(nearer, point.begin());
+    return true;
 }
 
 /// Whether a Farkas vector of a scaled problem is one for sure.

@@ -65,6 +65,8 @@ private:
     Status pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
     bool recall(const Dual& dual, std::size_t heads, Basis basis) const;
     void remember(const Dual& dual, std::size_t heads, Basis basis) const;
+    bool is_at_horizon(const Box& box, const Program& program, Constants point) const;
+    bool come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
     Bound or_box(Bound found, const Box& box, const Dual& dual, Scratch& scratch) const;
     Sum scatter(const Box& box, const Program& program, Constants point, Numbers change) const;
     void scatter_outside(const Box& box, Numbers change) const;
