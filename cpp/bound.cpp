@@ -111,8 +111,8 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
     return total;
 }
 
-/// What number d adds to a bound at its price, whichever one within ``error`` of it is the true one; with the size of the terms.
-/// About what that takes from the bound is added to ``lost``.
+/// What number d adds to a bound at its price, whichever one within ``error`` of it is the true one; with the size of the
+/// terms. About what that takes from the bound is added to ``lost``.
 static Sum worth_of(const Question& question, const Box& box, std::size_t d, double price, double error, double& lost) {
     const double low = true_lower(question, box, d), high = true_upper(question, box, d);
     const Phi phi = question.features.phi(d);
@@ -139,7 +139,7 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
 }
 
 /// Hold prices within the slopes of what moves without end, with the multipliers; false if one cannot be held but by rounding.
-static bool hold_back(const Question& question, const Box& box, Numbers lam, Numbers price, Numbers error) {
+static bool hold_back(const Question& question, const Box& box, Numbers lam, Numbers price, Numbers error, Constants size) {
     const Features& f = question.features;
     const auto fits = [&](Leash& to, std::size_t d, double by) {
         const double low = true_lower(question, box, d), high = true_upper(question, box, d);
@@ -163,24 +163,26 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
         Leash own;
         if (question.layout.group[d] >= 0 || (fits(own, d, 1.0) && own.share() == 1.0)) continue;
         const double to = std::min(std::max(price[d], f.slope_down[d]), f.slope_up[d]);
-        const double room = NOISE * (error[d] / ROUND + std::fabs(f.slope_up[d]) + std::fabs(f.slope_down[d]));
+        const double room = NOISE * (size[d] + std::fabs(f.slope_up[d]) + std::fabs(f.slope_down[d]));
         if (std::fabs(price[d] - to) <= room) price[d] = to, error[d] = 0.0;
     }
     return false;
 }
 
-Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
-               Scratch& scratch) {
+Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Features& f = question.features;
     const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width());
     add_up(question, path, lam, price, error);
-    const bool sure = hold_back(question, box, lam, price, error);
+    const Numbers size_of = scratch.numbers(f.width());
+    for (std::size_t d = 0; d < f.width(); ++d) size_of[d] = error[d] / ROUND;
+    const bool sure = hold_back(question, box, lam, price, error, size_of);
     double total = 0.0, size = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
-        const double give = question.give(path.row[t]) + question.row(path.row[t]).exact_to(question.row(path.row[t]).size_at(f.source));
+        const double give =
+            question.give(path.row[t]) + question.row(path.row[t]).exact_to(question.row(path.row[t]).size_at(f.source));
         total += lam[t] * r - std::fabs(lam[t]) * give;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }
@@ -210,7 +212,7 @@ Assured proved_closely(const Question& question, const Path& path, const Box& bo
         if (!fits || leash.share() == 1.0 || !(tight.share() < 1.0)) break;
         for (double& one : lam) one *= tight.share();
     }
-    const bool sure = hold_back(question, box, lam, price, error);
+    const bool sure = hold_back(question, box, lam, price, error, size_of);
     Twofold total;
     double size = 0.0, give = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {

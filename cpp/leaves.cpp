@@ -183,7 +183,8 @@ double Search::allowed_of(int state, Constants x) const {
 /// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.
 Status Search::tighten(Constants slack, Watch& watch) {
     if (question_->method != Method::Coupled)
-        return regions_.solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_)
+        return regions_
+            .solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_, watch)
             .status;
     const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
     switch (coupled_.solve(path_, box_, slack, {}, dual, regions_, scratch_, watch).status) {

@@ -30,11 +30,13 @@ constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: 
 class Newton {
 public:
     Newton(const Program& program, bool fine, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
-        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS : fine ? FINE : NUMBERS), m(program.m()),
-          n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch), price(scratch.numbers(n)),
-          turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)), gradient(scratch.numbers(m)),
-          size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)), free(scratch.places(m)),
-          R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
+        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS
+                                               : fine                    ? FINE
+                                                                         : NUMBERS),
+          m(program.m()), n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch),
+          price(scratch.numbers(n)), turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)),
+          gradient(scratch.numbers(m)), size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)),
+          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
         if (p.groups.size() == 0) return;
         z = scratch.numbers(n);
         near = scratch.values<Near>(n);
@@ -64,6 +66,7 @@ public:
                 ++idle;
             }
             if (solved || (p.groups.size() > 0 && idle >= 2 && miss <= ENOUGH)) return {Status::Converged, value};
+            if (p.is_stopped()) return {Status::Stuck, best_value};
             if (idle >= 4) break;
             choose_direction();
             const double t = line_search();
@@ -359,7 +362,8 @@ private:
             }
         }
         // between rows that are nearly opposite a point is put onto its faces when it becomes a row
-        return {violation(p, delta) <= (&exact == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value, true, true};
+        return {violation(p, delta) <= (&exact == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value, true,
+                true};
     }
 
     /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.
@@ -380,7 +384,8 @@ private:
         return worst;
     }
 
-    /// Newton steps on the chosen rows alone, for multipliers that are good to their last digits; kept while rows are missed less.
+    /// Newton steps on the chosen rows alone, for multipliers that are good to their last digits; kept while rows are missed
+    /// less.
     void sharpen() {
         std::ranges::copy(lam, best.begin());
         double miss = respond_closely();

@@ -5,8 +5,8 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged by a square, for methods that need curvature
-constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
+constexpr double SOFT = 0.05;  // of a group's dearest change: what is charged by a square, for methods that need curvature
+constexpr double LAST = 1e38;  // a bound further out, such as the last float32, does not count
 // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 constexpr double HORIZON = 1e30, NEARER = 1e9;  // the latter where the cost couples features
 

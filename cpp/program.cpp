@@ -52,7 +52,8 @@ double farkas_gap(const Program& program, Numbers ray) {
         const auto [a, terms] = column(program, ray, j);
         const double reach = a > 0.0 ? program.curves.upper[j] : program.curves.lower[j];
         if (std::isinf(reach)) {
-            if (std::fabs(a) <= static_cast<double>(m + 2) * ROUND * terms) continue;  // what is left may be nothing
+            const double rounding = program.forgiving ? ROUNDING : 64.0 * static_cast<double>(m + 2) * ROUND;
+            if (std::fabs(a) <= rounding * terms) continue;  // it may be nothing
             return -INF;
         }
         gap -= a * reach;

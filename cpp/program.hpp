@@ -10,6 +10,7 @@
 #include "loops.hpp"
 #include "phi.hpp"
 #include "view.hpp"
+#include "watch.hpp"
 
 namespace counterleaf {
 
@@ -18,7 +19,7 @@ enum class Status { Converged, Infeasible, Stuck };
 struct Bound {
     Status status;
     double value;
-    bool sure = true;     // false: but for what rounding does to a price
+    bool sure = true;    // false: but for what rounding does to a price
     bool rough = false;  // the point is not quite what answers the multipliers' prices
 };
 
@@ -41,6 +42,10 @@ struct Program {
     Numbers give = {};   // by how much rows of the user's may be missed; empty: by nothing
     Numbers noise = {};  // what rounding may have done to r; empty: nothing
 
+    bool forgiving = true;   // to a sum of a Farkas vector that is not quite 0 where it has to be
+    Watch* watch = nullptr;  // says when to stop, if anybody does
+
+    bool is_stopped() const { return watch != nullptr && watch->stop(); }
     std::size_t m() const { return A.rows; }
     /// The columns in use that are not those of groups.
     std::size_t ungrouped() const { return std::min(n, numbers); }

@@ -12,7 +12,7 @@ namespace {
 constexpr int OUTSIDE = -1, NAMED = -2;
 constexpr double NEGLIGIBLE = 1e-14;  // of the largest multiplier: rounding of a row that has let go
 
-constexpr double ROUGH = 1e-13;       // of a bound: what rounding may take from it where nothing much cancels
+constexpr double ROUGH = 1e-13;                // of a bound: what rounding may take from it where nothing much cancels
 constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies between are numbers, too
 
 double largest_of(Constants numbers) {
@@ -82,7 +82,9 @@ Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Sc
     return proved_closely(*question_, path, box, multipliers, scratch);
 }
 
-Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {
+Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
+                     Watch& watch) {
+    watch_ = &watch;
     choose_columns(path, box);
     const bool closed = question_->method == Method::Curved && !hot_.empty();
     Bound found = attempt(path, box, slack, dual, change, closed, scratch);
@@ -95,7 +97,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
                        Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t heads = closed ? 0 : hot_.size();
-    const Program program = make_program(path.size(), closed, scratch);
+    Program program = make_program(path.size(), closed, scratch);
     const std::size_t m = program.m();
     const Numbers norm = scratch.numbers(m), lam = scratch.numbers(m), ray = scratch.numbers(m);
     const Numbers point = scratch.numbers(program.A.columns);
@@ -106,18 +108,28 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     std::ranges::fill(lam.first(heads), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) lam[heads + t] = dual.multipliers[t] * norm[heads + t];
     Bound found{Status::Stuck, -INF};
+    const auto is_empty = [&] {
+        return found.status == Status::Infeasible && contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch);
+    };
     if (question_->method == Method::Curved) {
         found = newton(program, lam, point, ray, scratch);
-        if (!closed && (found.status == Status::Stuck || found.rough ||
-                        (found.status == Status::Infeasible && !contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch)))) {
+        if (!closed && (found.status != Status::Converged || found.rough) && !is_empty()) {
+            program.forgiving = false;
             std::ranges::fill(lam, 0.0);
             found = newton_finely(program, lam, point, ray, scratch);
+            program.forgiving = true;
         }
     }
     if (question_->method == Method::Mixed) found.status = proximal(program, lam, point, ray, scratch);
-    if (question_->method == Method::Flat)
+    if (question_->method == Method::Flat) {
         found.status = pivot(dual, program, lam, point, ray, scratch);
-    else if (found.status == Status::Stuck && !closed && find_point(program, ray, scratch) == Status::Infeasible)
+        if (found.status == Status::Infeasible && !is_empty()) {
+            program.forgiving = false;
+            found.status = pivot(dual, program, lam, point, ray, scratch);
+        }
+    }
+    if (question_->method != Method::Flat && found.status == Status::Stuck && !closed &&
+        find_point(program, ray, scratch) == Status::Infeasible)
         found.status = Status::Infeasible;
     if (found.status == Status::Infeasible) {
         for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[heads + t] / norm[heads + t];
@@ -271,7 +283,8 @@ Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) 
                     .curves = {line(), line(), line(), line(), line(), line(), line(), line()},
                     .groups = {},
                     .give = scratch.numbers(heads + paths),
-                    .noise = scratch.numbers(heads + paths)};
+                    .noise = scratch.numbers(heads + paths),
+                    .watch = watch_};
     std::fill_n(program.A.data, program.A.rows * wide, 0.0);
     if (!closed) return program;
     const Numbers scale = scratch.numbers(hot_.size()), home = scratch.numbers(wide);

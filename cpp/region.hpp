@@ -40,7 +40,8 @@ public:
     /// Bound the region of a path within a box, its rows tightened by ``slack``; ``change`` gets the point of the relaxation.
     ///
     /// The bound is without the class cost, and valid whatever the status.
-    Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch);
+    Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
+                Watch& watch);
 
     /// The bound that multipliers prove of a region.
     ///
@@ -74,6 +75,7 @@ private:
     void release();
 
     const Question* question_ = nullptr;
+    Watch* watch_ = nullptr;  // of the call
     std::size_t rooms_ = 0;
     bool calm_ = false;
     std::vector<double> at_source_;  // NaN where not yet known

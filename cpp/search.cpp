@@ -5,10 +5,10 @@
 namespace counterleaf {
 namespace {
 
-constexpr double TIE = 1e-14;  // bounds closer than this share are equal: both are realised before either is answered
+constexpr double TIE = 1e-14;    // bounds closer than this share are equal: both are realised before either is answered
 constexpr double EQUAL = 1e-11;  // of a bound: an estimate is no better than what was added up if it is above it by less
-constexpr int FEW = 8;         // target leaves below a node that is not worth an expensive bound
-constexpr int PUT_OFF = 20;    // times that a state may give way to others before it is solved to the end
+constexpr int FEW = 8;           // target leaves below a node that is not worth an expensive bound
+constexpr int PUT_OFF = 20;      // times that a state may give way to others before it is solved to the end
 
 /// A bound less its rounding: with what is equal to it, it comes first.
 double just_below(double bound) { return bound > -INF ? bound - TIE * std::fabs(bound) : bound; }
@@ -200,7 +200,7 @@ void Search::bound(int state, Watch& watch) {
     } else {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
-        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_);
+        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, watch);
         if (found.status == Status::Infeasible) return discard(state);
     }
     const double bound = lifted(found.value) + below(entry.node);
@@ -335,8 +335,7 @@ void Search::postpone(int state, double miss) {
         collect(state);
         const Assured proof = regions_.prove(path_, box_, lam, scratch_);
         const double bound = lifted(proof.value) + below(entry.node);
-        if (bound > entry.bound)
-            entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
+        if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
         if (!(bound >= entry.bound)) {  // then those of the parent
             std::ranges::copy_n(memory.multipliers[entry.parent].begin(), above.rows, lam.begin());
             if (adds_row) lam.back() = 0.0;

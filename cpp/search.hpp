@@ -98,10 +98,10 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
-    std::vector<char> counted_, named_;    // for ``Forks``
-    std::vector<bool> answered_;           // per node
-    std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
-    std::vector<double> centre_, other_;   // the row nearest to a region's point; another row of the region
+    std::vector<char> counted_, named_;   // for ``Forks``
+    std::vector<bool> answered_;          // per node
+    std::vector<double> x_, ease_;        // a row; one over the curvature that a variable has wherever it can move
+    std::vector<double> centre_, other_;  // the row nearest to a region's point; another row of the region
     bool has_other_ = false;
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
     struct Trial {                         // what a state has, for a leaf's region with tightened rows

@@ -9,7 +9,7 @@ namespace counterleaf {
 namespace {
 
 constexpr int PIVOTS = 500;
-constexpr int GREEDY = 100;  // pivots that leave by the largest violation; after that by the first, so that they do not cycle
+constexpr int GREEDY = 100;    // pivots that leave by the largest violation; after that by the first, so that they do not cycle
 constexpr double LARGE = 1e4;  // an entry of an inverse that has lost digits
 constexpr double TOLERANCE = 1e-13;
 constexpr double ROUNDING = 1e-13;
@@ -53,7 +53,7 @@ public:
 private:
     Status pivot() {
         for (int count = 0; count < PIVOTS; ++count) {
-            if (!invert_basis()) return Status::Stuck;
+            if (p.is_stopped() || !invert_basis()) return Status::Stuck;
             price_rows();
             if (!choose_leaving(count > GREEDY)) return Status::Converged;
             set_direction();
