@@ -52,7 +52,7 @@ double farkas_gap(const Program& program, Numbers ray) {
         const auto [a, terms] = column(program, ray, j);
         const double reach = a > 0.0 ? program.curves.upper[j] : program.curves.lower[j];
         if (std::isinf(reach)) {
-            const double rounding = program.forgiving ? ROUNDING : 64.0 * static_cast<double>(m + 2) * ROUND;
+            const double rounding = program.forgiving ? ROUNDING : 4.0 * static_cast<double>(m + 2) * ROUND;
             if (std::fabs(a) <= rounding * terms) continue;  // it may be nothing
             return -INF;
         }

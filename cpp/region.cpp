@@ -117,7 +117,6 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
             program.forgiving = false;
             std::ranges::fill(lam, 0.0);
             found = newton_finely(program, lam, point, ray, scratch);
-            program.forgiving = true;
         }
     }
     if (question_->method == Method::Mixed) found.status = proximal(program, lam, point, ray, scratch);

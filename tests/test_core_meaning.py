@@ -31,7 +31,8 @@ def test_an_identity_of_money_holds_to_rounding(frozen):
     rng = np.random.default_rng(1)
     for a, b in rng.uniform(0, 1000, size=(200, 2)).round(2).tolist():
         answer = explainer.explain([a, b, round(a + b, 2), 1.0], target="yes", cost=cl.L1(), constraints=given)
-        assert set(answer[0].changes) == {"c"} and answer.lower_bound == answer[0].cost == 4.0
+        assert set(answer[0].changes) == {"c"}
+        assert answer.lower_bound == answer[0].cost == 4.0
         assert not in_doubt(answer)
 
 
@@ -41,7 +42,7 @@ def test_a_row_that_is_missed_by_more_than_rounding_is_missed():
     for rhs, status in ((0.3, "optimal"), (0.3 - 1e-6, "infeasible")):
         given = [*held, cl.linear({"x0": 1, "x1": 1}, "<=", rhs)]
         answer = explainer.explain(row, target="yes", cost=cl.L1(), constraints=given)
-        assert str(answer.status) == status and not in_doubt(answer)
+        assert (str(answer.status), in_doubt(answer)) == (status, False)
 
 
 @pytest.mark.parametrize("cost", [cl.Linear([-1.0]), cl.L1() + cl.Linear([-2.0])])
@@ -57,7 +58,8 @@ def test_a_leaf_far_away_is_found_where_the_cost_falls(cost):
 def test_of_several_best_rows_none_is_out_of_sight():
     tree = cl.Tree(*ONE, [[1.0, 1.0], [0, 0], [0, 0]], [-1.7e12, 0, 0], [-1, 0, 1], classes=["no", "yes"])
     answer = cl.Explainer(tree).explain([0.0, 0.0], target="no", cost=cl.L1() + cl.Linear([-2.0, 0.0]))
-    assert answer[0].cost == pytest.approx(-1.7e12, rel=1e-12) and max(map(abs, answer[0].row)) < 1e13
+    assert answer[0].cost == pytest.approx(-1.7e12, rel=1e-12)
+    assert max(map(abs, answer[0].row)) < 1e13
 
 
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
@@ -125,6 +127,9 @@ def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved)
         tree, source, weights, biases = sliver(seed)
         answer = cl.Explainer(tree).explain(source, target=1, cost=cl.L2() if curved else cl.L1())
         best = exact_optimum(source, weights, biases, curved)
+        if str(answer.status) == "infeasible":
+            assert in_doubt(answer)
+            continue
         assert Fraction(answer.lower_bound) <= best
         if str(answer.status) == "optimal" and not in_doubt(answer):
             certain += 1
@@ -137,14 +142,15 @@ def test_two_equal_splits_leave_nothing_between_them_for_sure():
     w[0], w[2] = [0.3, -0.7, 0.1], [0.6, -1.4, 0.2]
     tree = cl.Tree(*TWO, w, [0.1, 0, 0.2, 0, 0], [-1, 0, -1, 1, 0], classes=["no", "yes"])  # yes: right, then left
     answer = cl.Explainer(tree).explain([1.0, 2.0, 3.0], target="yes", cost=cl.L1())
-    assert str(answer.status) == "infeasible" and not in_doubt(answer)
+    assert (str(answer.status), in_doubt(answer)) == ("infeasible", False)
 
 
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
 def test_weights_near_the_end_of_the_floats_do_not_overflow(cost):
     tree = cl.Tree(*ONE, [[1e160, 2e160], [0, 0], [0, 0]], [-3e160, 0, 0], [-1, 0, 1])
     answer = cl.Explainer(tree).explain([0.0, 0.0], target=1, cost=cost)
-    assert answer[0].cost == pytest.approx(1.5 if isinstance(cost, cl.L1) else 1.8) and math.isfinite(answer.lower_bound)
+    assert answer[0].cost == pytest.approx(1.5 if isinstance(cost, cl.L1) else 1.8)
+    assert math.isfinite(answer.lower_bound)
 
 
 def test_whole_numbers_on_an_equality_have_no_gap():
@@ -152,4 +158,5 @@ def test_whole_numbers_on_an_equality_have_no_gap():
     schema = cl.Schema([cl.Numeric(f"f{j}", 0, u, integer=True) for j, u in enumerate((3, 4, 4))])
     given = [cl.linear({"f1": 2, "f2": -3}, "==", 5)]
     answer = cl.Explainer(tree, schema=schema).explain([1, 0, 2], target=1, cost=cl.L2(), constraints=given)
-    assert answer[0].cost == 17.0 and answer.lower_bound == pytest.approx(17.0, rel=1e-9)
+    assert answer[0].cost == 17.0
+    assert answer.lower_bound == pytest.approx(17.0, rel=1e-9)
