@@ -12,7 +12,7 @@ namespace {
 constexpr int OUTSIDE = -1, NAMED = -2;
 constexpr double NEGLIGIBLE = 1e-14;  // of the largest multiplier: rounding of a row that has let go
 
-constexpr double ROUGH = 1e-13;                // of a bound: what rounding may take from it where nothing much cancels
+constexpr double ROUGH = 1e-11;                // of a bound: what rounding may take from it where nothing much cancels
 constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies between are numbers, too
 
 double largest_of(Constants numbers) {
