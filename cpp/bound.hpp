@@ -26,16 +26,31 @@ struct Settled {
     double change, worth;
 };
 
+/// The ends of a number in a box; one that is only the horizon is none.
+inline double true_lower(const Question& question, const Box& box, std::size_t d) {
+    return question.features.horizon[d] < 0.0 && box.lower(d) == question.features.lower[d] ? -INF : box.lower(d);
+}
+inline double true_upper(const Question& question, const Box& box, std::size_t d) {
+    return question.features.horizon[d] > 0.0 && box.upper(d) == question.features.upper[d] ? INF : box.upper(d);
+}
+
 /// The best change of number d at a price, within [lower, upper] and on its grid.
 Settled settle(const Question& question, std::size_t d, double price, double lower, double upper);
 
 /// The cheapest value left in a group: of equals the source's own, else the first.
 int cheapest(const Question& question, std::size_t g, Constants upper);
 
-/// The bound of a box on its own; ``change`` gets the cheapest row in it.
+/// Number d of the row that a change leads to: ends of the box bit for bit, on its grid.
+double placed(const Question& question, std::size_t d, double change, double lower, double upper);
+
+/// The bound of a box on its own, which is what its cheapest row costs; ``change`` gets that row.
 double box_bound(const Question& question, const Box& box, Numbers change);
 
-/// The bound that the multipliers ``lam`` prove of the box's rows; ``at_source`` is w @ source + b of each row of the path.
-double proved(const Question& question, const Path& path, const Box& box, Constants at_source, Constants lam, Scratch& scratch);
+/// The bound that the multipliers ``lam`` prove of the box's rows, in real arithmetic; ``at_source`` is w @ source + b of each
+/// row of the path. Multipliers shrink by a hair where prices would leave their slopes; not ``sure`` where that is not enough.
+Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+
+/// The same as if in twice the precision, for large multipliers that cancel.
+Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch);
 
 }  // namespace counterleaf

@@ -66,6 +66,8 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     const Memory& memory = search.memory;
     Answer out;
     out.report = report(memory, ending, budget.answers);
+    const bool claims = out.report.verdict == Verdict::Optimal || out.report.verdict == Verdict::Infeasible;
+    out.doubt = claims && search.doubt;
     out.runaway = ending == Ending::Unbounded ? search.runaway : -1;
     out.taken = memory.taken;
     for (int state : out.report.states) {
@@ -97,7 +99,7 @@ Halt Engine::find_many(const Batch& batch, const Prices& prices, const Limits& l
                                                     static_cast<int>(batch.leaves[k]), k);
         const Ending ending = worker.search.run(question, budget, given);
         const Memory& memory = worker.search.memory;
-        const bool settled = ending == Ending::Done && memory.unsettled == 0;
+        const bool settled = ending == Ending::Done && memory.unsettled == 0 && !worker.search.doubt;
         if (!settled) return;
         out.outcomes[k] = static_cast<std::int8_t>(Outcome::None);
         if (memory.answers.empty()) return;

@@ -15,6 +15,7 @@ namespace counterleaf {
 /// One answer with its proof; it depends on nothing but itself.
 struct Answer {
     Report report;
+    bool doubt = false;                // whether the verdict may be due to rounding: it is to be checked in exact arithmetic
     int runaway = -1;                  // Unbounded: the variable that runs away
     std::size_t taken = 0;             // states taken up
     std::vector<std::int64_t> leaves;  // of the answers
@@ -66,7 +67,7 @@ public:
     Answer find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,
                 const Budget& budget, const Memory* earlier, Watch& watch) const;
 
-    /// The cheapest leaf of every question; those that a limit or rounding left open are Unasked.
+    /// The cheapest leaf of every question; those that a limit or rounding left open, or in doubt, are Unasked.
     Halt find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget, std::size_t threads,
                    Watch& watch, const Answers& out) const;
 

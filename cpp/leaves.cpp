@@ -1,6 +1,8 @@
 // The part of the search that deals with leaves: a point becomes a row, or says where to fork.
 #include <cmath>
 
+#include "doubt.hpp"
+#include "nearby.hpp"
 #include "realise.hpp"
 #include "search.hpp"
 
@@ -22,6 +24,10 @@ bool Search::realise(int state, Watch& watch) {
     std::optional<Choice> choice;
     const bool at_home = is_at_home(state);
     Found found = at_home ? Found::Row : Found::Nothing;
+    if (at_home && question_->method != Method::Coupled) {  // nothing earns, so that the box proves it
+        std::ranges::fill(memory.multipliers[state], 0.0);
+        entry.bound = below(entry.node), entry.proof = Proof::Sure;
+    }
     if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
         if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
@@ -38,11 +44,13 @@ bool Search::realise(int state, Watch& watch) {
     } else if (!choice) {
         if (!question_->plain) choice = forks.any(x_);
         if (!choice) {
-            entry.kind = found == Found::Empty ? Kind::Discarded : Kind::Unsettled;
-            if (found == Found::Empty)
+            if (found == Found::Empty) {
                 std::ranges::copy(trial_.multipliers, memory.multipliers[state].begin());
-            else
+                discard(state);
+            } else {
+                entry.kind = Kind::Unsettled;
                 ++memory.unsettled;
+            }
             return true;
         }
     }
@@ -86,51 +94,97 @@ bool Search::is_at_home(int state) {
     std::ranges::copy(question_->features.source, x_.begin());
     for (std::size_t d = 0; d < x_.size(); ++d)  // a margin may have moved the cuts past it
         if (!(box_.lower(d) <= x_[d] && x_[d] <= box_.upper(d))) return false;
-    return is_routed(*question_, x_, path_, memory.slacks[state].first(path_.size()));
+    return is_routed(*question_, x_, path_);
 }
 
 /// Write into ``x_`` a row that the model sends to the state's leaf: the region's point, or that of the region with the faces
-/// that were missed moved inwards. The choices are as in ``x_``.
+/// that were missed moved inwards; where the leaf has no room for that, a row next to the point. The choices are as in ``x_``.
 Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
+    const std::size_t mark = box_.mark();
+    if (!question_->plain) forks.fix(x_, box_);
+    has_other_ = false;
+    Found found = move_inwards(state, watch);
+    const bool thin = found != Found::Row || !is_best(state, cost_of(*question_, x_));
+    if (thin && question_->method != Method::Box && take_better(state, found == Found::Row)) found = Found::Row;
+    box_.undo(mark);
+    return found;
+}
+
+/// Move the faces inwards until the region's point is a row that passes every split however one adds up.
+Search::Found Search::move_inwards(int state, Watch& watch) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
     // where splits are sums of float32; rows of the user's may need more digits
     const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->users() == 0;
-    const std::size_t mark = box_.mark();
-    if (!question_->plain) forks.fix(x_, box_);
-    Found found = Found::Nothing;
     Constants change = memory.changes[state];
-    for (int attempt = 0; attempt < ATTEMPTS && found == Found::Nothing; ++attempt) {
+    for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
         if (attempt > 0) {
-            if (question_->method == Method::Box) break;
-            if (attempt == 1) {
-                const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
-                trial_.multipliers.assign(memory.multipliers[state].begin(), memory.multipliers[state].begin() + entry.rows);
-                copy(memory.changes, trial_.change);
-                if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
-                if (question_->method == Method::Coupled)
-                    copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
-            }
+            if (question_->method == Method::Box || watch.stop()) break;
+            if (attempt == 1) start_trial(state);
             const Status status = tighten(slack, watch);
-            if (status == Status::Infeasible) found = Found::Empty;
+            if (status == Status::Infeasible) return Found::Empty;
             if (status == Status::Stuck) {  // empty by less than rounding can tell: further in
-                if (question_->method == Method::Coupled || watch.stop()) break;
+                if (question_->method == Method::Coupled) break;
                 for (double& by : slack) by *= 2.0;
+                continue;
             }
-            if (status != Status::Converged) continue;
             change = trial_.change;
         }
         place(*question_, change, box_, coarse, x_);
-        if (is_routed(*question_, x_, path_, slack)) found = Found::Row;
+        if (attempt == 0) centre_ = x_;
+        if (attempt == 0 && push(*question_, path_, box_, coarse, x_, scratch_) && obeys(*question_, x_)) return Found::Row;
+        if (attempt == 0) x_ = centre_;
+        const bool holds = obeys(*question_, x_) || (attempt > 0 && mend(*question_, box_, x_, scratch_));
+        const Routed way = routed(*question_, x_, path_, slack);
+        if (way == Routed::Safely && holds) return Found::Row;
+        if (way == Routed::Safely && attempt > 0) break;
+        if (way == Routed::Barely && holds && !has_other_) other_ = x_, has_other_ = true;
     }
-    box_.undo(mark);
-    return found;
+    return Found::Nothing;
+}
+
+/// Write into ``x_`` the cheapest of the rows that the model sends to the leaf, however narrowly: the row that was found, if
+/// there is one, one that was seen on the way, and those next to the region's point. False if there is none.
+bool Search::take_better(int state, bool has_row) {
+    double least = has_row ? cost_of(*question_, x_) : INF;
+    const auto take = [&](const std::vector<double>& row) {
+        const double cost = cost_of(*question_, row);
+        if (cost < least) least = cost, x_ = row;
+    };
+    if (has_other_) take(other_);
+    if (least < INF && is_best(state, least)) return true;
+    if (is_close(*question_, centre_, path_) && find_nearby(*question_, path_, box_, centre_, other_)) take(other_);
+    return least < INF;
+}
+
+/// Begin a trial from what a state has.
+void Search::start_trial(int state) {
+    const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
+    const auto lam = memory.multipliers[state].first(memory.states[state].rows);
+    trial_.multipliers.assign(lam.begin(), lam.end());
+    copy(memory.changes, trial_.change);
+    if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
+    if (question_->method == Method::Coupled) copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
+}
+
+/// Whether the row ``x_``, at a cost without that of its class, is as good as the leaf's bound.
+bool Search::is_best(int state, double cost) const {
+    const State& entry = memory.states[state];
+    const double gap = cost + below(entry.node) - entry.bound;
+    return gap <= 1e-10 * std::fabs(cost) || gap <= allowed_of(state, x_);
+}
+
+/// What the row x of a leaf may cost above the leaf's bound.
+double Search::allowed_of(int state, Constants x) const {
+    const State& entry = memory.states[state];
+    return allowed(*question_, path_, memory.multipliers[state].first(entry.rows), x, below(entry.node));
 }
 
 /// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.
 Status Search::tighten(Constants slack, Watch& watch) {
     if (question_->method != Method::Coupled)
-        return regions_.solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_)
+        return regions_
+            .solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_, watch)
             .status;
     const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
     switch (coupled_.solve(path_, box_, slack, {}, dual, regions_, scratch_, watch).status) {
@@ -151,6 +205,10 @@ void Search::settle(int state, double cost) {
     std::ranges::copy(x_, memory.points[memory.realised].begin());
     entry.point = static_cast<int>(memory.realised++);
     entry.cost = cost;
+    entry.allowed = 1e-10 * std::fabs(cost - below(entry.node));  // at least, where there are multipliers
+    const Numbers lam = memory.multipliers[state].first(entry.rows);
+    const bool none = std::ranges::all_of(lam, [](double one) { return one == 0.0; });
+    if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
         entry.bound = cost;  // the same sum, in another order
     double key = cost;

@@ -96,6 +96,26 @@ Slope slope_at(double t, const double* price, const double* turn, const Curves& 
     return {total(sum), total(bend), total(size)};
 }
 
+/// phi(d) - price d where the features respond to the price; the size of its terms is added to ``size``.
+COUNTERLEAF_INLINE Lanes worth_at(const Lanes& price, const Curves& c, std::size_t j, Lanes& size) {
+    const Lanes d = respond_to(price, c, j), zero = same(0.0);
+    const Lanes curve = where_less(zero, d, load(c.curve_up + j), load(c.curve_down + j));
+    const Lanes slope = where_less(zero, d, load(c.slope_up + j), load(c.slope_down + j));
+    size = size + (size_of(curve * d) + size_of(slope) + size_of(price)) * size_of(d);
+    return (curve * d + slope - price) * d;
+}
+
+Sum least(const double* price, const double* sizes, double spread, const Curves& c, std::size_t n) {
+    Lanes sum = same(0.0), size = same(0.0);
+    const Lanes by = same(spread);
+    for (std::size_t j = 0; j < n; j += LANES) {
+        const Lanes at = load(price + j), off = by * load(sizes + j);
+        const Lanes below = worth_at(at - off, c, j, size), above = worth_at(at + off, c, j, size);
+        sum = sum + smaller(below, above);
+    }
+    return {total(sum), total(size)};
+}
+
 double square(const double* a, std::size_t n) {
     Lanes sum = same(0.0);
     for (std::size_t j = 0; j < n; j += LANES) sum = sum + load(a + j) * load(a + j);
@@ -109,6 +129,6 @@ void divide(double* row, double by, std::size_t n) {
 
 }  // namespace
 
-extern const Loops COUNTERLEAF_LOOPS{blend, blend_some, respond, dot, gram, slope_at, square, divide};
+extern const Loops COUNTERLEAF_LOOPS{blend, blend_some, respond, dot, gram, slope_at, least, square, divide};
 
 }  // namespace counterleaf

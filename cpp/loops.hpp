@@ -47,6 +47,8 @@ struct Loops {
     void (*gram)(const Grid& A, const int* chosen, std::size_t count, const double* weight, double* scaled, const Grid& out);
     /// turn @ d, its derivative and the size of its terms, at the prices ``price`` + t ``turn``.
     Slope (*slope_at)(double t, const double* price, const double* turn, const Curves& curves, std::size_t n);
+    /// The least of phi(d) - price d, whichever price within ``spread`` times ``sizes`` is the true one; summed over features.
+    Sum (*least)(const double* price, const double* sizes, double spread, const Curves& curves, std::size_t n);
     /// a @ a.
     double (*square)(const double* a, std::size_t n);
     /// row /= by.

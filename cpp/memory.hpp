@@ -26,6 +26,13 @@ enum class Kind : std::uint8_t {
     Unsettled,  // a leaf without a row that is not proved empty
 };
 
+/// How a state's bound is known.
+enum class Proof : std::uint8_t {
+    Sure,      // its multipliers prove it in real arithmetic; or it is empty, likewise
+    Estimate,  // they do but for rounding, which was not added up
+    Doubtful,  // they do if what looks like rounding is rounding
+};
+
 /// A tree node with what parts it from the rest: the splits on its path, and at a leaf the forks.
 struct State {
     int node = 0;
@@ -38,9 +45,12 @@ struct State {
     int point = -1;                    // its realised row
     int visits = 0;                    // how often its bound was put off
     Kind kind = Kind::Fresh;
+    Proof proof = Proof::Sure;
     bool exact = false;  // whether ``changes`` holds the region's optimum
+    bool rough = false;  // whether that is off by more than rounding, as the multipliers see it
     double bound = -INF;
-    double cost = INF;  // of the realised row
+    double cost = INF;     // of the realised row
+    double allowed = 0.0;  // what it may cost above the bound
 };
 
 /// A state in the queue; of equal keys the lower rank comes first.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "normal.hpp"
+#include "twofold.hpp"
 
 namespace counterleaf {
 namespace {
@@ -22,17 +23,20 @@ struct Precision {
 };
 constexpr Precision NUMBERS{300, 1e-13, 1e-16, 1e-15, 1e-14, 0.0, 1e-3};
 constexpr Precision GROUPS{100, 1e-12, 1e-12, 1e-14, 1e-12, 1e-14, 1e-2};
+constexpr Precision FINE{300, 1e-13, 1e-16, 1e-15, 1e-30, 0.0, 1e-3};  // for rows that are nearly the opposite of each other
 constexpr double PROOF = 1e-12;  // a Farkas vector with a gap above this share of its terms is one
 constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: a bound is off by the square of this
 
 class Newton {
 public:
-    Newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
-        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS : NUMBERS), m(program.m()),
-          n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch), price(scratch.numbers(n)),
-          turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)), gradient(scratch.numbers(m)),
-          size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)), free(scratch.places(m)),
-          R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
+    Newton(const Program& program, bool fine, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
+        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS
+                                               : fine                    ? FINE
+                                                                         : NUMBERS),
+          m(program.m()), n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch),
+          price(scratch.numbers(n)), turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)),
+          gradient(scratch.numbers(m)), size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)),
+          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
         if (p.groups.size() == 0) return;
         z = scratch.numbers(n);
         near = scratch.values<Near>(n);
@@ -62,6 +66,7 @@ public:
                 ++idle;
             }
             if (solved || (p.groups.size() > 0 && idle >= 2 && miss <= ENOUGH)) return {Status::Converged, value};
+            if (p.is_stopped()) return {Status::Stuck, best_value};
             if (idle >= 4) break;
             choose_direction();
             const double t = line_search();
@@ -345,6 +350,7 @@ private:
         for (std::size_t t = 0; t < m; ++t)
             if (t < p.equal || lam[t] > 1e-12 * largest) free[count++] = static_cast<int>(t);
         chosen = free.first(count);
+        if (&exact == &FINE) sharpen();
         for (int again = 0; again < 3; ++again) {
             for (std::size_t t = 0; t < m; ++t) gradient[t] = p.r[t] - loops.dot(p.A[t], delta.data(), n).total;
             factor_and_solve(exact.damping);
@@ -355,7 +361,48 @@ private:
                 delta[j] = std::min(std::max(delta[j] + weight[j] * shift, c.lower[j]), c.upper[j]);
             }
         }
-        return {violation(p, delta) <= 1e-11 ? Status::Converged : Status::Stuck, best_value};
+        // between rows that are nearly opposite a point is put onto its faces when it becomes a row
+        return {violation(p, delta) <= (&exact == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value, true,
+                true};
+    }
+
+    /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.
+    double respond_closely() {
+        for (std::size_t j = 0; j < p.n; ++j) {
+            Twofold sum;
+            for (std::size_t t = 0; t < m; ++t) sum.add_product(lam[t], p.A[t][j]);
+            price[j] = sum.value();
+        }
+        loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
+        double worst = 0.0;
+        for (const int t : chosen) {
+            Twofold miss{p.r[t], 0.0};
+            for (std::size_t j = 0; j < p.n; ++j) miss.add_product(-p.A[t][j], delta[j]);
+            gradient[t] = miss.value();
+            worst = std::max(worst, std::fabs(gradient[t]));
+        }
+        return worst;
+    }
+
+    /// Newton steps on the chosen rows alone, for multipliers that are good to their last digits; kept while rows are missed
+    /// less.
+    void sharpen() {
+        std::ranges::copy(lam, best.begin());
+        double miss = respond_closely();
+        for (int again = 0; again < 6; ++again) {
+            factor_and_solve(exact.damping);
+            bool holds = true;
+            for (std::size_t a = 0; a < chosen.size(); ++a) {
+                lam[chosen[a]] += step[a];
+                holds = holds && (chosen[a] < static_cast<int>(p.equal) || lam[chosen[a]] >= 0.0);
+            }
+            const double next = respond_closely();
+            if (!holds || !(next < miss)) break;
+            miss = next;
+            std::ranges::copy(lam, best.begin());
+        }
+        std::ranges::copy(best, lam.begin());
+        respond_closely();
     }
 
     const Program& p;
@@ -389,7 +436,11 @@ private:
 }  // namespace
 
 Bound newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch) {
-    return Newton(program, lam, delta, ray, scratch).run();
+    return Newton(program, false, lam, delta, ray, scratch).run();
+}
+
+Bound newton_finely(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch) {
+    return Newton(program, true, lam, delta, ray, scratch).run();
 }
 
 }  // namespace counterleaf

@@ -22,4 +22,7 @@ namespace counterleaf {
 /// Stuck, where rounding stops progress: q is still a valid lower bound.
 Bound newton(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch);
 
+/// The same for rows that are nearly the opposite of each other: nothing is damped that tells them apart.
+Bound newton_finely(const Program& program, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch);
+
 }  // namespace counterleaf

@@ -5,9 +5,10 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged by a square, for methods that need curvature
-constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
-constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
+constexpr double SOFT = 0.05;  // of a group's dearest change: what is charged by a square, for methods that need curvature
+constexpr double LAST = 1e38;  // a bound further out, such as the last float32, does not count
+// a cost that still falls this far out (in units of the source, at least 1) is unbounded
+constexpr double HORIZON = 1e30, NEARER = 1e9;  // the latter where the cost couples features
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 
@@ -36,6 +37,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
         set_entries(model.layout, limits, at);
         unit = unit_of(model.layout);
     }
+    set_sizes(model.layout, limits);
     const bool home = stays(prices, limits);
     if (prices.runs) set_horizon(prices);
     const bool rows = model.tree.depth > 0 || limits.rows.size() > 0 || !prices.coupling.empty();
@@ -63,6 +65,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
             .own = own_,
             .soft = soft_,
             .entries = entries_,
+            .sizes = sizes_,
             .unit = unit,
             .plain = plain,
             .prices = prices.id,
@@ -121,7 +124,8 @@ void Posed::set_horizon(const Prices& prices) {
     if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
     const Numbers lower = line(LOWER), upper = line(UPPER), side = line(SIDE);
     for (std::size_t d = 0; d < width_; ++d) {
-        const double source = f_.source[d], far = HORIZON * std::max(1.0, std::fabs(source));
+        const double source = f_.source[d], units = prices.coupling.empty() ? HORIZON : NEARER;
+        const double far = units * std::max(1.0, std::fabs(source));
         const double low = std::min(upper[d], source) - far, high = std::max(lower[d], source) + far;
         const bool up = upper[d] > LAST && f_.curve_up[d] == 0.0 && f_.slope_up[d] < 0.0;
         const bool down = lower[d] < -LAST && f_.curve_down[d] == 0.0 && f_.slope_down[d] > 0.0;
@@ -183,6 +187,22 @@ double Posed::unit_of(const Layout& layout) const {
     return least;
 }
 
+/// How large the terms of the user's rows are, by what is known before the search: fixed values, the ends of grids, the source.
+void Posed::set_sizes(const Layout& layout, const Limits& limits) {
+    sizes_.clear();
+    for (std::size_t i = 0; i < limits.rows.size(); ++i) {
+        const Terms terms = limits.rows[i];
+        double size = std::fabs(terms.bias);
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const int d = terms.columns[k];
+            const double low = f_.lower[d], high = f_.upper[d], most = std::max(std::fabs(low), std::fabs(high));
+            const bool whole = layout.group[d] >= 0 || !layout.step[d].is_free();
+            size += std::fabs(terms.weights[k]) * (low == high || (whole && most < INF) ? most : std::fabs(f_.source[d]));
+        }
+        sizes_.push_back(size);
+    }
+}
+
 /// Whether the source itself obeys the constraints, and no change of a number or value earns anything.
 bool Posed::stays(const Prices& prices, const Limits& limits) const {
     if (prices.runs) return false;
@@ -191,10 +211,8 @@ bool Posed::stays(const Prices& prices, const Limits& limits) const {
     if (!own_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
-        double size = std::fabs(terms.bias);
-        for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * f_.source[terms.columns[k]]);
-        const double miss = terms.exactly_at(f_.source);
-        if (miss < -1e-15 * size || (i < limits.equal && miss > 1e-15 * size)) return false;
+        const double miss = terms.exactly_at(f_.source), give = give_of(terms, sizes_[i]);
+        if (miss < -give || (i < limits.equal && miss > give)) return false;
     }
     return true;
 }

@@ -24,6 +24,7 @@ public:
     const std::vector<int>& own() const { return own_; }
     const std::vector<double>& soft() const { return soft_; }
     const std::vector<Interval>& entries() const { return entries_; }
+    const std::vector<double>& sizes() const { return sizes_; }
 
 private:
     Numbers line(std::size_t k) { return Numbers(lines_).subspan(k * width_, width_); }
@@ -34,6 +35,7 @@ private:
     Method choose_method(const Layout& layout, const Prices& prices, bool plain) const;
     void scale_what_is_free(const Model& model, const Limits& limits);
     double unit_of(const Layout& layout) const;
+    void set_sizes(const Layout& layout, const Limits& limits);
     bool stays(const Prices& prices, const Limits& limits) const;
 
     std::size_t width_ = 0;
@@ -42,6 +44,7 @@ private:
     std::vector<int> own_;
     std::vector<double> soft_;
     std::vector<Interval> entries_;
+    std::vector<double> sizes_;
     Features f_;
 };
 

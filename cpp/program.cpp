@@ -45,13 +45,15 @@ double farkas_gap(const Program& program, Numbers ray) {
     for (std::size_t t = 0; t < m; ++t) {
         if ((t >= program.equal && ray[t] < 0.0) || std::fabs(ray[t]) <= ROUNDING * largest) ray[t] = 0.0;
         gap += ray[t] * program.r[t];
+        if (!program.give.empty()) gap -= std::fabs(ray[t]) * program.give[t];
         size += std::fabs(ray[t] * program.r[t]);
     }
     for (std::size_t j = 0; j < program.ungrouped(); ++j) {
         const auto [a, terms] = column(program, ray, j);
         const double reach = a > 0.0 ? program.curves.upper[j] : program.curves.lower[j];
         if (std::isinf(reach)) {
-            if (std::fabs(a) <= ROUNDING * terms) continue;
+            const double rounding = program.forgiving ? ROUNDING : 4.0 * static_cast<double>(m + 2) * ROUND;
+            if (std::fabs(a) <= rounding * terms) continue;  // it may be nothing
             return -INF;
         }
         gap -= a * reach;
@@ -70,6 +72,60 @@ double farkas_gap(const Program& program, Numbers ray) {
         size += most * groups.scale[g];
     }
     return size > 0.0 ? gap / size : 0.0;
+}
+
+/// Hold the prices within the slopes of what moves without end, all by one factor, or where that is not possible one by one.
+static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbers sizes, double spread) {
+    const Curves& c = program.curves;
+    const auto share_at = [&](double by) {
+        Leash leash;
+        bool fits = true;
+        for (std::size_t j = 0; j < program.n; ++j)
+            fits = leash.add(program.phi(j), by * prices[j], spread * by * sizes[j], c.lower[j], c.upper[j]) && fits;
+        return fits ? leash.share() : NONE;
+    };
+    const double share = share_at(1.0);
+    if (share == 1.0) return true;
+    if (share < 1.0 || share_at(share) == 1.0) {  // where they grow, others may not allow it
+        for (double& one : lam) one *= share;
+        for (double& one : prices) one *= share;
+        for (double& one : sizes) one *= share;
+        return true;
+    }
+    for (std::size_t j = 0; j < program.n; ++j) {
+        Leash own;
+        if (own.add(program.phi(j), prices[j], spread * sizes[j], c.lower[j], c.upper[j]) && own.share() == 1.0) continue;
+        const double room = ROUNDING * (sizes[j] + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]));
+        const double to = std::min(std::max(prices[j], c.slope_down[j]), c.slope_up[j]);
+        if (std::fabs(prices[j] - to) <= room) prices[j] = to, sizes[j] = 0.0;
+    }
+    return false;
+}
+
+Assured assure(const Program& program, Numbers lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const std::size_t m = program.m(), wide = program.A.columns;
+    const Numbers prices = scratch.numbers(wide), sizes = scratch.numbers(wide);
+    const Places used = scratch.places(m);
+    const Numbers weights = scratch.numbers(m);
+    std::size_t count = 0;
+    for (std::size_t t = 0; t < m; ++t)
+        if (lam[t] != 0.0) weights[count] = lam[t], used[count++] = static_cast<int>(t);
+    loops.blend_some(program.A, used.data(), count, weights.data(), prices.data(), sizes.data());
+    const double spread = static_cast<double>(count + 6) * ROUND;
+    const bool sure = hold_back(program, lam, prices, sizes, spread);
+    auto [total, size] = loops.least(prices.data(), sizes.data(), spread, program.curves, wide);
+    double error = 0.0;
+    for (std::size_t t = 0; t < m; ++t) {
+        if (lam[t] == 0.0) continue;
+        total += lam[t] * program.r[t];
+        size += std::fabs(lam[t] * program.r[t]);
+        if (!program.give.empty()) total -= std::fabs(lam[t]) * program.give[t];
+        if (!program.noise.empty()) error += std::fabs(lam[t]) * program.noise[t];
+    }
+    error += static_cast<double>(wide / LANES + m + 16) * ROUND * size;
+    const double value = total - error;
+    return {value > -INF ? value : -INF, error, sure};
 }
 
 double dual_value(const Program& program, Constants lam, Scratch& scratch) {

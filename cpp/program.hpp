@@ -6,9 +6,11 @@
 // unit simplex, charged slope_k y_k + y_k^2 / 2, and d_k = y_k - s home_k.
 #pragma once
 
+#include "leash.hpp"
 #include "loops.hpp"
 #include "phi.hpp"
 #include "view.hpp"
+#include "watch.hpp"
 
 namespace counterleaf {
 
@@ -17,6 +19,8 @@ enum class Status { Converged, Infeasible, Stuck };
 struct Bound {
     Status status;
     double value;
+    bool sure = true;    // false: but for what rounding does to a price
+    bool rough = false;  // the point is not quite what answers the multipliers' prices
 };
 
 struct Groups {
@@ -35,7 +39,13 @@ struct Program {
     std::size_t equal;
     Curves curves;
     Groups groups;
+    Numbers give = {};   // by how much rows of the user's may be missed; empty: by nothing
+    Numbers noise = {};  // what rounding may have done to r; empty: nothing
 
+    bool forgiving = true;   // to a sum of a Farkas vector that is not quite 0 where it has to be
+    Watch* watch = nullptr;  // says when to stop, if anybody does
+
+    bool is_stopped() const { return watch != nullptr && watch->stop(); }
     std::size_t m() const { return A.rows; }
     /// The columns in use that are not those of groups.
     std::size_t ungrouped() const { return std::min(n, numbers); }
@@ -55,6 +65,9 @@ double violation(const Program& program, Constants delta);
 /// Positive: no d in the box satisfies the rows. Rows with a negative or negligible multiplier count as absent and are set
 /// to 0.
 double farkas_gap(const Program& program, Numbers ray);
+
+/// The bound that ``lam`` proves for any phi without groups; ``lam`` shrinks by a hair where prices would leave their slopes.
+Assured assure(const Program& program, Numbers lam, Scratch& scratch);
 
 /// The dual value of ``lam`` for any phi (see ``newton.hpp``); minus infinity only where a price truly leaves its slopes.
 double dual_value(const Program& program, Constants lam, Scratch& scratch);

@@ -269,7 +269,7 @@ Status proximal(const Program& program, Numbers lam, Numbers delta, Numbers ray,
     for (std::size_t j = 0; j < centre.size(); ++j)
         centre[j] = std::min(std::max(0.0, program.curves.lower[j]), program.curves.upper[j]);
     double strength = 1.0;
-    for (int outer = 0; outer < OUTER; ++outer) {
+    for (int outer = 0; outer < OUTER && !program.is_stopped(); ++outer) {
         strength = std::max(0.1 * strength, 1e-5);
         pulled.pull(centre, strength);
         if (newton(pulled.program, lam, delta, ray, scratch).status == Status::Infeasible) return Status::Infeasible;

@@ -7,6 +7,7 @@
 // with no groups.
 #pragma once
 
+#include "leash.hpp"
 #include "phi.hpp"
 #include "step.hpp"
 #include "tree.hpp"
@@ -99,6 +100,13 @@ struct Features {
     }
 };
 
+inline constexpr double WIDE = 1e-9;  // of the terms of a row of the user's: what an answer may miss it by
+
+/// What a row of the user's, with terms of a size, gives to rounding.
+inline double give_of(const Terms& terms, double size) {
+    return 4.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * size;
+}
+
 struct Question {
     const Tree& tree;
     const Layout& layout;
@@ -114,6 +122,7 @@ struct Question {
     Constants soft;            // of each group: the curvature with which its variables are charged (z^2 = z, so no row
                                // costs more or less)
     std::span<const Interval> entries;  // of the clauses
+    Constants sizes;                    // of each of the user's rows: its terms, as large as a constant of the question tells
     double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
     bool plain;                         // no groups, grids, counts or clauses
     std::uint64_t prices;               // see Prices::id
@@ -125,6 +134,14 @@ struct Question {
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
     double offset(std::size_t row) const { return row < tree.nodes.size() ? margin : 0.0; }
+    /// By how much a row of the user's may be missed and still hold, to rounding; splits give nothing.
+    double give(std::size_t row) const {
+        if (row < tree.nodes.size()) return 0.0;
+        const std::size_t user = row - tree.nodes.size();
+        return give_of(limits.rows[user], sizes[user]);
+    }
+    /// The same, so wide that what lies beyond is not there for anybody.
+    double wide(std::size_t row) const { return row < tree.nodes.size() ? 0.0 : WIDE * sizes[row - tree.nodes.size()]; }
     /// Whether x lies in a box of a clause: the first (side < 0) or the second.
     bool holds(const Clause& clause, int side, Constants x) const {
         for (const Interval& entry : part(clause, side))

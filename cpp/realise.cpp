@@ -2,27 +2,20 @@
 
 #include <cmath>
 
+#include "normal.hpp"
+
 namespace counterleaf {
+
+static constexpr double CLOSE = 1e-6;  // of its terms: a sum this close to where it should be is on a face
 
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
     const Features& f = question.features;
     const Layout& layout = question.layout;
     for (std::size_t d = 0; d < x.size(); ++d) {
-        const double origin = f.source[d], low = box.lower(d), high = box.upper(d), by = change[d];
-        double to = origin + by;
-        if (by == 0.0)
-            to = origin;
-        else if (by == low - origin)
-            to = low;
-        else if (by == high - origin)
-            to = high;
-        else if (coarse)
-            to = static_cast<double>(static_cast<float>(to));
-        if (const Step& step = layout.step[d]; !layout.plain && !step.is_free()) {
-            const double under = step.below(origin, to), over = step.above(origin, to);
-            to = to - under <= over - to ? under : over;
-        }
-        x[d] = std::min(std::max(to, low), high);
+        const double low = box.lower(d), high = box.upper(d);
+        x[d] = placed(question, d, change[d], low, high);
+        if (coarse && change[d] != 0.0 && x[d] != low && x[d] != high)
+            x[d] = std::min(std::max(static_cast<double>(static_cast<float>(x[d])), low), high);
     }
     for (std::size_t g = 0; g < layout.groups(); ++g) {
         int best = layout.first[g];
@@ -46,41 +39,223 @@ static double rounding(const Question& question, Constants x, const Terms& terms
     return share * size + 1e-16 * unit;
 }
 
-bool is_routed(const Question& question, Constants x, const Path& path, Numbers slack) {
-    const Tree& tree = question.tree;
-    bool through = true;
-    for (std::size_t t = question.users(); t < path.size(); ++t) {
-        const Terms terms = question.row(path.row[t]);
-        double score = terms.at(x, tree.narrow);
-        const bool right = tree.goes_right(score);
-        if (tree.narrow) score = terms.at(x, false);
-        double least = question.margin;
-        if (question.guard > 0.0) {
-            double size = std::fabs(terms.bias);
-            for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * x[terms.columns[k]]);
-            least = std::max(least, question.guard * size);
-        }
-        if (right == (path.sign[t] > 0.0) && (least == 0.0 || score * path.sign[t] >= least)) continue;
-        through = false;
-        slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
-    }
-    return through;
+/// The lowest digit of a number, as a power of two; infinite for 0.
+static double last_digit(double x) {
+    if (x == 0.0) return INF;
+    int exponent = 0;
+    const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
+    return std::ldexp(static_cast<double>(digits & -digits), exponent - 53);
 }
 
-double cost_of(const Question& question, Constants x) {
+/// Whether a sum of terms is the same in any order, as with short numbers: no partial sum needs more digits than there are.
+static bool is_exact(const Terms& terms, Constants x, bool narrow, double size) {
+    double last = last_digit(terms.bias);
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const double value = x[terms.columns[k]], seen = narrow ? static_cast<double>(static_cast<float>(value)) : value;
+        const double product = terms.weights[k] * seen;
+        if (std::fma(terms.weights[k], seen, -product) != 0.0) return false;
+        last = std::min(last, last_digit(product));
+    }
+    return size <= 0x1p53 * last;
+}
+
+/// Where x is at a split that it is to pass on one side; ``seen``: the sum as the model sees it.
+static Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen) {
+    const Tree& tree = question.tree;
+    if (tree.goes_right(seen.total) != (sign > 0.0)) return Routed::Elsewhere;
+    const double guard = static_cast<double>(terms.size() + 2) * ROUND;
+    const Sum whole = tree.narrow ? terms.sum(x, false) : seen;
+    if (question.guard > 0.0 && sign * whole.total < question.guard * whole.size) return Routed::Elsewhere;
+    const bool clear = sign * seen.total >= guard * seen.size || is_exact(terms, x, tree.narrow, seen.size);
+    if (question.margin == 0.0) return clear ? Routed::Safely : Routed::Barely;
+    if (clear && sign * whole.total >= question.margin + guard * whole.size) return Routed::Safely;
+    return sign * terms.exactly_at(x) >= question.margin ? Routed::Barely : Routed::Elsewhere;
+}
+
+Routed routed(const Question& question, Constants x, const Path& path, Numbers slack) {
+    Routed all = Routed::Safely;
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
+        all = std::min(all, here);
+        if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
+    }
+    return all;
+}
+
+bool is_routed(const Question& question, Constants x, const Path& path) {
+    for (std::size_t t = question.users(); t < path.size(); ++t)
+        if (const Terms terms = question.row(path.row[t]);
+            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
+            return false;
+    return true;
+}
+
+bool is_close(const Question& question, Constants x, const Path& path) {
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        if (question.margin - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
+    }
+    return true;
+}
+
+/// By how much x misses a row of the user's, beyond what an answer may.
+static double miss_of(const Question& question, Constants x, std::size_t user) {
+    const Terms terms = question.limits.rows[user];
+    const double total = terms.exactly_at(x), may = WIDE * std::max(question.sizes[user], terms.size_at(x));
+    return (user < question.limits.equal ? std::fabs(total) : -total) - may;
+}
+
+bool obeys(const Question& question, Constants x) {
+    for (std::size_t i = 0; i < question.users(); ++i)
+        if (miss_of(question, x, i) > 0.0) return false;
+    return true;
+}
+
+/// Rows that are to rise, and the numbers that move for it: those that may take any value, are not the source's and not at an
+/// end of the box.
+class Lift {
+public:
+    Lift(const Question& question, const Box& box, bool coarse, Numbers x, Scratch& scratch)
+        : question(question), box(box), coarse(coarse), x(x), scratch(scratch) {}
+
+    /// Raise the sums of ``rows`` by ``by``: the shortest way in units of the cost. Returns the longest way of a number, as a
+    /// share of it; 0 if none can move.
+    double raise(std::span<const Terms> rows, Constants by) {
+        const Scratch::Frame frame(scratch);
+        find_columns(rows);
+        const std::size_t m = rows.size(), wide = padded(columns.size());
+        if (columns.empty() || m > columns.size()) return 0.0;
+        const Grid A = scratch.grid(m, wide), R = scratch.grid(m, m);
+        const Numbers weight = scratch.numbers(wide), miss = scratch.numbers(m), step = scratch.numbers(m);
+        const Places all = scratch.places(m);
+        std::fill_n(A.data, m * wide, 0.0);
+        std::ranges::fill(weight, 1.0);
+        for (std::size_t t = 0; t < m; ++t) {
+            double most = 0.0;
+            const auto entry = [&](std::size_t k) { return rows[t].weights[k] / question.features.scale[rows[t].columns[k]]; };
+            for (std::size_t k = 0; k < rows[t].size(); ++k)
+                if (can_move(rows[t].columns[k])) most = std::max(most, std::fabs(entry(k)));
+            if (!(most > 0.0)) return 0.0;
+            for (std::size_t k = 0; k < rows[t].size(); ++k)
+                if (can_move(rows[t].columns[k])) A[t][place_of(rows[t].columns[k])] = entry(k) / most;
+            miss[t] = by[t] / most;
+            all[t] = static_cast<int>(t);
+        }
+        solve_normal({A, all, weight, 1e-32}, miss, step, R, scratch);
+        return move(A, step);
+    }
+
+private:
+    bool can_move(int d) const {
+        return x[d] != question.features.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) &&
+               question.layout.group[d] < 0 && question.layout.step[d].is_free();
+    }
+    std::size_t place_of(int d) const { return std::ranges::lower_bound(columns, d) - columns.begin(); }
+
+    void find_columns(std::span<const Terms> rows) {
+        columns.clear();
+        for (const Terms& terms : rows)
+            for (int d : terms.columns)
+                if (can_move(d)) columns.push_back(d);
+        std::ranges::sort(columns);
+        const auto rest = std::ranges::unique(columns);
+        columns.erase(rest.begin(), rest.end());
+    }
+
+    double move(const Grid& A, Constants step) {
+        double longest = 0.0;
+        for (std::size_t j = 0; j < columns.size(); ++j) {
+            const int d = columns[j];
+            double way = 0.0;
+            for (std::size_t t = 0; t < A.rows; ++t) way += step[t] * A[t][j];
+            double to = x[d] + way / question.features.scale[d];
+            if (!std::isfinite(to)) return 0.0;
+            if (coarse) to = static_cast<double>(static_cast<float>(to));
+            to = std::min(std::max(to, box.lower(d)), box.upper(d));
+            if (to != x[d]) longest = std::max(longest, x[d] == 0.0 ? INF : std::fabs((to - x[d]) / x[d]));
+            x[d] = to;
+        }
+        return longest;
+    }
+
+    const Question& question;
+    const Box& box;
+    const bool coarse;
+    const Numbers x;
+    Scratch& scratch;
+    std::vector<int> columns;
+};
+
+bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 3;
+    Lift lift(question, box, false, x, scratch);
+    for (int round = 0; round < ROUNDS && !obeys(question, x); ++round) {
+        std::vector<Terms> rows;
+        std::vector<double> by;
+        for (std::size_t i = 0; i < question.users(); ++i) {
+            const Terms terms = question.limits.rows[i];
+            const auto [total, size] = terms.exact_sum(x);
+            if (i < question.limits.equal || total < WIDE * size) rows.push_back(terms), by.push_back(-total);
+        }
+        if (lift.raise(rows, by) == 0.0) break;
+    }
+    return obeys(question, x);
+}
+
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 8;
+    constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
+    std::vector<Terms> rows;
+    std::vector<double> by;
+    std::vector<std::size_t> near;
+    for (std::size_t t = question.users(); t < path.size(); ++t) near.push_back(t);
+    Lift lift(question, box, coarse, x, scratch);
+    for (int round = 0; round < ROUNDS; ++round) {
+        bool through = true;
+        std::vector<std::size_t> left;
+        rows.clear(), by.clear();
+        for (std::size_t t : near) {
+            const Terms terms = question.row(path.row[t]);
+            const Sum sum = terms.sum(x, question.tree.narrow);
+            if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
+            left.push_back(t);
+            through = routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely && through;
+            const double count = static_cast<double>(terms.size()) + 3.0;
+            const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
+            const double miss = path.sign[t] * (question.margin + share * sum.size) - terms.exactly_at(x);
+            if (path.sign[t] * miss > -CLOSE * sum.size) rows.push_back(terms), by.push_back(miss);
+        }
+        if (through) return true;
+        const double longest = lift.raise(rows, by);
+        if (longest == 0.0) return false;
+        if (longest <= SHORT) near = left;
+    }
+    return false;
+}
+
+double coupled_cost(const Question& question, Constants x) {
     const Features& f = question.features;
-    double alone = 0.0, together = 0.0;
+    const Sparse& Q = question.coupling->matrix;
+    double together = 0.0;
     for (std::size_t d = 0; d < x.size(); ++d) {
         const double change = x[d] - f.source[d];
-        if (change != 0.0) alone += f.phi(d)(change);
-        if (question.coupling == nullptr) continue;
-        const Sparse& Q = question.coupling->matrix;
         for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) {
             const int e = Q.columns[k];
             together += Q.values[k] * change * (x[e] - f.source[e]);
         }
     }
-    return alone + std::max(together, 0.0);  // negative by rounding only
+    return std::max(together, 0.0);  // negative by rounding only
+}
+
+double cost_of(const Question& question, Constants x) {
+    const Features& f = question.features;
+    double alone = 0.0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = x[d] - f.source[d];
+        if (change != 0.0) alone += f.phi(d)(change);
+    }
+    return question.coupling == nullptr ? alone : alone + coupled_cost(question, x);
 }
 
 double length(const Question& question, Constants x) {

@@ -11,10 +11,33 @@ namespace counterleaf {
 /// model's numbers; ``coarse`` rounds those to float32.
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x);
 
-/// Whether the model sends x down every split of the path, with the margin.
+/// Where the splits of a path send a row: somewhere else, down the path as the model adds up, or down it however one adds up.
+enum class Routed : std::uint8_t { Elsewhere, Barely, Safely };
+
+/// Where the model sends x, with the margin.
 ///
-/// The slack of a split that it misses is raised: to twice the rounding of its sum, then twofold.
-bool is_routed(const Question& question, Constants x, const Path& path, Numbers slack);
+/// The slack of a split that it does not pass safely is raised: to twice the rounding of its sum, then twofold.
+Routed routed(const Question& question, Constants x, const Path& path, Numbers slack);
+
+/// Whether the model itself sends x down every split of the path, with the margin.
+bool is_routed(const Question& question, Constants x, const Path& path);
+
+/// Whether x misses no split of the path by more than rounding may do.
+bool is_close(const Question& question, Constants x, const Path& path);
+
+/// Whether x obeys the user's rows, to the share of its terms that an answer may miss them by.
+bool obeys(const Question& question, Constants x);
+
+/// Move the numbers of x that are free off the faces of a path, so far that x passes every split however one adds up; false if
+/// that does not succeed. At a region's best point no way off the faces is dearer than another, as long as only numbers move
+/// that are free to.
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch);
+
+/// Move the numbers of x that are free onto the user's rows that it misses; false if it goes on to miss one.
+bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch);
+
+/// What the row x costs where the cost couples features, beyond what it costs feature by feature.
+double coupled_cost(const Question& question, Constants x);
 
 /// What the row x costs, class cost left out.
 double cost_of(const Question& question, Constants x);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "doubt.hpp"
 #include "newton.hpp"
 #include "proximal.hpp"
 
@@ -11,10 +12,20 @@ namespace {
 constexpr int OUTSIDE = -1, NAMED = -2;
 constexpr double NEGLIGIBLE = 1e-14;  // of the largest multiplier: rounding of a row that has let go
 
+constexpr double ROUGH = 1e-11;                // of a bound: what rounding may take from it where nothing much cancels
+constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies between are numbers, too
+
 double largest_of(Constants numbers) {
     double largest = 0.0;
     for (double one : numbers) largest = std::max(largest, std::fabs(one));
     return largest;
+}
+
+/// Rounding is dropped from multipliers: a feature that is free and unbounded would turn any price into an infinite much.
+void drop_rounding(Numbers lam) {
+    const double largest = largest_of(lam);
+    for (double& one : lam)
+        if (std::fabs(one) <= NEGLIGIBLE * largest) one = 0.0;
 }
 
 }  // namespace
@@ -24,6 +35,7 @@ void Regions::begin(const Question& question, std::size_t rooms) {
     rooms_ = rooms;
     const Features& f = question.features;
     at_source_.assign(question.tree.nodes.size() + question.users(), NONE);
+    noise_.resize(at_source_.size());
     slot_.assign(f.width(), OUTSIDE);
     local_.assign(question.layout.groups(), OUTSIDE);
     calm_ = question.plain;
@@ -41,18 +53,38 @@ void Regions::begin(const Question& question, std::size_t rooms) {
 
 double Regions::at_source(std::size_t row) {
     double& known = at_source_[row];
-    if (std::isnan(known)) known = question_->row(row).exactly_at(question_->features.source);
+    if (std::isnan(known)) {
+        const Terms terms = question_->row(row);
+        const auto [total, size] = terms.exact_sum(question_->features.source);
+        known = snapped(row, total);
+        noise_[row] = terms.exact_to(size);
+    }
     return known;
 }
 
-double Regions::prove(const Path& path, const Box& box, Constants multipliers, Scratch& scratch) {
-    const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return proved(*question_, path, box, known, multipliers, scratch);
+/// A row of the user's that is met to rounding counts as met exactly.
+double Regions::snapped(std::size_t row, double value) const {
+    const double give = question_->give(row);
+    const bool equal = row < question_->tree.nodes.size() + question_->limits.equal;
+    return -give <= value && value <= (equal ? give : 0.0) ? 0.0 : value;
 }
 
-Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {
+Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers known = scratch.numbers(path.size()), held = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    std::ranges::copy(multipliers, held.begin());
+    const Assured proof = proved(*question_, path, box, known, held, scratch);
+    if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) {
+        std::ranges::copy(held, multipliers.begin());
+        return proof;
+    }
+    return proved_closely(*question_, path, box, multipliers, scratch);
+}
+
+Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
+                     Watch& watch) {
+    watch_ = &watch;
     choose_columns(path, box);
     const bool closed = question_->method == Method::Curved && !hot_.empty();
     Bound found = attempt(path, box, slack, dual, change, closed, scratch);
@@ -65,7 +97,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
                        Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t heads = closed ? 0 : hot_.size();
-    const Program program = make_program(path.size(), closed, scratch);
+    Program program = make_program(path.size(), closed, scratch);
     const std::size_t m = program.m();
     const Numbers norm = scratch.numbers(m), lam = scratch.numbers(m), ray = scratch.numbers(m);
     const Numbers point = scratch.numbers(program.A.columns);
@@ -76,33 +108,111 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     std::ranges::fill(lam.first(heads), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) lam[heads + t] = dual.multipliers[t] * norm[heads + t];
     Bound found{Status::Stuck, -INF};
-    if (question_->method == Method::Curved) found = newton(program, lam, point, ray, scratch);
+    const auto is_empty = [&] {
+        return found.status == Status::Infeasible && contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch);
+    };
+    if (question_->method == Method::Curved) {
+        found = newton(program, lam, point, ray, scratch);
+        if (!closed && (found.status != Status::Converged || found.rough) && !is_empty()) {
+            program.forgiving = false;
+            std::ranges::fill(lam, 0.0);
+            found = newton_finely(program, lam, point, ray, scratch);
+        }
+    }
     if (question_->method == Method::Mixed) found.status = proximal(program, lam, point, ray, scratch);
-    if (question_->method == Method::Flat)
+    if (question_->method == Method::Flat) {
         found.status = pivot(dual, program, lam, point, ray, scratch);
-    else if (found.status == Status::Stuck && !closed && find_point(program, ray, scratch) == Status::Infeasible)
+        if (found.status == Status::Infeasible && !is_empty()) {
+            program.forgiving = false;
+            found.status = pivot(dual, program, lam, point, ray, scratch);
+        }
+    }
+    if (question_->method != Method::Flat && found.status == Status::Stuck && !closed &&
+        find_point(program, ray, scratch) == Status::Infeasible)
         found.status = Status::Infeasible;
     if (found.status == Status::Infeasible) {
         for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[heads + t] / norm[heads + t];
         return {Status::Infeasible, INF};
     }
-    keep(dual, program, lam, norm, heads);
-    const double alone = scatter(box, program, point, change);
-    if (!question_->plain) return {found.status, prove(path, box, dual.multipliers, scratch)};
-    if (question_->method != Method::Curved) {  // there it is known, and no feature can run away
-        open_horizon(box, program);
-        found.value = dual_value(program, lam, scratch);
+    drop_rounding(lam);
+    const bool far = question_->method == Method::Flat && is_at_horizon(box, program, point);
+    const Sum alone = scatter(box, program, point, change);
+    if (question_->plain) {
+        if (question_->method != Method::Curved) open_horizon(box, program);  // else no feature can run away
+        const Numbers held = scratch.numbers(m);
+        std::ranges::copy(lam, held.begin());
+        const Assured proof = assure(program, held, scratch);
+        found.value = proof.value + alone.total - static_cast<double>(change.size() + 4) * ROUND * alone.size;
+        found.sure = proof.sure;
+        found.rough = found.rough || !(proof.error <= ROUGH * std::fabs(found.value));
+        if (found.sure && !found.rough) std::ranges::copy(held, lam.begin());
     }
-    return {found.status, found.value + alone};
+    for (std::size_t t = heads; t < m; ++t) dual.multipliers[t - heads] = lam[t] / norm[t];
+    if (!question_->plain || found.rough || !found.sure) {
+        const Assured proof = prove(path, box, dual.multipliers, scratch);
+        found.value = proof.value, found.sure = proof.sure;
+    }
+    if (far && found.value > -INF && come_nearer(box, program, lam, point, ray, scratch)) scatter(box, program, point, change);
+    return or_box(found, box, dual, scratch);
 }
 
-/// The multipliers in table units. Rounding is dropped: a feature that is free and unbounded would turn any price into an
-/// infinite much.
-void Regions::keep(const Dual& dual, const Program& program, Numbers lam, Constants norm, std::size_t heads) const {
-    const double largest = largest_of(lam);
-    for (double& one : lam)
-        if (std::fabs(one) <= NEGLIGIBLE * largest) one = 0.0;
-    for (std::size_t t = heads; t < program.m(); ++t) dual.multipliers[t - heads] = lam[t] / norm[t];
+/// Whether the horizon ends the way of a variable.
+bool Regions::is_at_horizon(const Box& box, const Program& program, Constants point) const {
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const int d = columns_[j];
+        if (d == OUTSIDE) continue;
+        if (true_upper(*question_, box, d) == INF && point[j] == program.curves.upper[j]) return true;
+        if (true_lower(*question_, box, d) == -INF && point[j] == program.curves.lower[j]) return true;
+    }
+    return false;
+}
+
+/// Of several best points one that is not at the horizon: the best if moving away earned a little less.
+bool Regions::come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray,
+                          Scratch& scratch) const {
+    constexpr double LESS = 1.0 - 1e-6;
+    const Scratch::Frame frame(scratch);
+    const Curves& c = program.curves;
+    write_costs(box, program);
+    for (std::size_t j = 0; j < program.n; ++j) {
+        if (c.slope_up[j] < 0.0) c.slope_up[j] *= LESS;
+        if (c.slope_down[j] > 0.0) c.slope_down[j] *= LESS;
+        c.slope_down[j] = std::min(c.slope_down[j], c.slope_up[j]);
+    }
+    const Basis basis{scratch.values<Basic>(program.m()), scratch.values<Seat>(program.n)};
+    basis.reset(program);
+    const Numbers nearer = scratch.numbers(point.size());
+    std::ranges::fill(nearer, 0.0);
+    if (simplex(program, basis, lam, nearer, ray, scratch) != Status::Converged) return false;
+    if (is_at_horizon(box, program, nearer)) return false;
+    std::ranges::copy(nearer, point.begin());
+    return true;
+}
+
+/// Whether a Farkas vector of a scaled problem is one for sure.
+bool Regions::contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers lam = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) lam[t] = ray[t] / norm[t];
+    return is_surely_empty(path, box, lam, scratch);
+}
+
+bool Regions::is_surely_empty(const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers known = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    return is_empty(*question_, path, box, known, lam, scratch) || are_opposed(*question_, path, lam);
+}
+
+/// The bound of the box on its own, where that is no worse than what the multipliers prove.
+Bound Regions::or_box(Bound found, const Box& box, const Dual& dual, Scratch& scratch) const {
+    const bool none = std::ranges::all_of(dual.multipliers, [](double one) { return one == 0.0; });
+    if (!none && question_->plain && found.status == Status::Converged && found.sure && found.value > 0.0) return found;
+    const Scratch::Frame frame(scratch);
+    const double alone = box_bound(*question_, box, scratch.numbers(question_->features.width()));
+    if (!none && alone < found.value) return found;
+    std::ranges::fill(dual.multipliers, 0.0);
+    return {found.status, alone};
 }
 
 /// The variables of the problem: numbers first, then group by group.
@@ -170,7 +280,10 @@ Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) 
                     .numbers = closed ? numbers_ : wide,
                     .equal = heads + question_->limits.equal,
                     .curves = {line(), line(), line(), line(), line(), line(), line(), line()},
-                    .groups = {}};
+                    .groups = {},
+                    .give = scratch.numbers(heads + paths),
+                    .noise = scratch.numbers(heads + paths),
+                    .watch = watch_};
     std::fill_n(program.A.data, program.A.rows * wide, 0.0);
     if (!closed) return program;
     const Numbers scale = scratch.numbers(hot_.size()), home = scratch.numbers(wide);
@@ -194,6 +307,8 @@ void Regions::write_rows(const Path& path, const Box& box, Constants slack, cons
     const Features& f = question_->features;
     const std::size_t heads = program.m() - path.size();
     if (heads > 0) write_groups(program);
+    std::ranges::fill(program.give.first(heads), 0.0);
+    std::ranges::fill(program.noise.first(heads), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) {
         const double sign = path.sign[t];
         const Terms terms = question_->row(path.row[t]);
@@ -212,8 +327,13 @@ void Regions::write_rows(const Path& path, const Box& box, Constants slack, cons
                 size += std::fabs(fixed);
             }
         }
-        // every variable of the row is fixed, on its face to rounding
-        program.r[heads + t] = stuck && std::fabs(total) <= 1e-14 * size ? 0.0 : total;
+        if (stuck && t < question_->users())
+            total = -snapped(path.row[t], terms.exactly_at(box.lower()));
+        else if (stuck && std::fabs(total) <= 1e-14 * size)
+            total = 0.0;  // every variable of the row is fixed, on its face to rounding
+        program.r[heads + t] = total;
+        program.give[heads + t] = question_->give(path.row[t]);
+        program.noise[heads + t] = static_cast<double>(terms.size() + 4) * ROUND * size + noise_[path.row[t]];
     }
 }
 
@@ -222,12 +342,14 @@ void Regions::scale_rows(const Program& program, Numbers norm) const {
     for (std::size_t t = 0; t < program.m(); ++t) {
         double* a = program.A[t];
         double length = 0.0;
-        if (question_->method == Method::Flat)
-            length = largest_of({a, program.A.columns});
-        else
-            length = std::sqrt(loops.square(a, program.A.columns));
-        norm[t] = length > 0.0 ? length : 1.0;
+        if (question_->method != Method::Flat) length = std::sqrt(loops.square(a, program.A.columns));
+        if (!(TINY < length && length < HUGE)) length = largest_of({a, program.A.columns});  // no square in between
+        int exponent = 0;
+        std::frexp(length, &exponent);
+        norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that no digit is lost
         program.r[t] /= norm[t];
+        program.give[t] /= norm[t];
+        program.noise[t] /= norm[t];
         loops.divide(a, norm[t], program.A.columns);
     }
 }
@@ -310,13 +432,14 @@ void Regions::remember(const Dual& dual, std::size_t heads, Basis basis) const {
 }
 
 /// The point as a change of every variable; returns what those outside of the problem cost.
-double Regions::scatter(const Box& box, const Program& program, Constants point, Numbers change) const {
+Sum Regions::scatter(const Box& box, const Program& program, Constants point, Numbers change) const {
     const Features& f = question_->features;
-    double alone = 0.0;
+    Sum alone{0.0, 0.0};
     const auto stay = [&](std::size_t d) {
         if (slot_[d] >= 0) return;
         change[d] = f.phi(d).respond(0.0, box.lower(d) - f.source[d], box.upper(d) - f.source[d]);
-        alone += f.price(d, change[d]);
+        alone.total += f.price(d, change[d]);
+        alone.size += f.phi(d).size(change[d]);
     };
     if (calm_) {  // only what a split has narrowed may have left its source
         std::ranges::fill(change, 0.0);

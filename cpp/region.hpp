@@ -33,17 +33,27 @@ public:
     bool is_calm() const { return calm_; }
 
     /// w @ source + b of a row.
+    ///
+    /// 0 where a row of the user's is met there to rounding.
     double at_source(std::size_t row);
 
     /// Bound the region of a path within a box, its rows tightened by ``slack``; ``change`` gets the point of the relaxation.
     ///
     /// The bound is without the class cost, and valid whatever the status.
-    Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch);
+    Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
+                Watch& watch);
 
     /// The bound that multipliers prove of a region.
-    double prove(const Path& path, const Box& box, Constants multipliers, Scratch& scratch);
+    ///
+    /// They shrink by a hair where that takes prices within slopes.
+    Assured prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+
+    /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
+    bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
 private:
+    bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
+    double snapped(std::size_t row, double value) const;
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                   Scratch& scratch);
     void choose_columns(const Path& path, const Box& box);
@@ -56,16 +66,20 @@ private:
     Status pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
     bool recall(const Dual& dual, std::size_t heads, Basis basis) const;
     void remember(const Dual& dual, std::size_t heads, Basis basis) const;
-    void keep(const Dual& dual, const Program& program, Numbers lam, Constants norm, std::size_t heads) const;
-    double scatter(const Box& box, const Program& program, Constants point, Numbers change) const;
+    bool is_at_horizon(const Box& box, const Program& program, Constants point) const;
+    bool come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
+    Bound or_box(Bound found, const Box& box, const Dual& dual, Scratch& scratch) const;
+    Sum scatter(const Box& box, const Program& program, Constants point, Numbers change) const;
     void scatter_outside(const Box& box, Numbers change) const;
     void open_horizon(const Box& box, const Program& program) const;
     void release();
 
     const Question* question_ = nullptr;
+    Watch* watch_ = nullptr;  // of the call
     std::size_t rooms_ = 0;
     bool calm_ = false;
     std::vector<double> at_source_;  // NaN where not yet known
+    std::vector<double> noise_;      // what rounding may have done to it
     std::vector<Phi> scaled_;        // phi of each variable in units of its scale
     std::uint64_t scaling_ = 0;      // of which question they are, see Question::scaling
     std::vector<int> slot_;          // the column of a variable, OUTSIDE, or NAMED for a moment

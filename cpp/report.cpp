@@ -21,7 +21,7 @@ bool has_open_end(const Memory& memory, std::size_t wanted) {
     double last = INF;
     if (memory.answers.size() == wanted) {
         last = -INF;
-        for (int state : memory.answers) last = std::max(last, memory.states[state].cost);
+        for (int state : memory.answers) last = std::max(last, memory.states[state].cost - memory.states[state].allowed);
     }
     return std::ranges::any_of(memory.states,
                                [&](const State& state) { return state.kind == Kind::Unsettled && state.bound < last; });
@@ -60,9 +60,14 @@ Report report(const Memory& memory, Ending ending, std::size_t wanted) {
     Report out{memory.answers.empty() ? Verdict::Infeasible : Verdict::Optimal, memory.answers, {}, INF};
     sort_by_cost(memory, out.states);  // equal to rounding, the queue may have taken two in either order
     for (int state : out.states) {
-        out.bounds.push_back(memory.states[state].bound);
-        out.lower_bound = std::min(out.lower_bound, out.bounds.back());
+        double bound = memory.states[state].bound;
+        for (const State& other : memory.states)
+            if (other.kind == Kind::Passed && other.node == memory.states[state].node) bound = std::min(bound, other.bound);
+        out.bounds.push_back(bound);
     }
+    for (const State& state : memory.states)
+        if (is_waiting(state) || state.kind == Kind::Answered || state.kind == Kind::Passed)
+            out.lower_bound = std::min(out.lower_bound, state.bound);
     return out;
 }
 

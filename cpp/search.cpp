@@ -5,9 +5,10 @@
 namespace counterleaf {
 namespace {
 
-constexpr double TIE = 1e-14;  // bounds closer than this share are equal: both are realised before either is answered
-constexpr int FEW = 8;         // target leaves below a node that is not worth an expensive bound
-constexpr int PUT_OFF = 20;    // times that a state may give way to others before it is solved to the end
+constexpr double TIE = 1e-14;    // bounds closer than this share are equal: both are realised before either is answered
+constexpr double EQUAL = 1e-11;  // of a bound: an estimate is no better than what was added up if it is above it by less
+constexpr int FEW = 8;           // target leaves below a node that is not worth an expensive bound
+constexpr int PUT_OFF = 20;      // times that a state may give way to others before it is solved to the end
 
 /// A bound less its rounding: with what is equal to it, it comes first.
 double just_below(double bound) { return bound > -INF ? bound - TIE * std::fabs(bound) : bound; }
@@ -40,6 +41,7 @@ void Search::prepare(const Question& question) {
 Ending Search::run(const Question& question, const Budget& budget, Watch& watch) {
     prepare(question);
     memory.clear(question);
+    doubt = false;
     if (below(0) == INF) return Ending::Done;
     begin();
     return go_on(budget, watch);
@@ -50,6 +52,7 @@ Ending Search::resume(const Memory& earlier, const Question& question, const Bud
     memory = Memory(earlier);
     prepare(question);
     memory.restart();
+    doubt = false;
     if (below(0) == INF) return Ending::Done;
     if (!box_.begin(question)) return Ending::Done;
     for (std::size_t s = 0; s < memory.states.size(); ++s) {
@@ -63,6 +66,7 @@ Ending Search::resume(const Memory& earlier, const Question& question, const Bud
 }
 
 Ending Search::go_on(const Budget& budget, Watch& watch) {
+    doubt = false;
     while (!memory.is_empty() && memory.answers.size() < budget.answers) {
         const int state = memory.first().state;
         State& entry = memory.states[state];
@@ -83,7 +87,7 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
         ++memory.taken;
         memory.pop();
         if (!enter(state)) {
-            entry.kind = Kind::Discarded;
+            discard_by_box(state);
         } else if (entry.kind == Kind::Fresh && is_worth_bounding(entry.node)) {
             bound(state, watch);
         } else if (!leaf) {
@@ -92,6 +96,7 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
             return Ending::Unbounded;
         }
     }
+    doubt = is_in_doubt(budget.answers);
     return Ending::Done;
 }
 
@@ -99,10 +104,7 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
 void Search::begin() {
     const int root = make({.rows = static_cast<int>(question_->users())}, -1);
     State& entry = memory.states[root];
-    if (!box_.begin(*question_) || !enter(root)) {
-        entry.kind = Kind::Discarded;
-        return;
-    }
+    if (!box_.begin(*question_) || !enter(root)) return discard_by_box(root);
     if (regions_.is_calm()) {
         entry.bound = below(0);
         std::ranges::fill(memory.changes[root], 0.0);
@@ -198,17 +200,16 @@ void Search::bound(int state, Watch& watch) {
     } else {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
-        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_);
-        if (found.status == Status::Infeasible) {
-            entry.kind = Kind::Discarded;
-            return;
-        }
+        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, watch);
+        if (found.status == Status::Infeasible) return discard(state);
     }
     const double bound = lifted(found.value) + below(entry.node);
-    if (bound >= entry.bound)
-        entry.bound = bound;
+    const double room = entry.proof == Proof::Estimate ? EQUAL * std::fabs(entry.bound) : 0.0;
+    if (bound >= entry.bound - room)
+        entry.bound = bound, entry.proof = found.sure ? Proof::Sure : Proof::Doubtful;
     else  // known before, from a larger region: its multipliers are the better proof
         std::ranges::copy(Numbers(saved_).first(entry.rows), lam.begin());
+    entry.rough = found.rough;
     entry.exact = found.status == Status::Converged;
     queue_by_bound(state, Kind::Open);
 }
@@ -224,10 +225,7 @@ void Search::bound_coupled(int state, Watch& watch) {
     const double known = entry.bound - below(entry.node);
     const QuadraticBound found =
         coupled_.solve(path_, box_, nothing_, {known, cut}, coupled_dual_of(state), regions_, scratch_, watch);
-    if (found.status == QuadraticStatus::Infeasible) {
-        entry.kind = Kind::Discarded;
-        return;
-    }
+    if (found.status == QuadraticStatus::Infeasible) return discard(state);
     entry.bound = found.value + below(entry.node);
     entry.exact = found.status == QuadraticStatus::Converged;
     queue_by_bound(state, found.status == QuadraticStatus::Cut || watch.stop() ? Kind::Fresh : Kind::Open);
@@ -262,6 +260,7 @@ void Search::branch(int state, int side, double score) {
         const int made = make(next, state);
         State& fresh = memory.states[made];
         fresh.bound = entry.bound - below(entry.node) + below(child);
+        fresh.proof = entry.proof;
         bool inherits = entry.exact && (!oblique || side * score >= question_->margin);
         for (const Interval& moved : box_.since(mark)) {
             const int d = moved.variable;
@@ -270,17 +269,18 @@ void Search::branch(int state, int side, double score) {
         }
         if (question_->method == Method::Box) {
             fresh.bound = lifted(box_bound(*question_, box_, memory.changes[made])) + below(child);
+            fresh.proof = Proof::Sure;
             fresh.exact = true;
             queue_by_bound(made, Kind::Open);
         } else if (inherits) {
             std::ranges::copy(memory.changes[state], memory.changes[made].begin());
-            fresh.exact = true;
+            fresh.exact = true, fresh.rough = entry.rough;
             queue_by_bound(made, Kind::Open);
         } else {  // to be solved when it comes up, if it does
             postpone(made, oblique && entry.exact ? question_->margin - side * score : 0.0);
         }
     } else if (!question_->plain) {  // empty for a reason that the split alone does not show
-        memory.states[make(next, state)].kind = Kind::Discarded;
+        discard_by_box(make(next, state));
     }
     box_.undo(mark);
 }
@@ -299,13 +299,14 @@ void Search::fork(int state, const Choice& choice) {
                                .rows = entry.rows},
                               state);
         memory.states[made].bound = entry.bound;
+        memory.states[made].proof = entry.proof;
         const std::size_t mark = box_.mark();
         apply(memory.states[made]);
         freeze_uncounted(made);
         if (box_.settle(mark))
             postpone(made, 0.0);
         else
-            memory.states[made].kind = Kind::Discarded;
+            discard_by_box(made);
         box_.undo(mark);
     }
 }
@@ -321,21 +322,24 @@ void Search::postpone(int state, double miss) {
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     const bool adds_row = entry.rows > above.rows;
     double extra = 0.0;
-    if (adds_row && question_->method == Method::Curved && miss > 0.0) {
+    if (adds_row && question_->method == Method::Curved && miss > 0.0 && !above.rough) {
         const double reach = reach_of(above.node);
         if (0.0 < reach && reach < INF) lam.back() = 2.0 * miss / reach, extra = miss * miss / reach;
     }
     if (question_->plain) {
         entry.bound += extra;
+        if (extra > 0.0) entry.proof = Proof::Estimate;
         if (adds_row && question_->method == Method::Flat && regions_.is_calm())
             entry.bound = alone(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
         collect(state);
-        const double bound = lifted(regions_.prove(path_, box_, lam, scratch_)) + below(entry.node);
-        if (bound > entry.bound)
-            entry.bound = bound;
-        else if (adds_row)
-            lam.back() = 0.0;
+        const Assured proof = regions_.prove(path_, box_, lam, scratch_);
+        const double bound = lifted(proof.value) + below(entry.node);
+        if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
+        if (!(bound >= entry.bound)) {  // then those of the parent
+            std::ranges::copy_n(memory.multipliers[entry.parent].begin(), above.rows, lam.begin());
+            if (adds_row) lam.back() = 0.0;
+        }
     }
     queue_by_bound(state, Kind::Fresh);
 }
@@ -354,7 +358,7 @@ double Search::reach_of(std::size_t row) const {
 /// What the new row of a state costs on its own where costs are flat, or ``known`` if that is more; writes the multipliers that
 /// prove it.
 double Search::alone(int state, int side, double known) {
-    const State& entry = memory.states[state];
+    State& entry = memory.states[state];
     const Features& f = question_->features;
     const int row = memory.states[entry.parent].node;
     const Terms terms = question_->tree.splits[row];
@@ -367,11 +371,14 @@ double Search::alone(int state, int side, double known) {
         if (box_.can_move(d) || box_.lower(d) != f.source[d])  // what a split has moved must not gain by the row's price either
             least = std::min(least, a > 0.0 ? f.slope_up[d] / a : f.slope_down[d] / a);
     }
-    if (!(least * miss > known) || least == INF) return known;
+    least *= 1.0 - 4.0 * ROUND;  // so that no price exceeds its slope
+    const double sum = least * miss, bound = sum - 8.0 * ROUND * sum - least * terms.exact_to(terms.size_at(f.source));
+    if (!(bound > known) || least == INF) return known;
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     std::ranges::fill(lam, 0.0);
     lam.back() = least;
-    return least * miss;
+    entry.proof = Proof::Sure;
+    return bound;
 }
 
 }  // namespace counterleaf

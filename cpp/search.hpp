@@ -41,7 +41,8 @@ public:
     Ending resume(const Memory& earlier, const Question& question, const Budget& budget, Watch& watch);
 
     Memory memory;
-    int runaway = -1;  // Unbounded: the variable whose cost keeps decreasing on a target leaf
+    int runaway = -1;    // Unbounded: the variable whose cost keeps decreasing on a target leaf
+    bool doubt = false;  // Done: whether something that was found, or found empty, may be so by rounding only
 
 private:
     void prepare(const Question& question);
@@ -63,6 +64,10 @@ private:
     void bound(int state, Watch& watch);
     void bound_coupled(int state, Watch& watch);
     // children
+    void discard(int state);
+    void discard_by_box(int state);
+    void confirm(double dearest);
+    bool is_in_doubt(std::size_t wanted);
     void expand(int state);
     void branch(int state, int side, double score);
     void fork(int state, const Choice& choice);
@@ -76,7 +81,12 @@ private:
     enum class Found : std::uint8_t { Row, Nothing, Empty };
     void survey(int state);
     Found find_row(int state, const Forks& forks, Watch& watch);
+    Found move_inwards(int state, Watch& watch);
+    bool take_better(int state, bool has_row);
+    void start_trial(int state);
     Status tighten(Constants slack, Watch& watch);
+    bool is_best(int state, double cost) const;
+    double allowed_of(int state, Constants x) const;
     void settle(int state, double cost);
 
     const Node& node_of(int state) const { return question_->tree.nodes[memory.states[state].node]; }
@@ -88,9 +98,11 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
-    std::vector<char> counted_, named_;    // for ``Forks``
-    std::vector<bool> answered_;           // per node
-    std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
+    std::vector<char> counted_, named_;   // for ``Forks``
+    std::vector<bool> answered_;          // per node
+    std::vector<double> x_, ease_;        // a row; one over the curvature that a variable has wherever it can move
+    std::vector<double> centre_, other_;  // the row nearest to a region's point; another row of the region
+    bool has_other_ = false;
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
     struct Trial {                         // what a state has, for a leaf's region with tightened rows
         std::vector<double> multipliers, change, tangent;

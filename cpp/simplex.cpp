@@ -3,11 +3,14 @@
 #include <cmath>
 #include <utility>
 
+#include "twofold.hpp"
+
 namespace counterleaf {
 namespace {
 
 constexpr int PIVOTS = 500;
-constexpr int GREEDY = 100;  // pivots that leave by the largest violation; after that by the first, so that they do not cycle
+constexpr int GREEDY = 100;    // pivots that leave by the largest violation; after that by the first, so that they do not cycle
+constexpr double LARGE = 1e4;  // an entry of an inverse that has lost digits
 constexpr double TOLERANCE = 1e-13;
 constexpr double ROUNDING = 1e-13;
 
@@ -39,6 +42,7 @@ public:
         std::ranges::fill(inside, 0.0);
         for (std::size_t j = 0; j < n; ++j) place(j, seat[j]);
         const Status status = pivot();
+        if (status == Status::Converged) refine();
         std::ranges::copy(held, delta.begin());
         for (std::size_t i = 0; i < m; ++i)
             if (basic[i].is_feature()) delta[basic[i].index] = inside[i];
@@ -49,7 +53,7 @@ public:
 private:
     Status pivot() {
         for (int count = 0; count < PIVOTS; ++count) {
-            if (!invert_basis()) return Status::Stuck;
+            if (p.is_stopped() || !invert_basis()) return Status::Stuck;
             price_rows();
             if (!choose_leaving(count > GREEDY)) return Status::Converged;
             set_direction();
@@ -58,6 +62,36 @@ private:
             if (!enter()) return farkas_gap(p, ray) > 1e-12 ? Status::Infeasible : Status::Stuck;
         }
         return Status::Stuck;
+    }
+
+    /// Rows that are nearly the opposite of each other leave an inverse with few good digits: what it misses is added up again
+    /// as if in twice the precision.
+    void refine() {
+        std::size_t k = 0;
+        double largest = 0.0;
+        for (const Basic& one : basic) k += one.is_feature() ? 1 : 0;
+        for (std::size_t b = 0; b < k; ++b)
+            for (std::size_t a = 0; a < k; ++a) largest = std::max(largest, std::fabs(small[b][a]));
+        for (int again = 0; again < 3 && largest > LARGE; ++again) {
+            for (std::size_t b = 0; b < k; ++b) {
+                const Basic& one = basic[inner[b]];
+                Twofold miss{(one.segment == Segment::Up ? c.slope_up : c.slope_down)[one.index], 0.0};
+                for (std::size_t a = 0; a < k; ++a) miss.add_product(-lam[tight[a]], p.A[tight[a]][one.index]);
+                rho[b] = miss.value();
+            }
+            for (std::size_t a = 0; a < k; ++a)
+                for (std::size_t b = 0; b < k; ++b) lam[tight[a]] += rho[b] * small[b][a];
+            for (std::size_t a = 0; a < k; ++a) {
+                Twofold miss{rest[tight[a]], 0.0};
+                for (std::size_t b = 0; b < k; ++b) miss.add_product(-inside[inner[b]], p.A[tight[a]][basic[inner[b]].index]);
+                rho[a] = miss.value();
+            }
+            for (std::size_t b = 0; b < k; ++b) {
+                const std::size_t j = basic[inner[b]].index;
+                for (std::size_t a = 0; a < k; ++a) inside[inner[b]] += small[b][a] * rho[a];
+                inside[inner[b]] = std::min(std::max(inside[inner[b]], c.lower[j]), c.upper[j]);
+            }
+        }
     }
 
     double kink(std::size_t j) const { return std::min(std::max(0.0, c.lower[j]), c.upper[j]); }
@@ -257,7 +291,7 @@ bool invert(Grid B, std::size_t k, Grid out) {
         std::size_t pivot = c;
         for (std::size_t i = c + 1; i < k; ++i)
             if (std::fabs(B[i][c]) > std::fabs(B[pivot][c])) pivot = i;
-        if (std::fabs(B[pivot][c]) < 1e-13) return false;
+        if (std::fabs(B[pivot][c]) < 4e-16) return false;
         if (pivot != c)
             for (std::size_t j = 0; j < k; ++j) std::swap(B[c][j], B[pivot][j]), std::swap(out[c][j], out[pivot][j]);
         const double inverse = 1.0 / B[c][c];

@@ -18,8 +18,8 @@ struct Halves {
 
 }  // namespace
 
-double Terms::exactly_at(Constants x) const {
-    double total = bias, rest = 0.0;
+Sum Terms::exact_sum(Constants x) const {
+    double total = bias, rest = 0.0, size_of = std::fabs(bias);
     for (std::size_t k = 0; k < size(); ++k) {
         const double a = weights[k], b = x[columns[k]], product = a * b;
         if (std::fabs(a) < 1e140 && std::fabs(b) < 1e140) {
@@ -29,8 +29,9 @@ double Terms::exactly_at(Constants x) const {
         const double summed = total + product, t = summed - total;
         rest += (total - (summed - t)) + (product - t);
         total = summed;
+        size_of += std::fabs(product);
     }
-    return total + rest;
+    return {total + rest, size_of};
 }
 
 std::size_t depth_of(const std::vector<Node>& nodes) {

@@ -1,8 +1,10 @@
 // A tree made ready for questions with one margin, and the model's own arithmetic on it.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
+#include "twofold.hpp"
 #include "view.hpp"
 
 namespace counterleaf {
@@ -36,8 +38,34 @@ struct Terms {
         }
         return total + bias;
     }
+    /// The same, and the size of its terms.
+    Sum sum(Constants x, bool narrow) const {
+        Sum out{0.0, std::fabs(bias)};
+        for (std::size_t k = 0; k < size(); ++k) {
+            const double value = x[columns[k]];
+            const double term = weights[k] * (narrow ? static_cast<double>(static_cast<float>(value)) : value);
+            out.total += term;
+            out.size += std::fabs(term);
+        }
+        out.total += bias;
+        return out;
+    }
+    double size_at(Constants x) const { return sum(x, false).size; }
     /// As if in twice the precision (compensated products and sums).
-    double exactly_at(Constants x) const;
+    double exactly_at(Constants x) const { return exact_sum(x).total; }
+    /// The same, and the size of its terms.
+    Sum exact_sum(Constants x) const;
+    /// The same in two parts.
+    Twofold twofold_at(Constants x) const {
+        Twofold sum{bias, 0.0};
+        for (std::size_t k = 0; k < size(); ++k) sum.add_product(weights[k], x[columns[k]]);
+        return sum;
+    }
+    /// What rounding may do to that, by the size of the terms.
+    double exact_to(double whole) const {
+        const double count = static_cast<double>(size()) + 2.0;
+        return whole < 1e140 ? count * count * 0x1p-106 * whole : count * 0x1p-53 * whole;
+    }
 };
 
 /// Rows of terms, one after another.
