@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tally.hpp"
+
 namespace counterleaf {
 
 Settled settle(const Question& question, std::size_t d, double price, double lower, double upper) {
@@ -33,7 +35,7 @@ int cheapest(const Question& question, std::size_t g, Constants upper) {
 
 double box_bound(const Question& question, const Box& box, Numbers change) {
     const Features& f = question.features;
-    double total = 0.0;
+    Tally tally(question, box);
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (question.layout.group[d] >= 0) {
             change[d] = -f.source[d];
@@ -41,13 +43,16 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
         }
         const Settled best = settle(question, d, 0.0, box.lower(d), box.upper(d));
         change[d] = best.change;
-        total += f.horizon[d] == 0.0 ? best.worth : f.price(d, best.change);
+        tally.add(d, f.horizon[d] == 0.0 ? best.worth : f.price(d, best.change));
     }
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
         const int v = cheapest(question, g, box.upper());
         change[v] += 1.0;
-        total += f.slope_up[v] - f.slope_up[question.own[g]];
+        tally.add(question.own[g], f.slope_up[v] - f.slope_up[question.own[g]]);
     }
+    const double total = tally.total();
+    for (std::size_t d = 0; d < f.width(); ++d)
+        if (tally.is_held(question.layout.feature[d])) change[d] = 0.0;
     return total;
 }
 
@@ -81,16 +86,17 @@ double proved(const Question& question, const Path& path, const Box& box, Consta
             size[terms.columns[k]] += std::fabs(term);
         }
     }
+    Tally tally(question, box);
     for (std::size_t d = 0; d < f.width(); ++d)
-        if (question.layout.group[d] < 0) total += worth_of(question, box, d, price[d], size[d]);
+        if (question.layout.group[d] < 0) tally.add(d, worth_of(question, box, d, price[d], size[d]));
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
         double best = INF;
         for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v)
             if (box.upper(v) > 0.0) best = std::min(best, f.slope_up[v] - price[v]);
         const int own = question.own[g];
-        total += best - f.slope_up[own] + price[own];
+        tally.add(own, best - f.slope_up[own] + price[own]);
     }
-    return total;
+    return total + tally.total();
 }
 
 }  // namespace counterleaf

@@ -46,22 +46,44 @@ void Search::apply(const State& state) {
     }
 }
 
-/// Once as many features are counted as may change, every other one stays.
+/// Count the features that change on the way to a state; once as many are counted as may, every other one stays.
 void Search::freeze_uncounted(int state) {
     if (question_->limits.most < 0) return;
-    int counted = 0;
-    for (int at = state; at >= 0; at = memory.states[at].parent)
-        if (memory.states[at].parting == Parting::Count && memory.states[at].side > 0) ++counted;
-    if (counted < question_->limits.most) return;
     const Features& f = question_->features;
-    for (std::size_t v = 0; v < f.width(); ++v) {
-        bool free = false;
-        for (int at = state; at >= 0 && !free; at = memory.states[at].parent) {
-            const State& entry = memory.states[at];
-            free = entry.parting == Parting::Count && entry.side > 0 && entry.what == question_->layout.feature[v];
-        }
-        if (!free) box_.narrow(v, f.source[v], f.source[v]);
+    Quota& quota = box_.quota;
+    quota.left = question_->limits.most;
+    quota.counted.assign(f.width(), false);
+    for (int at = state; at >= 0; at = memory.states[at].parent) {
+        const State& entry = memory.states[at];
+        if (entry.parting == Parting::Count && entry.side > 0) quota.counted[entry.what] = true, --quota.left;
     }
+    if (quota.left > 0) return;
+    for (std::size_t v = 0; v < f.width(); ++v)
+        if (!quota.counted[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+}
+
+/// Whether the point of a state changes more features than may.
+bool Search::changes_too_many(int state) const {
+    const Quota& quota = box_.quota;
+    if (quota.left < 0) return false;
+    const std::vector<int>& feature = question_->layout.feature;
+    int changed = 0, last = -1;
+    for (std::size_t v = 0; v < feature.size(); ++v)
+        if (memory.changes[state][v] != 0.0 && feature[v] != last && !quota.counted[feature[v]])
+            ++changed, last = feature[v];
+    return changed > quota.left;
+}
+
+/// A state's bound by better multipliers, which know how many features may change.
+Bound Search::raised(int state, Bound known) {
+    const Numbers lam = memory.multipliers[state].first(memory.states[state].rows);
+    std::vector<double> before(lam.begin(), lam.end());
+    const Raised found = regions_.raise(path_, box_, lam, scratch_);
+    if (found.empty) return {Status::Infeasible, INF};
+    const double value = found.better ? regions_.prove(path_, box_, lam, scratch_) : -INF;
+    if (value > known.value) return {known.status, value};
+    std::ranges::copy(before, lam.begin());
+    return known;
 }
 
 /// The rows of a state's region: the user's, then its path's from the root down.

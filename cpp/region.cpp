@@ -52,6 +52,13 @@ double Regions::prove(const Path& path, const Box& box, Constants multipliers, S
     return proved(*question_, path, box, known, multipliers, scratch);
 }
 
+Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers known = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    return counterleaf::raise(*question_, path, box, known, multipliers, scratch);
+}
+
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {
     choose_columns(path, box);
     const bool closed = question_->method == Method::Curved && !hot_.empty();

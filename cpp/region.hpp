@@ -13,6 +13,7 @@
 
 #include "bound.hpp"
 #include "program.hpp"
+#include "raise.hpp"
 #include "simplex.hpp"
 
 namespace counterleaf {
@@ -42,6 +43,9 @@ public:
 
     /// The bound that multipliers prove of a region.
     double prove(const Path& path, const Box& box, Constants multipliers, Scratch& scratch);
+
+    /// Better multipliers of a region where only so many features may change (see ``raise.hpp``).
+    Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
 private:
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,

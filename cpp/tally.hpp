@@ -1,0 +1,37 @@
+// A sum over features of which only so many may change.
+//
+// Each feature adds its least worth. A feature that may stay at its source, where it is worth 0, gains by moving; of those
+// that no fork has counted yet only the ``left`` largest gains count, for the others stay. Without such a limit it is the sum.
+#pragma once
+
+#include "box.hpp"
+#include "question.hpp"
+
+namespace counterleaf {
+
+class Tally {
+public:
+    Tally(const Question& question, const Box& box);
+
+    /// Add what variable v is worth at least; of a group, once for all, with v the source's own value.
+    void add(std::size_t v, double worth);
+
+    /// The sum, once everything has been added.
+    double total();
+
+    /// Whether the sum has a feature stay though it would gain.
+    bool is_held(int feature) const { return is_limited_ && fate_[feature] == Fate::Held; }
+
+private:
+    enum class Fate : std::uint8_t { Open, Moves, Held };
+
+    const Question& question_;
+    const Box& box_;
+    bool is_limited_;
+    double total_ = 0.0;
+    std::vector<double> gain_;  // per feature, where it is limited
+    std::vector<Fate> fate_;
+    std::vector<int> open_;
+};
+
+}  // namespace counterleaf
