@@ -143,6 +143,14 @@ Status Search::tighten(Constants slack, Watch& watch) {
     }
 }
 
+/// Whether a leaf has a row that costs no more than this part of it does at least: then that row comes first, however many
+/// parts would do as well.
+bool Search::is_matched(const State& entry) const {
+    if (question_->plain) return false;
+    const Cheapest& row = row_of_[entry.node];
+    return entry.bound >= row.cost - row.rounding;
+}
+
 /// Queue a leaf at the cost of its row ``x_``.
 void Search::settle(int state, double cost) {
     State& entry = memory.states[state];
@@ -153,6 +161,11 @@ void Search::settle(int state, double cost) {
     entry.cost = cost;
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
         entry.bound = cost;  // the same sum, in another order
+    if (!question_->plain && cost < row_of_[entry.node].cost) {
+        const Numbers lam = memory.multipliers[state].first(entry.rows);
+        const bool is_priced = std::ranges::any_of(lam, [](double one) { return one != 0.0; });
+        row_of_[entry.node] = {cost, is_priced ? TIGHT * std::fabs(cost) : 0.0};
+    }
     double key = cost;
     int rank = 2 * entry.node;
     if (question_->method == Method::Coupled && gap <= 1e-13 * length(*question_, x_))

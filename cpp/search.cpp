@@ -26,6 +26,7 @@ void Search::prepare(const Question& question) {
     nothing_.assign(rooms, 0.0);
     saved_.resize(rooms);
     answered_.assign(question.tree.nodes.size(), false);
+    row_of_.assign(question.plain ? 0 : question.tree.nodes.size(), {});
     regions_.begin(question, rooms);
     if (question.coupling != nullptr) coupled_.begin(question);
     if (question.method != Method::Curved) return;
@@ -77,6 +78,11 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
             entry.kind = Kind::Answered;
             answered_[entry.node] = true;
             memory.answers.push_back(state);
+            continue;
+        }
+        if (leaf && is_matched(entry) && memory.first().key < row_of_[entry.node].cost) {
+            memory.pop();
+            queue(state, entry.kind, row_of_[entry.node].cost, 2 * entry.node + 1);
             continue;
         }
         if (memory.taken >= budget.nodes || watch.stop()) return Ending::Stopped;

@@ -80,6 +80,7 @@ private:
     Found find_row(int state, const Forks& forks, Watch& watch);
     Status tighten(Constants slack, Watch& watch);
     void settle(int state, double cost);
+    bool is_matched(const State& entry) const;
 
     const Node& node_of(int state) const { return question_->tree.nodes[memory.states[state].node]; }
     double below(int node) const { return question_->target.below[node]; }
@@ -92,6 +93,10 @@ private:
     Scratch scratch_;
     std::vector<char> counted_, named_;    // for ``Forks``
     std::vector<bool> answered_;           // per node
+    struct Cheapest {
+        double cost = INF, rounding = 0.0;
+    };
+    std::vector<Cheapest> row_of_;         // per leaf that may fork: the cheapest row so far
     std::vector<double> x_, ease_;         // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
     struct Trial {                         // what a state has, for a leaf's region with tightened rows
