@@ -1,6 +1,7 @@
 // The part of the search that deals with leaves: a point becomes a row, or says where to fork.
 #include <cmath>
 
+#include "lattice.hpp"
 #include "realise.hpp"
 #include "search.hpp"
 
@@ -46,8 +47,28 @@ bool Search::realise(int state, Watch& watch) {
             return true;
         }
     }
+    if (is_indivisible(state, choice)) return true;
     std::ranges::fill(memory.slacks[state], 0.0);
     fork(state, *choice);
+    return true;
+}
+
+/// Discard a state that divisibility leaves without rows. Where only a source beside its grid prevents that, the choice becomes
+/// one that sets it apart.
+bool Search::is_indivisible(int state, std::optional<Choice>& choice) {
+    std::vector<double> over(question_->users(), 0.0);
+    const Divisibility found = divide(*question_, box_, over);
+    if (found.beside >= 0) {
+        const Step& step = question_->layout.step[found.beside];
+        const double own = question_->features.source[found.beside];
+        choice = Choice{Parting::Cut, found.beside, own, step.after(own, own)};
+        if (own > box_.lower(found.beside)) choice->low = step.before(own, own), choice->high = own;
+    }
+    if (found.under == 0.0) return false;
+    State& entry = memory.states[state];
+    entry.kind = Kind::Discarded, entry.lattice = found.under;
+    std::ranges::fill(memory.multipliers[state], 0.0);
+    std::ranges::copy(over, memory.multipliers[state].begin());
     return true;
 }
 

@@ -38,7 +38,8 @@ struct State {
     int point = -1;                    // its realised row
     int visits = 0;                    // how often its bound was put off
     Kind kind = Kind::Fresh;
-    bool exact = false;  // whether ``changes`` holds the region's optimum
+    double lattice = 0.0;  // positive: discarded by divisibility, the equalities' multipliers are to be divided by this
+    bool exact = false;    // whether ``changes`` holds the region's optimum
     double bound = -INF;
     double cost = INF;  // of the realised row
 };

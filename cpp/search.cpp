@@ -109,6 +109,8 @@ void Search::begin() {
         entry.kind = Kind::Discarded;
         return;
     }
+    std::optional<Choice> unused;
+    if (is_indivisible(root, unused)) return;
     if (regions_.is_calm()) {
         entry.bound = below(0);
         std::ranges::fill(memory.changes[root], 0.0);

@@ -80,6 +80,7 @@ private:
     Found find_row(int state, const Forks& forks, Watch& watch);
     Status tighten(Constants slack, Watch& watch);
     void settle(int state, double cost);
+    bool is_indivisible(int state, std::optional<Choice>& choice);
     bool is_matched(const State& entry) const;
 
     const Node& node_of(int state) const { return question_->tree.nodes[memory.states[state].node]; }
