@@ -27,8 +27,8 @@ def ask(features, weights, bias, source, cost, rules, **more):
     return found
 
 
-def whole(count, lower, upper, grid=None):
-    more = {"integer": True} if grid is None else {"grid": grid}
+def whole(count, lower, upper, step=None):
+    more = {"integer": True} if step is None else {"step": step}
     return [cl.Numeric(f"f{j}", lower, upper, **more) for j in range(count)]
 
 
@@ -92,7 +92,7 @@ def test_decimal_coefficients_grids_and_sources_beside_them(seed):
     at = sum(Fraction(int(t), 10) * int(rng.integers(0, s + 1)) * grid for t, s in zip(tenths, steps, strict=True))
     right = at + rng.choice([0, 1, 2]) * grid / 20
     values = [{k * grid for k in range(int(s) + 1)} | {own} for s, own in zip(steps, source, strict=True)]
-    features = [cl.Numeric(f"f{j}", 0, float(s * grid + grid), grid=float(grid)) for j, s in enumerate(steps)]
+    features = [cl.Numeric(f"f{j}", 0, float(s * grid + grid), step=float(grid)) for j, s in enumerate(steps)]
     values = [value | {(int(s) + 1) * grid} for value, s in zip(values, steps, strict=True)]
     rules = [cl.linear({f"f{j}": float(Fraction(int(t), 10)) for j, t in enumerate(tenths)}, "==", float(right))]
     found = ask(features, [1.0] * n, float(-2 * grid - grid / 3), [float(s) for s in source], cl.L1(), rules)
@@ -141,13 +141,13 @@ def test_decimals_are_fractions():
 
 def test_a_source_beside_the_grid_may_stay():
     rule = cl.linear({"f0": 2, "f1": 2}, "==", 1_000_001)
-    found = ask(whole(2, 0, math.inf), [1.0, 1.0], -1.5, [0.5, 0], cl.L1(), [rule])
+    found = ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.5, 0], cl.L1(), [rule])
     assert found.status == "optimal" and list(found[0].row) == [0.5, 500_000]
     rule = cl.linear({"f0": 2, "f1": 2}, "==", 1_000_000)
-    found = ask(whole(2, 0, math.inf), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule])
+    found = ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule])
     assert found.status == "optimal" and found[0].cost == 500_000 - 0.25
     rule = cl.linear({"f0": 4, "f1": 4}, "==", 1_000_002)
-    assert ask(whole(2, 0, math.inf), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule]).status == "infeasible"
+    assert ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule]).status == "infeasible"
 
 
 def test_categories_are_whole_too():
