@@ -142,7 +142,11 @@ Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
             change = trial_.change;
         }
         place(*question_, change, box_, coarse, x_);
-        if (is_routed(*question_, x_, path_, slack)) found = Found::Row;
+        if (!question_->plain && !obeys(*question_, x_)) {  // a point that was rounded, or that the solver left too early
+            if (attempt > 0) break;
+        } else if (is_routed(*question_, x_, path_, slack)) {
+            found = Found::Row;
+        }
     }
     box_.undo(mark);
     return found;

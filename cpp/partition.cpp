@@ -74,15 +74,25 @@ bool Search::changes_too_many(int state) const {
     return changed > quota.left;
 }
 
-/// A state's bound by better multipliers, which know how many features may change.
-Bound Search::raised(int state, Bound known) {
+/// A state's bound by better multipliers than the relaxation's: those that know how many features may change, or none at all,
+/// which is all that is left to know once everything is fixed.
+Bound Search::improved(int state, Bound known) {
     const Numbers lam = memory.multipliers[state].first(memory.states[state].rows);
-    std::vector<double> before(lam.begin(), lam.end());
-    const Raised found = regions_.raise(path_, box_, lam, scratch_);
-    if (found.empty) return {Status::Infeasible, INF};
-    const double value = found.better ? regions_.prove(path_, box_, lam, scratch_) : -INF;
-    if (value > known.value) return {known.status, value};
-    std::ranges::copy(before, lam.begin());
+    if (changes_too_many(state)) {
+        std::vector<double> before(lam.begin(), lam.end());
+        const Raised found = regions_.raise(path_, box_, lam, scratch_);
+        if (found.empty) return {Status::Infeasible, INF};
+        const double value = found.better ? regions_.prove(path_, box_, lam, scratch_) : -INF;
+        if (value > known.value)
+            known.value = value;
+        else
+            std::ranges::copy(before, lam.begin());
+    }
+    const double alone = regions_.prove(path_, box_, Constants(nothing_).first(lam.size()), scratch_);
+    if (alone >= known.value) {
+        known.value = alone;
+        std::ranges::fill(lam, 0.0);
+    }
     return known;
 }
 

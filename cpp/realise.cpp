@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "lattice.hpp"
+
 namespace counterleaf {
 
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
@@ -65,6 +67,18 @@ bool is_routed(const Question& question, Constants x, const Path& path, Numbers 
         slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
     }
     return through;
+}
+
+bool obeys(const Question& question, Constants x) {
+    for (std::size_t t = 0; t < question.users(); ++t) {
+        const Terms terms = question.limits.rows[t];
+        const double value = terms.exactly_at(x), miss = t < question.limits.equal ? std::fabs(value) : -value;
+        if (miss <= 0.0) continue;
+        double size = std::fabs(terms.bias);
+        for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * x[terms.columns[k]]);
+        if (!(miss <= std::max(1e-9 * size, wide_of(question, t)))) return false;
+    }
+    return true;
 }
 
 double cost_of(const Question& question, Constants x) {

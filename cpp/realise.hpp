@@ -16,6 +16,9 @@ void place(const Question& question, Constants change, const Box& box, bool coar
 /// The slack of a split that it misses is raised: to twice the rounding of its sum, then twofold.
 bool is_routed(const Question& question, Constants x, const Path& path, Numbers slack);
 
+/// Whether x obeys the user's rows, but for 1e-9 of their terms.
+bool obeys(const Question& question, Constants x);
+
 /// What the row x costs, class cost left out.
 double cost_of(const Question& question, Constants x);
 

@@ -207,7 +207,7 @@ void Search::bound(int state, Watch& watch) {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
         found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_);
-        if (found.status != Status::Infeasible && changes_too_many(state)) found = raised(state, found);
+        if (found.status != Status::Infeasible && !question_->plain) found = improved(state, found);
         if (found.status == Status::Infeasible) {
             entry.kind = Kind::Discarded;
             return;

@@ -59,7 +59,7 @@ private:
     void apply(const State& state);
     void freeze_uncounted(int state);
     bool changes_too_many(int state) const;
-    Bound raised(int state, Bound known);
+    Bound improved(int state, Bound known);
     void collect(int state);
     bool is_worth_bounding(int node) const;
     void bound(int state, Watch& watch);
