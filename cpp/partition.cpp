@@ -88,6 +88,7 @@ Bound Search::improved(int state, Bound known) {
         else
             std::ranges::copy(before, lam.begin());
     }
+    known.value = regions_.shrink(path_, box_, lam, scratch_);
     const double alone = regions_.prove(path_, box_, Constants(nothing_).first(lam.size()), scratch_);
     if (alone >= known.value) {
         known.value = alone;

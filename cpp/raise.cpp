@@ -11,6 +11,7 @@ namespace {
 constexpr int SWEEPS = 4;           // over all lines
 constexpr int PROBES = 40;          // along one line
 constexpr int DOUBLINGS = 60;       // of a first step that is too short
+constexpr double NOTICEABLE = 1e-12;  // of a bound: more rounding than this is worth a look
 constexpr double ENOUGH = 1e-13;    // of the bound: what is left to gain along a line
 constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum counts as zero
 
@@ -212,7 +213,42 @@ Raised Ascent::go() {
     return {false, known > first};
 }
 
+/// What rounding may add to a bound by multipliers.
+double rounding_of(const Question& question, const Path& path, const Box& box, Constants at_source, Constants lam) {
+    const Features& f = question.features;
+    double size = 0.0;
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        if (lam[t] == 0.0) continue;
+        const Terms terms = question.row(path.row[t]);
+        double row = std::fabs(at_source[t]);
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const int d = terms.columns[k];
+            const double reach = std::max(std::fabs(box.lower(d) - f.source[d]), std::fabs(box.upper(d) - f.source[d]));
+            if (reach < INF) row += std::fabs(terms.weights[k]) * reach;
+        }
+        size += std::fabs(lam[t]) * row;
+    }
+    return 8.0 * std::numeric_limits<double>::epsilon() * size;
+}
+
 }  // namespace
+
+double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
+    const double first = proved(question, path, box, at_source, lam, scratch);
+    const double rounding = rounding_of(question, path, box, at_source, lam);
+    if (rounding <= NOTICEABLE * std::fabs(first)) return first;
+    const Scratch::Frame frame(scratch);
+    const Numbers trial = scratch.numbers(lam.size());
+    double best = first - rounding, share = 1.0, at = 1.0;
+    for (int k = 0; k < DOUBLINGS; ++k) {
+        share *= 0.5;
+        for (std::size_t t = 0; t < lam.size(); ++t) trial[t] = share * lam[t];
+        const double value = proved(question, path, box, at_source, trial, scratch) - share * rounding;
+        if (value > best) best = value, at = share;
+    }
+    for (double& one : lam) one *= at;
+    return proved(question, path, box, at_source, lam, scratch);
+}
 
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);

@@ -20,4 +20,10 @@ struct Raised {
 /// Raise the bound that ``lam`` proves of a box's rows; ``at_source`` as in ``proved``.
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
 
+/// Divide multipliers by what makes them prove most, rounding taken off; returns the bound that they then prove.
+///
+/// Where a region is a single point, ever larger multipliers prove the same, and a solver may end with very large ones: all that
+/// they add is rounding.
+double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+
 }  // namespace counterleaf

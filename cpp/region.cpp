@@ -59,6 +59,13 @@ Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scr
     return counterleaf::raise(*question_, path, box, known, multipliers, scratch);
 }
 
+double Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Numbers known = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    return counterleaf::shrink(*question_, path, box, known, multipliers, scratch);
+}
+
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {
     choose_columns(path, box);
     const bool closed = question_->method == Method::Curved && !hot_.empty();
