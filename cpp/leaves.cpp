@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "lattice.hpp"
+#include "raise.hpp"
 #include "realise.hpp"
 #include "search.hpp"
 
@@ -26,11 +27,12 @@ bool Search::realise(int state, Watch& watch) {
     if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
         if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
-        if (!choice) found = find_row(state, forks, watch);
+        if (!choice) found = find_row(state, forks, watch, memory.changes[state]);
+        if (choice && choice->parting == Parting::Count && finds_few(state, forks, watch)) found = Found::Row, choice.reset();
     }
     if (found == Found::Row) {
-        const double cost = cost_of(*question_, x_) + below(entry.node), gap = cost - entry.bound;
-        const bool tight = at_home || gap <= TIGHT * (std::fabs(cost) + std::fabs(entry.bound));
+        const double cost = cost_of(*question_, x_) + below(entry.node);
+        const bool tight = at_home || is_tight(entry, cost);
         if (!tight && !question_->plain) choice = forks.any(x_);
         if (!choice) {
             settle(state, cost);
@@ -47,8 +49,8 @@ bool Search::realise(int state, Watch& watch) {
             return true;
         }
     }
-    if (is_indivisible(state, choice)) return true;
     std::ranges::fill(memory.slacks[state], 0.0);
+    if (is_indivisible(state, choice)) return true;
     fork(state, *choice);
     return true;
 }
@@ -110,9 +112,47 @@ bool Search::is_at_home(int state) {
     return is_routed(*question_, x_, path_, memory.slacks[state].first(path_.size()));
 }
 
-/// Write into ``x_`` a row that the model sends to the state's leaf: the region's point, or that of the region with the faces
+bool Search::is_tight(const State& entry, double cost) {
+    return cost - entry.bound <= TIGHT * (std::fabs(cost) + std::fabs(entry.bound));
+}
+
+/// Where a leaf's point changes too many features: whether the best row that changes only the most promising ones costs no more
+/// than the bound. It is then in ``x_``.
+bool Search::finds_few(int state, const Forks& forks, Watch& watch) {
+    const State& entry = memory.states[state];
+    const Features& f = question_->features;
+    const std::size_t mark = box_.mark();
+    const Numbers lam = memory.multipliers[state].first(entry.rows);
+    const std::vector<char> chosen = chosen_few(*question_, path_, box_, lam, memory.changes[state]);
+    for (std::size_t v = 0; v < f.width(); ++v)
+        if (!chosen[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+    bool found = false;
+    if (question_->method != Method::Coupled && question_->method != Method::Box && box_.settle(mark)) {
+        begin_trial(state);
+        if (tighten(nothing_, watch) == Status::Converged) {
+            const std::vector<double> change = trial_.change;
+            place(*question_, change, box_, false, x_);
+            found = !forks.at_point(change, x_) && find_row(state, forks, watch, change) == Found::Row &&
+                    is_tight(entry, cost_of(*question_, x_) + below(entry.node));
+        }
+    }
+    box_.undo(mark);
+    return found;
+}
+
+/// Begin a region with tightened rows where the state's own stopped.
+void Search::begin_trial(int state) {
+    const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
+    const std::size_t rows = memory.states[state].rows;
+    trial_.multipliers.assign(memory.multipliers[state].begin(), memory.multipliers[state].begin() + rows);
+    copy(memory.changes, trial_.change);
+    if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
+    if (question_->method == Method::Coupled) copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
+}
+
+/// Write into ``x_`` a row that the model sends to the state's leaf: the point ``change``, or that of the region with the faces
 /// that were missed moved inwards. The choices are as in ``x_``.
-Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
+Search::Found Search::find_row(int state, const Forks& forks, Watch& watch, Constants change) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
     // where splits are sums of float32; rows of the user's may need more digits
@@ -120,18 +160,10 @@ Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
     const std::size_t mark = box_.mark();
     if (!question_->plain) forks.fix(x_, box_);
     Found found = Found::Nothing;
-    Constants change = memory.changes[state];
     for (int attempt = 0; attempt < ATTEMPTS && found == Found::Nothing; ++attempt) {
         if (attempt > 0) {
             if (question_->method == Method::Box) break;
-            if (attempt == 1) {
-                const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
-                trial_.multipliers.assign(memory.multipliers[state].begin(), memory.multipliers[state].begin() + entry.rows);
-                copy(memory.changes, trial_.change);
-                if (question_->method == Method::Flat) copy(memory.basis, trial_.basis), copy(memory.seats, trial_.seats);
-                if (question_->method == Method::Coupled)
-                    copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
-            }
+            if (attempt == 1) begin_trial(state);
             const Status status = tighten(slack, watch);
             if (status == Status::Infeasible) found = Found::Empty;
             if (status == Status::Stuck) {  // empty by less than rounding can tell: further in

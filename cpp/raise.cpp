@@ -27,6 +27,7 @@ public:
     }
 
     Raised go();
+    double respond_to(Constants lam, Tally& tally);
 
 private:
     double weigh(Constants lam);
@@ -43,8 +44,8 @@ private:
     Numbers lam_, r_, miss_, trial_, line_, best_, price_, change_;
 };
 
-/// g, and the slopes in ``miss_``.
-double Ascent::weigh(Constants lam) {
+/// The best change of each feature at the prices of ``lam``, added up; returns lam @ r as well.
+double Ascent::respond_to(Constants lam, Tally& tally) {
     double total = 0.0;
     std::ranges::fill(price_, 0.0);
     for (std::size_t t = 0; t < path_.size(); ++t) {
@@ -54,9 +55,14 @@ double Ascent::weigh(Constants lam) {
         for (std::size_t k = 0; k < terms.size(); ++k)
             price_[terms.columns[k]] += lam[t] * path_.sign[t] * terms.weights[k];
     }
-    Tally tally(question_, box_);
     respond(tally);
-    total += tally.total();
+    return total + tally.total();
+}
+
+/// g, and the slopes in ``miss_``.
+double Ascent::weigh(Constants lam) {
+    Tally tally(question_, box_);
+    const double total = respond_to(lam, tally);
     if (!(total > -INF)) return -INF;
     for (std::size_t t = 0; t < path_.size(); ++t) {
         const Terms terms = question_.row(path_.row[t]);
@@ -232,6 +238,35 @@ double rounding_of(const Question& question, const Path& path, const Box& box, C
 }
 
 }  // namespace
+
+std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change) {
+    const Features& f = question.features;
+    const std::vector<int>& feature = question.layout.feature;
+    Scratch scratch;
+    const Numbers nowhere = scratch.numbers(path.size()), same = scratch.numbers(path.size());
+    std::ranges::fill(nowhere, 0.0);
+    std::ranges::copy(lam, same.begin());
+    Tally tally(question, box);
+    Ascent(question, path, box, nowhere, same, scratch).respond_to(lam, tally);
+    std::vector<char> chosen(f.width(), false);
+    std::vector<double> moved(f.width(), 0.0);
+    int left = box.quota.left;
+    for (std::size_t v = 0; v < f.width(); ++v) {
+        const int at = feature[v];
+        moved[at] = std::max(moved[at], std::fabs(change[v]) * f.scale[v]);
+        if (chosen[at] || !(tally.is_moved(at) || box.quota.counted[at])) continue;
+        chosen[at] = true;
+        if (!box.quota.counted[at]) --left;
+    }
+    for (; left > 0; --left) {
+        std::size_t best = 0;
+        for (std::size_t at = 0; at < moved.size(); ++at)
+            if (chosen[best] || (!chosen[at] && moved[at] > moved[best])) best = at;
+        if (chosen[best] || moved[best] == 0.0) break;
+        chosen[best] = true;
+    }
+    return chosen;
+}
 
 double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
     const double first = proved(question, path, box, at_source, lam, scratch);

@@ -20,6 +20,9 @@ struct Raised {
 /// Raise the bound that ``lam`` proves of a box's rows; ``at_source`` as in ``proved``.
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
 
+/// Which features may change, no more than may: those that gain most by the prices of ``lam``, then those that ``change`` most.
+std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change);
+
 /// Divide multipliers by what makes them prove most, rounding taken off; returns the bound that they then prove.
 ///
 /// Where a region is a single point, ever larger multipliers prove the same, and a solver may end with very large ones: all that

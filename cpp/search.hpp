@@ -77,7 +77,10 @@ private:
     bool is_at_home(int state);
     enum class Found : std::uint8_t { Row, Nothing, Empty };
     void survey(int state);
-    Found find_row(int state, const Forks& forks, Watch& watch);
+    Found find_row(int state, const Forks& forks, Watch& watch, Constants change);
+    bool finds_few(int state, const Forks& forks, Watch& watch);
+    static bool is_tight(const State& entry, double cost);
+    void begin_trial(int state);
     Status tighten(Constants slack, Watch& watch);
     void settle(int state, double cost);
     bool is_indivisible(int state, std::optional<Choice>& choice);

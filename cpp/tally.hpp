@@ -22,6 +22,9 @@ public:
     /// Whether the sum has a feature stay though it would gain.
     bool is_held(int feature) const { return is_limited_ && fate_[feature] == Fate::Held; }
 
+    /// Whether a feature moves in the sum: it gains most, or it has no choice.
+    bool is_moved(int feature) const { return is_limited_ && fate_[feature] == Fate::Moves; }
+
 private:
     enum class Fate : std::uint8_t { Open, Moves, Held };
 
