@@ -10,7 +10,7 @@ namespace {
 
 using Whole = std::int64_t;
 
-constexpr double FINEST = 1e6;    // the largest denominator of a coefficient
+constexpr double FINEST = 1e6;      // the largest denominator of a coefficient
 constexpr double LARGEST = 0x1p53;  // whole numbers below this are exact as doubles, and products of two fit no more
 
 /// Arithmetic that knows when a number became too large; what is then computed is worth nothing.

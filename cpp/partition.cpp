@@ -69,8 +69,7 @@ bool Search::changes_too_many(int state) const {
     const std::vector<int>& feature = question_->layout.feature;
     int changed = 0, last = -1;
     for (std::size_t v = 0; v < feature.size(); ++v)
-        if (memory.changes[state][v] != 0.0 && feature[v] != last && !quota.counted[feature[v]])
-            ++changed, last = feature[v];
+        if (memory.changes[state][v] != 0.0 && feature[v] != last && !quota.counted[feature[v]]) ++changed, last = feature[v];
     return changed > quota.left;
 }
 
@@ -88,7 +87,7 @@ Bound Search::improved(int state, Bound known) {
         else
             std::ranges::copy(before, lam.begin());
     }
-    known.value = regions_.shrink(path_, box_, lam, scratch_);
+    known.value = regions_.shrink(path_, box_, lam, Constants(saved_).first(lam.size()), scratch_);
     const double alone = regions_.prove(path_, box_, Constants(nothing_).first(lam.size()), scratch_);
     if (alone >= known.value) {
         known.value = alone;

@@ -8,31 +8,33 @@
 namespace counterleaf {
 namespace {
 
-constexpr int SWEEPS = 4;           // over all lines
-constexpr int PROBES = 40;          // along one line
-constexpr int DOUBLINGS = 60;       // of a first step that is too short
+constexpr int SWEEPS = 4;             // over all lines
+constexpr int PROBES = 40;            // along one line
+constexpr int DOUBLINGS = 60;         // of a first step that is too short
 constexpr double NOTICEABLE = 1e-12;  // of a bound: more rounding than this is worth a look
-constexpr double ENOUGH = 1e-13;    // of the bound: what is left to gain along a line
-constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum counts as zero
+constexpr double SLOW = 1e-9;         // of the bound: what a sweep must gain to be worth another
+constexpr double ENOUGH = 1e-13;      // of the bound: what is left to gain along a line
+constexpr double ROUNDING = 1e-12;    // below this share of its terms a sum counts as zero
 
 class Ascent {
 public:
     Ascent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch)
         : question_(question), path_(path), box_(box), lam_(lam), r_(scratch.numbers(path.size())),
           miss_(scratch.numbers(path.size())), trial_(scratch.numbers(path.size())), line_(scratch.numbers(path.size())),
-          best_(scratch.numbers(path.size())), price_(scratch.numbers(question.features.width())),
+          last_(scratch.numbers(path.size())), price_(scratch.numbers(question.features.width())),
           change_(scratch.numbers(question.features.width())) {
-        for (std::size_t t = 0; t < path.size(); ++t)
-            r_[t] = question.offset(path.row[t]) - path.sign[t] * at_source[t];
+        for (std::size_t t = 0; t < path.size(); ++t) r_[t] = question.offset(path.row[t]) - path.sign[t] * at_source[t];
     }
 
     Raised go();
+    bool climb();
     double respond_to(Constants lam, Tally& tally);
 
 private:
     double weigh(Constants lam);
     void respond(Tally& tally);
-    bool is_proof(Numbers ray);
+    bool is_proof(Constants ray);
+    bool is_barred();
     double ascend(double known);
     double slope() const;
     double probe(double step);
@@ -41,7 +43,7 @@ private:
     const Question& question_;
     const Path& path_;
     const Box& box_;
-    Numbers lam_, r_, miss_, trial_, line_, best_, price_, change_;
+    Numbers lam_, r_, miss_, trial_, line_, last_, price_, change_;
 };
 
 /// The best change of each feature at the prices of ``lam``, added up; returns lam @ r as well.
@@ -52,8 +54,7 @@ double Ascent::respond_to(Constants lam, Tally& tally) {
         if (lam[t] == 0.0) continue;
         const Terms terms = question_.row(path_.row[t]);
         total += lam[t] * r_[t];
-        for (std::size_t k = 0; k < terms.size(); ++k)
-            price_[terms.columns[k]] += lam[t] * path_.sign[t] * terms.weights[k];
+        for (std::size_t k = 0; k < terms.size(); ++k) price_[terms.columns[k]] += lam[t] * path_.sign[t] * terms.weights[k];
     }
     respond(tally);
     return total + tally.total();
@@ -98,7 +99,7 @@ void Ascent::respond(Tally& tally) {
 }
 
 /// Whether no row of the box with so many changes obeys the sum of the rows by ``ray``, even if the user's rows were wider.
-bool Ascent::is_proof(Numbers ray) {
+bool Ascent::is_proof(Constants ray) {
     const Features& f = question_.features;
     double gap = 0.0, size = 0.0;
     std::ranges::fill(price_, 0.0);
@@ -185,25 +186,16 @@ double Ascent::ascend(double known) {
     return best;
 }
 
-Raised Ascent::go() {
-    const std::size_t m = path_.size();
-    for (std::size_t t = 0; t < m; ++t)
-        for (double sign : {1.0, -1.0}) {
-            if (sign < 0.0 && !is_free(t)) continue;
-            std::ranges::fill(trial_, 0.0);
-            trial_[t] = sign;
-            if (!is_proof(trial_)) continue;
-            std::ranges::copy(trial_, lam_.begin());
-            return {true, true};
-        }
+/// Along each line in turn, until nothing is gained; returns whether anything was.
+bool Ascent::climb() {
     const double first = weigh(lam_);
     double known = first;
     if (known == -INF) std::ranges::fill(lam_, 0.0), known = weigh(lam_);
-    if (known == -INF) return {false, false};
+    if (known == -INF) return false;
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
         const double before = known;
-        std::ranges::copy(lam_, best_.begin());
-        for (std::size_t t = 0; t < m; ++t)
+        std::ranges::copy(lam_, last_.begin());
+        for (std::size_t t = 0; t < path_.size(); ++t)
             for (double sign : {1.0, -1.0}) {
                 std::ranges::fill(line_, 0.0);
                 line_[t] = sign * (lam_[t] != 0.0 ? std::fabs(lam_[t]) : 1.0);
@@ -211,12 +203,31 @@ Raised Ascent::go() {
             }
         std::ranges::copy(lam_, line_.begin());
         known = ascend(known);
-        for (std::size_t t = 0; t < m; ++t) line_[t] = lam_[t] - best_[t];
+        for (std::size_t t = 0; t < path_.size(); ++t) line_[t] = lam_[t] - last_[t];
         known = ascend(known);
-        if (known - before <= 1e-9 * std::fabs(known)) break;
+        if (known - before <= SLOW * std::fabs(known)) break;
     }
-    if (is_proof(lam_)) return {true, true};
-    return {false, known > first};
+    return known > first;
+}
+
+/// Whether one row alone rules everything out; it is then the Farkas vector in ``lam_``.
+bool Ascent::is_barred() {
+    for (std::size_t t = 0; t < path_.size(); ++t)
+        for (double sign : {1.0, -1.0}) {
+            if (sign < 0.0 && !is_free(t)) continue;
+            std::ranges::fill(trial_, 0.0);
+            trial_[t] = sign;
+            if (!is_proof(trial_)) continue;
+            std::ranges::copy(trial_, lam_.begin());
+            return true;
+        }
+    return false;
+}
+
+Raised Ascent::go() {
+    if (is_barred()) return {true, true};
+    const bool better = climb();
+    return {is_proof(lam_), better};
 }
 
 /// What rounding may add to a bound by multipliers.
@@ -268,20 +279,32 @@ std::vector<char> chosen_few(const Question& question, const Path& path, const B
     return chosen;
 }
 
-double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
+double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants other,
+              Scratch& scratch) {
     const double first = proved(question, path, box, at_source, lam, scratch);
     const double rounding = rounding_of(question, path, box, at_source, lam);
     if (rounding <= NOTICEABLE * std::fabs(first)) return first;
     const Scratch::Frame frame(scratch);
-    const Numbers trial = scratch.numbers(lam.size());
-    double best = first - rounding, share = 1.0, at = 1.0;
+    const Numbers trial = scratch.numbers(lam.size()), best = scratch.numbers(lam.size());
+    std::ranges::copy(lam, best.begin());
+    double most = first - rounding;
+    const auto consider = [&] {
+        const double value =
+            proved(question, path, box, at_source, trial, scratch) - rounding_of(question, path, box, at_source, trial);
+        if (!(value > most)) return;
+        most = value;
+        std::ranges::copy(trial, best.begin());
+    };
+    double share = 1.0;
     for (int k = 0; k < DOUBLINGS; ++k) {
         share *= 0.5;
         for (std::size_t t = 0; t < lam.size(); ++t) trial[t] = share * lam[t];
-        const double value = proved(question, path, box, at_source, trial, scratch) - share * rounding;
-        if (value > best) best = value, at = share;
+        consider();
     }
-    for (double& one : lam) one *= at;
+    std::ranges::copy(other, trial.begin());
+    Ascent(question, path, box, at_source, trial, scratch).climb();
+    consider();
+    std::ranges::copy(best, lam.begin());
     return proved(question, path, box, at_source, lam, scratch);
 }
 

@@ -23,10 +23,12 @@ Raised raise(const Question& question, const Path& path, const Box& box, Constan
 /// Which features may change, no more than may: those that gain most by the prices of ``lam``, then those that ``change`` most.
 std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change);
 
-/// Divide multipliers by what makes them prove most, rounding taken off; returns the bound that they then prove.
+/// Multipliers that prove most, rounding taken off: ``lam``, a share of it, or what is found on the way up from ``other``.
+/// Returns the bound that they prove.
 ///
-/// Where a region is a single point, ever larger multipliers prove the same, and a solver may end with very large ones: all that
-/// they add is rounding.
-double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+/// Where a region is a single point, ever larger multipliers prove the same, and a solver may end with very large ones: all
+/// that they add is rounding.
+double shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants other,
+              Scratch& scratch);
 
 }  // namespace counterleaf

@@ -59,11 +59,11 @@ Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scr
     return counterleaf::raise(*question_, path, box, known, multipliers, scratch);
 }
 
-double Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+double Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Numbers known = scratch.numbers(path.size());
     for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return counterleaf::shrink(*question_, path, box, known, multipliers, scratch);
+    return counterleaf::shrink(*question_, path, box, known, multipliers, other, scratch);
 }
 
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {

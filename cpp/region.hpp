@@ -46,8 +46,9 @@ public:
 
     /// Better multipliers of a region where only so many features may change (see ``raise.hpp``).
     Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
-    /// The bound that multipliers prove of a region, once they are no larger than they need be.
-    double shrink(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+    /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
+    /// known before.
+    double shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
 
 private:
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,

@@ -95,8 +95,8 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
-    std::vector<char> counted_, named_;    // for ``Forks``
-    std::vector<bool> answered_;           // per node
+    std::vector<char> counted_, named_;  // for ``Forks``
+    std::vector<bool> answered_;         // per node
     struct Cheapest {
         double cost = INF, rounding = 0.0;
     };

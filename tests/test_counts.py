@@ -47,7 +47,7 @@ def least_l1(A, r, prices, count):
         LinearConstraint(np.c_[np.eye(n), -np.eye(n)], -np.inf, 0),
     ]
     whole = np.r_[np.zeros(n), np.ones(n)]
-    found = milp(np.r_[prices, np.zeros(n)], constraints=rows, integrality=whole, bounds=Bounds(0, 1))
+    found = milp(np.r_[prices, np.zeros(n)], constraints=rows, integrality=whole, bounds=Bounds(0, 1), options={"mip_rel_gap": 0})
     return found.fun if found.status == 0 else math.inf
 
 
