@@ -10,7 +10,7 @@ namespace counterleaf {
 
 /// How many features may still change.
 struct Quota {
-    int left = -1;              // beyond those that are counted; -1 for any number
+    int left = -1;              // beyond those that forks have counted; -1 for any number
     std::vector<char> counted;  // per feature: whether a fork says that it is one of those that change
 };
 

@@ -28,13 +28,13 @@ public:
 
     Raised go();
     bool climb();
+    bool is_barred();
     double respond_to(Constants lam, Tally& tally);
 
 private:
     double weigh(Constants lam);
     void respond(Tally& tally);
     bool is_proof(Constants ray);
-    bool is_barred();
     double ascend(double known);
     double slope() const;
     double probe(double step);
@@ -113,8 +113,9 @@ bool Ascent::is_proof(Constants ray) {
     }
     Tally tally(question_, box_);
     for (std::size_t d = 0; d < f.width(); ++d) {
-        if (question_.layout.group[d] >= 0 || price_[d] == 0.0) continue;
-        const double reach = price_[d] * ((price_[d] > 0.0 ? box_.upper(d) : box_.lower(d)) - f.source[d]);
+        if (question_.layout.group[d] >= 0) continue;
+        double reach = 0.0;
+        if (price_[d] != 0.0) reach = price_[d] * ((price_[d] > 0.0 ? box_.upper(d) : box_.lower(d)) - f.source[d]);
         if (std::isinf(reach)) return false;
         tally.add(d, -reach);
         size += std::fabs(reach);
@@ -306,6 +307,11 @@ double shrink(const Question& question, const Path& path, const Box& box, Consta
     consider();
     std::ranges::copy(best, lam.begin());
     return proved(question, path, box, at_source, lam, scratch);
+}
+
+bool is_barred(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    return Ascent(question, path, box, at_source, lam, scratch).is_barred();
 }
 
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {

@@ -45,25 +45,31 @@ double Regions::at_source(std::size_t row) {
     return known;
 }
 
-double Regions::prove(const Path& path, const Box& box, Constants multipliers, Scratch& scratch) {
-    const Scratch::Frame frame(scratch);
+/// w @ source + b of every row of a path.
+Constants Regions::at_sources(const Path& path, Scratch& scratch) {
     const Numbers known = scratch.numbers(path.size());
     for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return proved(*question_, path, box, known, multipliers, scratch);
+    return known;
+}
+
+double Regions::prove(const Path& path, const Box& box, Constants multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    return proved(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
 }
 
 Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return counterleaf::raise(*question_, path, box, known, multipliers, scratch);
+    return counterleaf::raise(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
+}
+
+bool Regions::is_barred(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    return counterleaf::is_barred(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
 }
 
 double Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return counterleaf::shrink(*question_, path, box, known, multipliers, other, scratch);
+    return counterleaf::shrink(*question_, path, box, at_sources(path, scratch), multipliers, other, scratch);
 }
 
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch) {

@@ -1,7 +1,8 @@
 // A sum over features of which only so many may change.
 //
-// Each feature adds its least worth. A feature that may stay at its source, where it is worth 0, gains by moving; of those
-// that no fork has counted yet only the ``left`` largest gains count, for the others stay. Without such a limit it is the sum.
+// Each feature adds its least worth. A feature that may stay at its source, where it is worth 0, gains by moving. Those that a
+// fork has counted, or that cannot stay in the box, are some of those that change; of the others only as many of the largest
+// gains count as may still change, for the rest stay. Without such a limit it is the sum.
 #pragma once
 
 #include "box.hpp"

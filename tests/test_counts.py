@@ -72,6 +72,11 @@ def test_a_sum_that_so_few_cannot_reach(n, count, cost):
     assert ask(np.ones(n), -(count - 0.5), unit(n), np.zeros(n), cost, rules).status == "optimal"
 
 
+def test_a_sum_that_so_few_cannot_reach_where_changes_cost_together():
+    cost = cl.Quadratic(np.eye(30) + 0.1)
+    assert ask(np.ones(30), -4.5, unit(30), np.zeros(30), cost, [cl.at_most(4)]).status == "infeasible"
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_one_row_with_any_weights(seed):
     rng = np.random.default_rng(seed)
