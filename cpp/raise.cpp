@@ -309,11 +309,6 @@ double shrink(const Question& question, const Path& path, const Box& box, Consta
     return proved(question, path, box, at_source, lam, scratch);
 }
 
-bool is_barred(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
-    const Scratch::Frame frame(scratch);
-    return Ascent(question, path, box, at_source, lam, scratch).is_barred();
-}
-
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     return Ascent(question, path, box, at_source, lam, scratch).go();

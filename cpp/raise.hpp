@@ -20,9 +20,6 @@ struct Raised {
 /// Raise the bound that ``lam`` proves of a box's rows; ``at_source`` as in ``proved``.
 Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
 
-/// Whether one of the rows alone leaves no row of the table with so many changes; ``lam`` is then the Farkas vector.
-bool is_barred(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
-
 /// Which features may change, no more than may: those that gain most by the prices of ``lam``, then those that ``change`` most.
 std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change);
 

@@ -62,11 +62,6 @@ Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scr
     return counterleaf::raise(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
 }
 
-bool Regions::is_barred(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
-    const Scratch::Frame frame(scratch);
-    return counterleaf::is_barred(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
-}
-
 double Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     return counterleaf::shrink(*question_, path, box, at_sources(path, scratch), multipliers, other, scratch);

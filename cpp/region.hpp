@@ -46,8 +46,6 @@ public:
 
     /// Better multipliers of a region where only so many features may change (see ``raise.hpp``).
     Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
-    /// Whether so few changes cannot obey one of the rows.
-    bool is_barred(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
     /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
     /// known before.
     double shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);

@@ -230,11 +230,6 @@ void Search::bound_coupled(int state, Watch& watch) {
         cut += 1e-9 * std::fabs(cut);
     }
     collect(state);
-    const Numbers lam = memory.multipliers[state].first(entry.rows);
-    if (box_.quota.left >= 0 && regions_.is_barred(path_, box_, lam, scratch_)) {
-        entry.kind = Kind::Discarded;
-        return;
-    }
     const double known = entry.bound - below(entry.node);
     const QuadraticBound found =
         coupled_.solve(path_, box_, nothing_, {known, cut}, coupled_dual_of(state), regions_, scratch_, watch);
