@@ -142,10 +142,12 @@ def test_decimals_are_fractions():
 def test_a_source_beside_the_grid_may_stay():
     rule = cl.linear({"f0": 2, "f1": 2}, "==", 1_000_001)
     found = ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.5, 0], cl.L1(), [rule])
-    assert found.status == "optimal" and list(found[0].row) == [0.5, 500_000]
+    assert found.status == "optimal"
+    assert list(found[0].row) == [0.5, 500_000]
     rule = cl.linear({"f0": 2, "f1": 2}, "==", 1_000_000)
     found = ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule])
-    assert found.status == "optimal" and found[0].cost == 500_000 - 0.25
+    assert found.status == "optimal"
+    assert found[0].cost == 500_000 - 0.25
     rule = cl.linear({"f0": 4, "f1": 4}, "==", 1_000_002)
     assert ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.25, 0], cl.L1(), [rule]).status == "infeasible"
 
@@ -167,7 +169,8 @@ def test_where_numbers_do_exist_the_range_does_not_matter(upper):
         want = milp(
             np.ones(n), constraints=LinearConstraint([left], right, right), integrality=np.ones(n), bounds=Bounds(0, upper)
         )
-        assert found.status == "optimal" and found[0].cost == pytest.approx(want.fun, abs=1e-6)
+        assert found.status == "optimal"
+        assert found[0].cost == pytest.approx(want.fun, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -182,4 +185,5 @@ def test_where_numbers_do_exist_the_range_does_not_matter(upper):
 def test_a_bound_reaches_the_cost(weights, bias, upper, source, equality, right):
     features = [cl.Numeric(f"f{j}", 0, u, integer=True) for j, u in enumerate(upper)]
     found = ask(features, weights, bias, source, cl.L2(), [cl.linear(equality, "==", right)])
-    assert found.status == "optimal" and found.lower_bound >= found[0].cost * (1 - 1e-9)
+    assert found.status == "optimal"
+    assert found.lower_bound >= found[0].cost * (1 - 1e-9)
