@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tally.hpp"
 #include "twofold.hpp"
 
 namespace counterleaf {
@@ -96,13 +97,22 @@ double placed(const Question& question, std::size_t d, double change, double low
 
 double box_bound(const Question& question, const Box& box, Numbers change) {
     const Features& f = question.features;
+    Tally tally(question, box);
     for (std::size_t d = 0; d < f.width(); ++d) {
         const bool grouped = question.layout.group[d] >= 0;
-        change[d] = grouped ? -f.source[d] : settle(question, d, 0.0, box.lower(d), box.upper(d)).change;
+        const Settled best = grouped ? Settled{-f.source[d], 0.0} : settle(question, d, 0.0, box.lower(d), box.upper(d));
+        change[d] = best.change;
+        if (!grouped) tally.add(d, f.horizon[d] == 0.0 ? best.worth : f.price(d, best.change));
     }
-    for (std::size_t g = 0; g < question.layout.groups(); ++g) change[cheapest(question, g, box.upper())] += 1.0;
+    for (std::size_t g = 0; g < question.layout.groups(); ++g) {
+        const int v = cheapest(question, g, box.upper());
+        change[v] += 1.0;
+        tally.add(question.own[g], f.slope_up[v] - f.slope_up[question.own[g]]);
+    }
+    tally.total();
     double total = 0.0;  // of the same terms in the same order as the cost of that row
     for (std::size_t d = 0; d < f.width(); ++d) {
+        if (tally.is_held(question.layout.feature[d])) change[d] = 0.0;
         if (f.price(d, change[d]) == -INF) return -INF;
         const bool grouped = question.layout.group[d] >= 0;
         const double by = grouped ? change[d] : placed(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
@@ -136,6 +146,20 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
         size = std::max(size, std::fabs(cost[v]) + std::fabs(cost[own]) + std::fabs(price[v]) + std::fabs(price[own]) + off);
     }
     return {best, size};
+}
+
+/// Add up what numbers and groups are worth at these prices; ``size`` gets that of the terms, ``lost`` what errors took.
+static void add_worth(const Question& question, const Box& box, Constants price, Constants error, Tally& tally, double& size,
+                      double& lost) {
+    for (std::size_t d = 0; d < question.features.width(); ++d) {
+        if (question.layout.group[d] >= 0) continue;
+        const Sum worth = worth_of(question, box, d, price[d], error[d], lost);
+        tally.add(d, worth.total), size += worth.size;
+    }
+    for (std::size_t g = 0; g < question.layout.groups(); ++g) {
+        const Sum worth = worth_of_group(question, box, g, price, error);
+        tally.add(question.own[g], worth.total), size += worth.size;
+    }
 }
 
 /// Hold prices within the slopes of what moves without end, with the multipliers; false if one cannot be held but by rounding.
@@ -186,10 +210,9 @@ Assured proved(const Question& question, const Path& path, const Box& box, Const
         total += lam[t] * r - std::fabs(lam[t]) * give;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }
-    const auto add = [&](const Sum& worth) { total += worth.total, size += worth.size; };
-    for (std::size_t d = 0; d < f.width(); ++d)
-        if (question.layout.group[d] < 0) add(worth_of(question, box, d, price[d], error[d], lost));
-    for (std::size_t g = 0; g < question.layout.groups(); ++g) add(worth_of_group(question, box, g, price, error));
+    Tally tally(question, box);
+    add_worth(question, box, price, error, tally, size, lost);
+    total += tally.total();
     const double rounding = static_cast<double>(f.width() + path.size() + 8) * ROUND * size;
     return {total - rounding, lost + rounding, sure};
 }
@@ -228,10 +251,9 @@ Assured proved_closely(const Question& question, const Path& path, const Box& bo
         total.add_product(-lam[t] * path.sign[t], low);
         give += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
     }
-    const auto add = [&](const Sum& worth) { total.add(worth.total), size += worth.size; };
-    for (std::size_t d = 0; d < f.width(); ++d)
-        if (question.layout.group[d] < 0) add(worth_of(question, box, d, price[d], error[d], lost));
-    for (std::size_t g = 0; g < question.layout.groups(); ++g) add(worth_of_group(question, box, g, price, error));
+    Tally tally(question, box);
+    add_worth(question, box, price, error, tally, size, lost);
+    total.add(tally.total());
     const double rounding = 16.0 * ROUND * (size + std::fabs(total.value())) + give;
     const double value = total.value() - rounding;
     return {value > -INF ? value : -INF, rounding + lost, sure};

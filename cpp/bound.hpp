@@ -5,7 +5,8 @@
 //
 //     lam @ r + sum over numbers of min phi_d(d) - price_d d, on the grid + sum over groups of the best value,
 //
-// with price = A' lam. Without multipliers this is the box's bound: each feature on its own (theorems 3.2 and 3.3).
+// with price = A' lam. Where only k features may change, only the k of them count that gain most by it (see ``tally.hpp``).
+// Without multipliers this is the box's bound: each feature on its own (theorems 3.2 and 3.3).
 #pragma once
 
 #include "box.hpp"

@@ -8,6 +8,7 @@ bool Box::begin(const Question& question) {
     lower_.assign(f.lower.begin(), f.lower.end());
     upper_.assign(f.upper.begin(), f.upper.end());
     trail_.clear();
+    quota.left = -1;
     seen_.assign(layout_->groups(), 0);
     round_ = 0;
     bool room = true;

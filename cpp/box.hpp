@@ -8,6 +8,12 @@
 
 namespace counterleaf {
 
+/// How many features may still change.
+struct Quota {
+    int left = -1;              // beyond those that forks have counted; -1 for any number
+    std::vector<char> counted;  // per feature: whether a fork says that it is one of those that change
+};
+
 class Box {
 public:
     /// The question's own box; false if it is empty.
@@ -18,6 +24,7 @@ public:
     Constants lower() const { return lower_; }
     Constants upper() const { return upper_; }
     bool can_move(std::size_t d) const { return lower_[d] < upper_[d]; }
+    bool holds(std::size_t d, double value) const { return lower_[d] <= value && value <= upper_[d]; }
 
     /// Intersect with [low, high] in one variable.
     void narrow(std::size_t d, double low, double high) {
@@ -41,6 +48,8 @@ public:
     /// What was narrowed since a mark drawn to its end: a value chosen rules out the others of its group, the last one left is
     /// chosen. False if some variable has no value left.
     bool settle(std::size_t mark);
+
+    Quota quota;  // of the state that the box belongs to
 
 private:
     bool settle_group(int g);

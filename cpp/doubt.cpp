@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "realise.hpp"
+#include "tally.hpp"
 
 namespace counterleaf {
 namespace {
@@ -61,17 +62,18 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
         if (!(lam[t] > 0.0) && t >= question.limits.equal) return false;
         const Terms terms = question.row(path.row[t]);
         for (std::size_t k = 0; k < terms.size(); ++k) price[terms.columns[k]].add(lam[t], path.sign[t] * terms.weights[k]);
-        const double offset = question.offset(path.row[t]), wide = question.give(path.row[t]) + question.wide(path.row[t]);
+        const double offset = question.offset(path.row[t]), wide = question.wide(path.row[t]);
         gap += lam[t] * (offset - path.sign[t] * at_source[t]) - std::fabs(lam[t]) * wide;
         gap -= std::fabs(lam[t]) * terms.exact_to(terms.size_at(f.source));
         size += std::fabs(lam[t]) * (offset + std::fabs(at_source[t]) + wide);
     }
     const std::size_t rows = path.size();
-    const auto subtract = [&](const Sum& most) { gap -= most.total, size += most.size; };
+    Tally tally(question, box);
+    const auto subtract = [&](std::size_t v, const Sum& most) { tally.add(v, -most.total), size += most.size; };
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (question.layout.group[d] >= 0 || price[d].is_zero()) continue;
-        subtract(reach(price[d].total, price[d].error(rows), true_lower(question, box, d) - f.source[d],
-                       true_upper(question, box, d) - f.source[d]));
+        subtract(d, reach(price[d].total, price[d].error(rows), true_lower(question, box, d) - f.source[d],
+                          true_upper(question, box, d) - f.source[d]));
     }
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
         const Price& own = price[question.own[g]];
@@ -82,9 +84,9 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
             most.total = std::max(most.total, v == question.own[g] ? 0.0 : price[v].total - own.total + off);
             most.size = std::max(most.size, std::fabs(price[v].total) + std::fabs(own.total) + off);
         }
-        subtract(most);
+        subtract(question.own[g], most);
     }
-    return gap > static_cast<double>(f.width() + rows + 8) * ROUND * size;
+    return gap + tally.total() > static_cast<double>(f.width() + rows + 8) * ROUND * size;
 }
 
 bool are_opposed(const Question& question, const Path& path, Numbers lam) {

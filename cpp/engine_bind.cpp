@@ -213,6 +213,7 @@ nb::dict trace(nb::handle self) {
     whole("rows", [](const State& s) { return s.rows; });
     whole("kind", [](const State& s) { return s.kind; });
     real("cut", &State::cut);
+    real("lattice", &State::lattice);
     real("bound", &State::bound);
     real("cost", &State::cost);
     out["multipliers"] = seen(self, answer.multipliers);

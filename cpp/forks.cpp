@@ -39,6 +39,7 @@ std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
             const double by = grouped ? std::fabs(change[d]) : std::fabs(x[d] - f.source[d]);
             if (!(by > (grouped ? WHOLE : 0.0))) continue;
             changes = true;
+            if (!box.holds(d, f.source[d])) moved = INF;  // it cannot stay: to count it is no choice
             moved = std::max(moved, grouped ? by : by * f.scale[d]);
         }
         if (!changes) continue;

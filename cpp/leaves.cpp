@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "doubt.hpp"
+#include "lattice.hpp"
 #include "nearby.hpp"
+#include "raise.hpp"
 #include "realise.hpp"
 #include "search.hpp"
 
@@ -31,11 +33,12 @@ bool Search::realise(int state, Watch& watch) {
     if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
         if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
-        if (!choice) found = find_row(state, forks, watch);
+        if (!choice) found = find_row(state, forks, watch, memory.changes[state]);
+        if (choice && choice->parting == Parting::Count && finds_few(state, forks, watch)) found = Found::Row, choice.reset();
     }
     if (found == Found::Row) {
-        const double cost = cost_of(*question_, x_) + below(entry.node), gap = cost - entry.bound;
-        const bool tight = at_home || gap <= TIGHT * (std::fabs(cost) + std::fabs(entry.bound));
+        const double cost = cost_of(*question_, x_) + below(entry.node);
+        const bool tight = at_home || is_best(state, cost - below(entry.node));
         if (!tight && !question_->plain) choice = forks.any(x_);
         if (!choice) {
             settle(state, cost);
@@ -55,7 +58,28 @@ bool Search::realise(int state, Watch& watch) {
         }
     }
     std::ranges::fill(memory.slacks[state], 0.0);
+    if (is_indivisible(state, choice)) return true;
     fork(state, *choice);
+    return true;
+}
+
+/// Discard a state that divisibility leaves without rows. Where only a source beside its grid prevents that, the choice becomes
+/// one that sets it apart.
+bool Search::is_indivisible(int state, std::optional<Choice>& choice) {
+    std::vector<double> over(question_->users(), 0.0);
+    const Divisibility found = divide(*question_, box_, over);
+    if (found.beside >= 0) {
+        const Step& step = question_->layout.step[found.beside];
+        const double own = question_->features.source[found.beside];
+        choice = Choice{Parting::Cut, found.beside, own, step.after(own, own)};
+        if (own > box_.lower(found.beside)) choice->low = step.before(own, own), choice->high = own;
+    }
+    if (found.under == 0.0) return false;
+    State& entry = memory.states[state];
+    entry.kind = Kind::Discarded, entry.lattice = found.under;
+    entry.proof = Proof::Doubtful;  // it is exact to rounding; whether it is so for rows that are wider, the check says
+    std::ranges::fill(memory.multipliers[state], 0.0);
+    std::ranges::copy(over, memory.multipliers[state].begin());
     return true;
 }
 
@@ -97,13 +121,37 @@ bool Search::is_at_home(int state) {
     return is_routed(*question_, x_, path_);
 }
 
-/// Write into ``x_`` a row that the model sends to the state's leaf: the region's point, or that of the region with the faces
+/// Where a leaf's point changes too many features: whether the best row that changes only the most promising ones costs no more
+/// than the bound. It is then in ``x_``.
+bool Search::finds_few(int state, const Forks& forks, Watch& watch) {
+    const State& entry = memory.states[state];
+    const Features& f = question_->features;
+    const std::size_t mark = box_.mark();
+    const Numbers lam = memory.multipliers[state].first(entry.rows);
+    const std::vector<char> chosen = chosen_few(*question_, path_, box_, lam, memory.changes[state]);
+    for (std::size_t v = 0; v < f.width(); ++v)
+        if (!chosen[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+    bool found = false;
+    if (question_->method != Method::Coupled && question_->method != Method::Box && box_.settle(mark)) {
+        start_trial(state);
+        if (tighten(nothing_, watch) == Status::Converged) {
+            const std::vector<double> change = trial_.change;
+            place(*question_, change, box_, false, x_);
+            found = !forks.at_point(change, x_) && find_row(state, forks, watch, change) == Found::Row &&
+                    is_best(state, cost_of(*question_, x_));
+        }
+    }
+    box_.undo(mark);
+    return found;
+}
+
+/// Write into ``x_`` a row that the model sends to the state's leaf: the point ``change``, or that of the region with the faces
 /// that were missed moved inwards; where the leaf has no room for that, a row next to the point. The choices are as in ``x_``.
-Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
+Search::Found Search::find_row(int state, const Forks& forks, Watch& watch, Constants change) {
     const std::size_t mark = box_.mark();
     if (!question_->plain) forks.fix(x_, box_);
     has_other_ = false;
-    Found found = move_inwards(state, watch);
+    Found found = move_inwards(state, watch, change);
     const bool thin = found != Found::Row || !is_best(state, cost_of(*question_, x_));
     if (thin && question_->method != Method::Box && take_better(state, found == Found::Row)) found = Found::Row;
     box_.undo(mark);
@@ -111,12 +159,11 @@ Search::Found Search::find_row(int state, const Forks& forks, Watch& watch) {
 }
 
 /// Move the faces inwards until the region's point is a row that passes every split however one adds up.
-Search::Found Search::move_inwards(int state, Watch& watch) {
+Search::Found Search::move_inwards(int state, Watch& watch, Constants change) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
     // where splits are sums of float32; rows of the user's may need more digits
     const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->users() == 0;
-    Constants change = memory.changes[state];
     for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
         if (attempt > 0) {
             if (question_->method == Method::Box || watch.stop()) break;
@@ -197,6 +244,14 @@ Status Search::tighten(Constants slack, Watch& watch) {
     }
 }
 
+/// Whether a leaf has a row that costs no more than this part of it does at least: then that row comes first, however many
+/// parts would do as well.
+bool Search::is_matched(const State& entry) const {
+    if (question_->plain) return false;
+    const Cheapest& row = row_of_[entry.node];
+    return entry.bound >= row.cost - row.rounding;
+}
+
 /// Queue a leaf at the cost of its row ``x_``.
 void Search::settle(int state, double cost) {
     State& entry = memory.states[state];
@@ -211,6 +266,8 @@ void Search::settle(int state, double cost) {
     if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
         entry.bound = cost;  // the same sum, in another order
+    if (!question_->plain && cost < row_of_[entry.node].cost)
+        row_of_[entry.node] = {cost, none ? 0.0 : TIGHT * std::fabs(cost)};
     double key = cost;
     int rank = 2 * entry.node;
     if (question_->method == Method::Coupled && gap <= 1e-13 * length(*question_, x_))

@@ -46,8 +46,9 @@ struct State {
     int visits = 0;                    // how often its bound was put off
     Kind kind = Kind::Fresh;
     Proof proof = Proof::Sure;
-    bool exact = false;  // whether ``changes`` holds the region's optimum
-    bool rough = false;  // whether that is off by more than rounding, as the multipliers see it
+    double lattice = 0.0;  // positive: discarded by divisibility, the equalities' multipliers are to be divided by this
+    bool exact = false;    // whether ``changes`` holds the region's optimum
+    bool rough = false;    // whether that is off by more than rounding, as the multipliers see it
     double bound = -INF;
     double cost = INF;     // of the realised row
     double allowed = 0.0;  // what it may cost above the bound

@@ -46,22 +46,56 @@ void Search::apply(const State& state) {
     }
 }
 
-/// Once as many features are counted as may change, every other one stays.
+/// Count the features that change on the way to a state; once as many are counted as may, every other one stays.
 void Search::freeze_uncounted(int state) {
     if (question_->limits.most < 0) return;
-    int counted = 0;
-    for (int at = state; at >= 0; at = memory.states[at].parent)
-        if (memory.states[at].parting == Parting::Count && memory.states[at].side > 0) ++counted;
-    if (counted < question_->limits.most) return;
     const Features& f = question_->features;
-    for (std::size_t v = 0; v < f.width(); ++v) {
-        bool free = false;
-        for (int at = state; at >= 0 && !free; at = memory.states[at].parent) {
-            const State& entry = memory.states[at];
-            free = entry.parting == Parting::Count && entry.side > 0 && entry.what == question_->layout.feature[v];
-        }
-        if (!free) box_.narrow(v, f.source[v], f.source[v]);
+    Quota& quota = box_.quota;
+    quota.left = question_->limits.most;
+    quota.counted.assign(f.width(), false);
+    for (int at = state; at >= 0; at = memory.states[at].parent) {
+        const State& entry = memory.states[at];
+        if (entry.parting == Parting::Count && entry.side > 0) quota.counted[entry.what] = true, --quota.left;
     }
+    if (quota.left > 0) return;
+    for (std::size_t v = 0; v < f.width(); ++v)
+        if (!quota.counted[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+}
+
+/// Whether the point of a state changes more features than may.
+bool Search::changes_too_many(int state) const {
+    const Quota& quota = box_.quota;
+    if (quota.left < 0) return false;
+    const std::vector<int>& feature = question_->layout.feature;
+    int changed = 0, last = -1;
+    for (std::size_t v = 0; v < feature.size(); ++v)
+        if (memory.changes[state][v] != 0.0 && feature[v] != last && !quota.counted[feature[v]]) ++changed, last = feature[v];
+    return changed > quota.left;
+}
+
+/// A state's bound by better multipliers than the relaxation's: those that know how many features may change, or none at all,
+/// which is all that is left to know once everything is fixed.
+Bound Search::improved(int state, Bound known) {
+    const Numbers lam = memory.multipliers[state].first(memory.states[state].rows);
+    if (changes_too_many(state)) {
+        std::vector<double> before(lam.begin(), lam.end());
+        const Raised found = regions_.raise(path_, box_, lam, scratch_);
+        if (found.empty) return {Status::Infeasible, INF};
+        const Assured value = found.better ? regions_.prove(path_, box_, lam, scratch_) : Assured{-INF, 0.0, false};
+        if (value.value > known.value)
+            known.value = value.value, known.sure = value.sure;
+        else
+            std::ranges::copy(before, lam.begin());
+    }
+    const Assured shrunk = regions_.shrink(path_, box_, lam, Constants(saved_).first(lam.size()), scratch_);
+    known.value = shrunk.value, known.sure = shrunk.sure;
+    const Scratch::Frame frame(scratch_);
+    const double alone = box_bound(*question_, box_, scratch_.numbers(question_->features.width()));
+    if (alone >= known.value) {
+        known.value = alone, known.sure = true;
+        std::ranges::fill(lam, 0.0);
+    }
+    return known;
 }
 
 /// The rows of a state's region: the user's, then its path's from the root down.

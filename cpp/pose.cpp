@@ -66,6 +66,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
             .soft = soft_,
             .entries = entries_,
             .sizes = sizes_,
+            .near = near_,
             .unit = unit,
             .plain = plain,
             .prices = prices.id,
@@ -190,16 +191,20 @@ double Posed::unit_of(const Layout& layout) const {
 /// How large the terms of the user's rows are, by what is known before the search: fixed values, the ends of grids, the source.
 void Posed::set_sizes(const Layout& layout, const Limits& limits) {
     sizes_.clear();
+    near_.clear();
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
-        double size = std::fabs(terms.bias);
+        double size = std::fabs(terms.bias), near = size;
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const int d = terms.columns[k];
             const double low = f_.lower[d], high = f_.upper[d], most = std::max(std::fabs(low), std::fabs(high));
             const bool whole = layout.group[d] >= 0 || !layout.step[d].is_free();
-            size += std::fabs(terms.weights[k]) * (low == high || (whole && most < INF) ? most : std::fabs(f_.source[d]));
+            const double weight = std::fabs(terms.weights[k]), here = low == high ? most : std::fabs(f_.source[d]);
+            size += weight * (whole && most < INF ? most : here);
+            near += weight * here;
         }
         sizes_.push_back(size);
+        near_.push_back(near);
     }
 }
 

@@ -44,7 +44,7 @@ private:
     std::vector<int> own_;
     std::vector<double> soft_;
     std::vector<Interval> entries_;
-    std::vector<double> sizes_;
+    std::vector<double> sizes_, near_;
     Features f_;
 };
 

@@ -122,7 +122,7 @@ struct Question {
     Constants soft;            // of each group: the curvature with which its variables are charged (z^2 = z, so no row
                                // costs more or less)
     std::span<const Interval> entries;  // of the clauses
-    Constants sizes;                    // of each of the user's rows: its terms, as large as a constant of the question tells
+    Constants sizes, near;              // of each of the user's rows: its terms, at most on grids; at the source or as fixed
     double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
     bool plain;                         // no groups, grids, counts or clauses
     std::uint64_t prices;               // see Prices::id
@@ -141,7 +141,9 @@ struct Question {
         return give_of(limits.rows[user], sizes[user]);
     }
     /// The same, so wide that what lies beyond is not there for anybody.
-    double wide(std::size_t row) const { return row < tree.nodes.size() ? 0.0 : WIDE * sizes[row - tree.nodes.size()]; }
+    double wide(std::size_t row) const {
+        return row < tree.nodes.size() ? 0.0 : std::max(WIDE * near[row - tree.nodes.size()], give(row));
+    }
     /// Whether x lies in a box of a clause: the first (side < 0) or the second.
     bool holds(const Clause& clause, int side, Constants x) const {
         for (const Interval& entry : part(clause, side))

@@ -102,7 +102,8 @@ bool is_close(const Question& question, Constants x, const Path& path) {
 /// By how much x misses a row of the user's, beyond what an answer may.
 static double miss_of(const Question& question, Constants x, std::size_t user) {
     const Terms terms = question.limits.rows[user];
-    const double total = terms.exactly_at(x), may = WIDE * std::max(question.sizes[user], terms.size_at(x));
+    const double total = terms.exactly_at(x);
+    const double may = std::max(question.wide(question.tree.nodes.size() + user), WIDE * terms.size_at(x));
     return (user < question.limits.equal ? std::fabs(total) : -total) - may;
 }
 

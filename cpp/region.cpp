@@ -69,12 +69,29 @@ double Regions::snapped(std::size_t row, double value) const {
     return -give <= value && value <= (equal ? give : 0.0) ? 0.0 : value;
 }
 
+/// w @ source + b of every row of a path.
+Constants Regions::at_sources(const Path& path, Scratch& scratch) {
+    const Numbers known = scratch.numbers(path.size());
+    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    return known;
+}
+
+Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    return counterleaf::raise(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
+}
+
+Assured Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    counterleaf::shrink(*question_, path, box, at_sources(path, scratch), multipliers, other, scratch);
+    return prove(path, box, multipliers, scratch);
+}
+
 Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size()), held = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
+    const Numbers held = scratch.numbers(path.size());
     std::ranges::copy(multipliers, held.begin());
-    const Assured proof = proved(*question_, path, box, known, held, scratch);
+    const Assured proof = proved(*question_, path, box, at_sources(path, scratch), held, scratch);
     if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) {
         std::ranges::copy(held, multipliers.begin());
         return proof;

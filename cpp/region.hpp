@@ -13,6 +13,7 @@
 
 #include "bound.hpp"
 #include "program.hpp"
+#include "raise.hpp"
 #include "simplex.hpp"
 
 namespace counterleaf {
@@ -51,9 +52,16 @@ public:
     /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
     bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
+    /// Better multipliers of a region where only so many features may change (see ``raise.hpp``).
+    Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+    /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
+    /// known before.
+    Assured shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
+
 private:
     bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
     double snapped(std::size_t row, double value) const;
+    Constants at_sources(const Path& path, Scratch& scratch);
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                   Scratch& scratch);
     void choose_columns(const Path& path, const Box& box);

@@ -27,6 +27,7 @@ void Search::prepare(const Question& question) {
     nothing_.assign(rooms, 0.0);
     saved_.resize(rooms);
     answered_.assign(question.tree.nodes.size(), false);
+    row_of_.assign(question.plain ? 0 : question.tree.nodes.size(), {});
     regions_.begin(question, rooms);
     if (question.coupling != nullptr) coupled_.begin(question);
     if (question.method != Method::Curved) return;
@@ -83,6 +84,11 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
             memory.answers.push_back(state);
             continue;
         }
+        if (leaf && is_matched(entry) && memory.first().key < row_of_[entry.node].cost) {
+            memory.pop();
+            queue(state, entry.kind, row_of_[entry.node].cost, 2 * entry.node + 1);
+            continue;
+        }
         if (memory.taken >= budget.nodes || watch.stop()) return Ending::Stopped;
         ++memory.taken;
         memory.pop();
@@ -105,6 +111,8 @@ void Search::begin() {
     const int root = make({.rows = static_cast<int>(question_->users())}, -1);
     State& entry = memory.states[root];
     if (!box_.begin(*question_) || !enter(root)) return discard_by_box(root);
+    std::optional<Choice> unused;
+    if (is_indivisible(root, unused)) return;
     if (regions_.is_calm()) {
         entry.bound = below(0);
         std::ranges::fill(memory.changes[root], 0.0);
@@ -201,6 +209,7 @@ void Search::bound(int state, Watch& watch) {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
         found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, watch);
+        if (found.status != Status::Infeasible && !question_->plain) found = improved(state, found);
         if (found.status == Status::Infeasible) return discard(state);
     }
     const double bound = lifted(found.value) + below(entry.node);

@@ -59,6 +59,8 @@ private:
     bool enter(int state);
     void apply(const State& state);
     void freeze_uncounted(int state);
+    bool changes_too_many(int state) const;
+    Bound improved(int state, Bound known);
     void collect(int state);
     bool is_worth_bounding(int node) const;
     void bound(int state, Watch& watch);
@@ -80,14 +82,17 @@ private:
     bool is_at_home(int state);
     enum class Found : std::uint8_t { Row, Nothing, Empty };
     void survey(int state);
-    Found find_row(int state, const Forks& forks, Watch& watch);
-    Found move_inwards(int state, Watch& watch);
+    Found find_row(int state, const Forks& forks, Watch& watch, Constants change);
+    Found move_inwards(int state, Watch& watch, Constants change);
+    bool finds_few(int state, const Forks& forks, Watch& watch);
     bool take_better(int state, bool has_row);
     void start_trial(int state);
     Status tighten(Constants slack, Watch& watch);
     bool is_best(int state, double cost) const;
     double allowed_of(int state, Constants x) const;
     void settle(int state, double cost);
+    bool is_indivisible(int state, std::optional<Choice>& choice);
+    bool is_matched(const State& entry) const;
 
     const Node& node_of(int state) const { return question_->tree.nodes[memory.states[state].node]; }
     double below(int node) const { return question_->target.below[node]; }
@@ -98,8 +103,12 @@ private:
     Box box_;
     Path path_;
     Scratch scratch_;
-    std::vector<char> counted_, named_;   // for ``Forks``
-    std::vector<bool> answered_;          // per node
+    std::vector<char> counted_, named_;  // for ``Forks``
+    std::vector<bool> answered_;         // per node
+    struct Cheapest {
+        double cost = INF, rounding = 0.0;
+    };
+    std::vector<Cheapest> row_of_;        // per leaf that may fork: the cheapest row so far
     std::vector<double> x_, ease_;        // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> centre_, other_;  // the row nearest to a region's point; another row of the region
     bool has_other_ = false;
