@@ -35,10 +35,11 @@ struct Sparse {
 
 /// d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (size[o_i] size[o_j]), o the elimination order.
 struct Coupling {
-    Sparse matrix;
+    Sparse matrix;             // no entries for 0/1 variables
+    std::vector<double> kept;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
     std::vector<int> order;
     Sparse scaled;
-    double theta;  // P - theta is positive semidefinite; 0 where P is singular
+    double theta;  // kept is theta size^2; 0 where P is singular or nearly so
 };
 
 /// What a change costs, whatever the source.

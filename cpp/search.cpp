@@ -331,7 +331,10 @@ void Search::postpone(int state, double miss) {
             entry.bound = alone(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
         collect(state);
-        const double bound = lifted(regions_.prove(path_, box_, lam, scratch_)) + below(entry.node);
+        const double proved = question_->method == Method::Coupled
+                                  ? coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_)
+                                  : regions_.prove(path_, box_, lam, scratch_);
+        const double bound = lifted(proved) + below(entry.node);
         if (bound > entry.bound)
             entry.bound = bound;
         else if (adds_row)

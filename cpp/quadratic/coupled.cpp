@@ -37,10 +37,9 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     const std::size_t m = program.m(), n = program.n();
     const Numbers price = scratch.numbers(n), size = scratch.numbers(n);
     const auto [lam, y] = proof;
-    const double theta = program.theta;
     double total = 0.0, error = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-        const double slope = Py.value[j] - theta * y[j], sizes = Py.size[j] + theta * std::fabs(y[j]);
+        const double kept = program.kept[j] * y[j], slope = Py.value[j] - kept, sizes = Py.size[j] + std::fabs(kept);
         total -= slope * y[j];
         error += sizes * std::fabs(y[j]);
         price[j] = -2.0 * slope, size[j] = 2.0 * sizes;
@@ -54,7 +53,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     }
     for (std::size_t j = 0; j < n; ++j) {
         Phi phi = program.phi(j);
-        phi.curve_up += theta, phi.curve_down += theta;
+        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j);
         const double at = settle(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
         if (std::isinf(d)) return -INF;

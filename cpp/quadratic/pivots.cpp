@@ -43,7 +43,7 @@ public:
                 span_rows();
                 std::ranges::fill(lam, 0.0);
             }
-            for (int sweep = again || p.theta == 0.0 ? 2 : 1; sweep > 0; --sweep) correct();
+            for (int sweep = again || p.weak ? 2 : 1; sweep > 0; --sweep) correct();
             bound = keep(bound, step == 0, proof);
             judge();
             if (wrong == 0 && again) return {QuadraticStatus::Converged, bound};

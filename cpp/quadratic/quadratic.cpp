@@ -27,7 +27,7 @@ public:
           centre(scratch.numbers(p.n())) {
         std::ranges::fill(proof.lam, 0.0);
         std::ranges::fill(proof.y, 0.0);
-        if (p.theta == 0.0) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
+        if (p.weak) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
     }
 
     QuadraticBound run(bool runs) {
@@ -59,14 +59,14 @@ private:
     QuadraticStatus pivot_to_end() {
         std::ranges::fill(centre, 0.0);
         double last = INF;
-        for (int round = 0; round < (p.theta > 0.0 ? 1 : ROUNDS); ++round) {
+        for (int round = 0; round < (p.weak ? ROUNDS : 1); ++round) {
             const auto [status, value] = pivot(p, centre, cut, state, tried, scratch, stop);
             keep(value);
             if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
                 copy(settled, state);
                 break;
             }
-            if (status != QuadraticStatus::Converged || p.theta > 0.0 || is_at_horizon()) return status;
+            if (status != QuadraticStatus::Converged || !p.weak || is_at_horizon()) return status;
             const double before = std::exchange(last, gap());
             if (last <= EXACT || (last <= CLOSE && last > 0.5 * before)) return status;
             copy(state, settled);

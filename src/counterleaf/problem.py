@@ -124,7 +124,7 @@ class Problem:
         else:
             up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
             alone = (cu * up + gu) * up + (cd * down + gd) * down
-        return alone, None if self.coupling is None else d * (d @ self.coupling.matrix)
+        return alone, None if self.coupling is None else d * (self.coupling.matrix @ d.T).T
 
 
 def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:

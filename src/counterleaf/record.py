@@ -18,6 +18,7 @@ import numpy as np
 from counterleaf.certificate import Certificate
 from counterleaf.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
 from counterleaf.coupling import couple
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
 from counterleaf.findings import Findings, Status
 from counterleaf.layout import Layout, Table, own_values
@@ -232,13 +233,10 @@ def _certificate_in(given: dict[str, Any], schema: Schema, status: Status, least
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
     coupling = None
     if given["coupling"] is not None:
-        from scipy import sparse  # an answer without such a matrix need not wait for it
-
         starts, columns, values = given["coupling"]
-        Q = sparse.csr_array((np.array(values, float), np.array(columns), np.array(starts)), shape=(D, D))
-        Q.check_format()
+        Q = CSR(starts, columns, values, (D, D))
         priced = (features[3:7] != 0).any(axis=0) | (Q.diagonal() > 0)
-        coupling = couple(Q, np.where(priced, features[7], 0.0))
+        coupling = couple(Q, np.where(priced, features[7], 0.0), np.flatnonzero(layout.group < 0))
     question = Question(
         nodes=nodes,
         indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
