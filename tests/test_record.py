@@ -204,7 +204,7 @@ def test_no_forgery_proves_a_falsehood(forge):
 def test_a_forged_matrix_proves_nothing():
     honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.Quadratic(np.eye(2)))
     assert cl.Explanation.from_json(forged(honest, lambda c: None)).certificate.check()
-    for entries, cost, scale in (([1.0, -10.0, 0.0, 1.0], -2.0, 2.0), ([1.0, 5.0, 5.0, 1.0], 3.0, 1e6)):
+    for entries, cost, scale in (([1.0, -9.5, -0.5, 1.0], -2.0, 2.0), ([1.0, 5.0, 5.0, 1.0], 3.0, 1e6)):
 
         def forge(c, entries=entries, cost=cost, scale=scale):
             claim(c, (2, [0.5, 0.5], cost, cost), lower_bound=cost)

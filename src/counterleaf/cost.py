@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.coupling import Coupling, couple, read_matrix
+from counterleaf.coupling import Coupling, couple, make_convex, read_matrix
 from counterleaf.errors import CounterleafError
 from counterleaf.features import Categorical, Finite, Numeric
 from counterleaf.schema import SPREADS, Array, Schema, Spreads, labelled, number
@@ -241,6 +241,7 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     if Q is None or not Q.nnz:
         curved = bool(rows[0, numbers].all() and rows[2, numbers].all())
         return Prices(rows, size, curved, not curve.any(), runs, None, tuple(moves))
+    Q = make_convex(Q)
     curve = curve + Q.diagonal()
     size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
     return Prices(rows, size, False, False, runs, couple(Q, size, numbers), tuple(moves))

@@ -79,22 +79,36 @@ def read_matrix(given: Any) -> Any:
     return sparse.csr_array(Q + sparse.diags_array(np.where(bare, _NEGATIVE * own.max(), 0.0))) if bare.any() else Q
 
 
+def make_convex(Q: Any) -> Any:
+    """Q as it is if that is positive semidefinite beyond rounding; else with its diagonal raised until it is.
+
+    Of a matrix that is singular, or so nearly that rounding hides its least eigenvalue, the diagonal is raised by a few times
+    that rounding.
+    """
+    from scipy import sparse
+
+    order, least = _narrow_order(Q), _least_kept(Q)
+    lift, most = 6.0 * least, 2.0 * _NEGATIVE * (least > 0) / _units(Q) ** 2 + 6.0 * least
+    raised = Q
+    while not _proves(raised, _least_kept(raised), order) and (lift <= most).all():
+        raised = sparse.csr_array(Q + sparse.diags_array(lift))
+        lift = 2.0 * lift
+    return raised
+
+
 def couple(given: Any, size: Array, numbers: Array) -> Coupling:
     """The matrix ready for the solver, its variables scaled by ``size`` (where that is 0 the matrix has no entries).
 
     ``numbers`` are the variables that are not 0/1.
-
-    Of a matrix that is singular, or so nearly that rounding hides its least eigenvalue, the diagonal is raised by a few times
-    that rounding: what is passed on is convex beyond doubt.
     """
     Q = given.to_scipy() if isinstance(given, CSR) else given
     order, used = _narrow_order(Q), np.diff(Q.indptr) > 0
     order = np.concatenate([order[used[order]], order[~used[order]]])
     theta, kept = _STRONG, np.where(used, _STRONG * size**2, 0.0)
     if not (used[numbers].all() and _proves(Q, kept, order)):
-        theta, kept = 0.0, np.where(used, _FAIR * Q.diagonal(), 0.0)
-        if not ((Q.diagonal() > 0)[used].all() and _proves(Q, kept, order)):
-            Q, kept = _raise(Q, order)
+        theta, kept = 0.0, np.where(used, _FAIR * np.maximum(Q.diagonal(), 0.0), 0.0)
+        if not _proves(Q, kept, order):
+            kept = _least_kept(Q)
     P = _scale(Q, np.where(size > 0, size, 1.0))[order][:, order]
     P.sort_indices()
     scaled = P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data
@@ -109,19 +123,10 @@ def is_convex(coupling: Coupling, size: Array) -> bool:
     return not abs(Q - Q.T).max() > 0 and _proves(Q, kept, coupling.order)
 
 
-def _raise(Q: Any, order: Array) -> tuple[Any, Array]:
-    """Q with a diagonal that is raised by as little as makes it provably convex, and what a tangent then leaves curved."""
-    from scipy import sparse
-
-    used, unit = np.diff(Q.indptr) > 0, _units(Q)
-    share = _rounding(Q, unit)
-    by = np.where(used, 1.0 / unit**2, 0.0)
-    lift = 3.0 * share
-    while True:
-        raised, kept = sparse.csr_array(Q + sparse.diags_array(lift * by)), 0.5 * share * by
-        if lift > 2.0 * _NEGATIVE + 4.0 * share or _proves(raised, kept, order):
-            return raised, kept
-        lift *= 2.0
+def _least_kept(Q: Any) -> Array:
+    """(D,) what a tangent leaves curved where Q is as good as singular: half of what rounding does to its factor."""
+    unit = _units(Q)
+    return np.where(np.diff(Q.indptr) > 0, 0.5 * _rounding(Q, unit) / unit**2, 0.0)
 
 
 def _proves(Q: Any, kept: Array, order: Array) -> bool:
@@ -168,7 +173,7 @@ def _banded(Q: Any, order: Array) -> Array:
     row, column = entries.coords
     low = row >= column
     width = int((row - column).max(initial=0))
-    band = np.zeros((width + 1, Q.shape[0]), order="F")
+    band = np.zeros((width + 1, len(order)), order="F")
     band[(row - column)[low], column[low]] = entries.data[low]
     return band
 
