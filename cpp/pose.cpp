@@ -9,6 +9,8 @@ constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged
 constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
 constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 
+constexpr double HELD = 1e-18;   // the curvature, in units of the cost, of a number that a coupled cost leaves flat
+
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 
 }  // namespace
@@ -50,6 +52,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
     }
     const bool scales = rows && std::ranges::any_of(f_.scale, [](double s) { return s == 0.0; });
     if (scales) scale_what_is_free(model, limits);
+    if (method == Method::Coupled) hold_what_is_flat(model.layout, prices.coupling.front());
     return {.tree = model.tree,
             .layout = model.layout,
             .target = target,
@@ -165,6 +168,15 @@ void Posed::scale_what_is_free(const Model& model, const Limits& limits) {
         }
     for (std::size_t d = 0; d < width_; ++d)
         if (!(scale[d] > 0.0)) scale[d] = most[d] > 0.0 ? most[d] : 1.0;
+}
+
+/// Where the cost couples features, every number has some curvature: no price that only rounding has moved voids a proof.
+void Posed::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
+    for (std::size_t d = 0; d < width_; ++d) {
+        if (layout.group[d] >= 0 || coupling.kept[d] > 0.0 || f_.horizon[d] != 0.0) continue;
+        const double least = HELD * f_.scale[d] * f_.scale[d];
+        for (const Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
+    }
 }
 
 /// What every cost is a whole multiple of, where no number can move from the source; else 0.

@@ -13,14 +13,28 @@ struct Near {
     double value = 0.0, error = 0.0;
 };
 
+/// A sum of products in twice the precision.
+struct Twice {
+    double total = 0.0, rest = 0.0, size = 0.0;
+
+    void add(double a, double b) {
+        const double product = a * b, summed = total + product, t = summed - total;
+        rest += std::fma(a, b, -product) + ((total - (summed - t)) + (product - t));
+        total = summed;
+        size += std::fabs(product);
+    }
+    /// ``count`` terms at most.
+    Near near(double count) const {
+        const double value = total + rest;
+        return {value, 2.0 * U * std::fabs(value) + 8.0 * count * count * U * U * size};
+    }
+};
+
 /// Row d of Q times y, as if in twice the precision.
 Near product(const Sparse& Q, std::size_t d, Constants y) {
-    const std::size_t first = Q.start[d], count = Q.start[d + 1] - first;
-    const Terms row{std::span(Q.columns).subspan(first, count), Constants(Q.values).subspan(first, count), 0.0};
-    double size = 0.0;
-    for (std::size_t k = 0; k < count; ++k) size += std::fabs(row.weights[k] * y[row.columns[k]]);
-    const double n = static_cast<double>(count) + 2.0, value = row.exactly_at(y);
-    return {value, 2.0 * U * std::fabs(value) + 8.0 * n * n * U * U * size};
+    Twice sum;
+    for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) sum.add(Q.values[k], y[Q.columns[k]]);
+    return sum.near(Q.start[d + 1] - Q.start[d] + 2.0);
 }
 
 class TangentBound {
@@ -28,7 +42,7 @@ public:
     TangentBound(const Question& question, const Path& path, const Box& box, const Known& known, Numbers lam, Constants y,
                  Scratch& scratch)
         : question(question), path(path), box(box), known(known), f(question.features), lam(lam), y(y),
-          frame(scratch), price(scratch.numbers(f.width())), size(scratch.numbers(f.width())) {}
+          frame(scratch), price(scratch.values<Twice>(f.width())) {}
 
     double run() {
         set_prices();
@@ -59,21 +73,16 @@ private:
     }
 
     void set_prices() {
-        std::ranges::fill(price, 0.0);
-        std::ranges::fill(size, 0.0);
+        std::ranges::fill(price, Twice{});
         for (std::size_t t = 0; t < path.size(); ++t) {
             if (t >= question.limits.equal) lam[t] = std::max(lam[t], 0.0);
             if (lam[t] == 0.0) continue;
             const Terms row = question.row(path.row[t]);
-            for (std::size_t k = 0; k < row.size(); ++k) {
-                const double term = lam[t] * path.sign[t] * row.weights[k];
-                price[row.columns[k]] += term;
-                size[row.columns[k]] += std::fabs(term);
-            }
+            for (std::size_t k = 0; k < row.size(); ++k) price[row.columns[k]].add(lam[t] * path.sign[t], row.weights[k]);
         }
     }
 
-    double error_of(std::size_t d) const { return static_cast<double>(path.size() + 2) * U * size[d]; }
+    Near price_of(std::size_t d) const { return price[d].near(static_cast<double>(path.size()) + 2.0); }
     double kept(std::size_t d) const { return question.coupling->kept[d]; }
     double lower(std::size_t d) const { return f.horizon[d] < 0.0 && box.lower(d) == f.lower[d] ? -INF : box.lower(d); }
     double upper(std::size_t d) const { return f.horizon[d] > 0.0 && box.upper(d) == f.upper[d] ? INF : box.upper(d); }
@@ -82,8 +91,9 @@ private:
     double excess() const {
         double most = 0.0;
         for (std::size_t d = 0; d < f.width(); ++d) {
-            if (question.layout.group[d] >= 0 || kept(d) > 0.0 || size[d] == 0.0) continue;
-            const double high = price[d] + error_of(d), low = price[d] - error_of(d);
+            if (question.layout.group[d] >= 0 || kept(d) > 0.0 || price[d].size == 0.0) continue;
+            const auto [at, error] = price_of(d);
+            const double high = at + error, low = at - error;
             if (upper(d) == INF && f.curve_up[d] == 0.0 && high > f.slope_up[d])
                 most = std::max(most, (high - f.slope_up[d]) / high);
             if (lower(d) == -INF && f.curve_down[d] == 0.0 && low < f.slope_down[d])
@@ -102,8 +112,9 @@ private:
             add(-y[d] * slope.value);
             lost += std::fabs(y[d]) * slope.error;
         }
-        const double at = price[d] - 2.0 * slope.value;
-        const double error = error_of(d) + 2.0 * slope.error + 2.0 * U * (std::fabs(price[d]) + 2.0 * std::fabs(slope.value));
+        const Near own = price_of(d);
+        const double at = own.value - 2.0 * slope.value;
+        const double error = own.error + 2.0 * slope.error + 2.0 * U * (std::fabs(own.value) + 2.0 * std::fabs(slope.value));
         const double one = least(d, at - error), other = least(d, at + error);
         if (!(one > -INF && other > -INF)) return false;
         add(std::min(one, other));
@@ -133,14 +144,16 @@ private:
         double best = INF, most = 0.0;
         for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
             if (!(box.upper(v) > 0.0)) continue;
-            best = std::min(best, f.slope_up[v] - price[v] - error_of(v));
-            most = std::max(most, std::fabs(f.slope_up[v]) + std::fabs(price[v]));
+            const Near at = price_of(v);
+            best = std::min(best, f.slope_up[v] - at.value - at.error);
+            most = std::max(most, std::fabs(f.slope_up[v]) + std::fabs(at.value));
         }
         const int own = question.own[g];
+        const Near at = price_of(own);
         add(best);
         add(-f.slope_up[own]);
-        add(price[own]);
-        lost += error_of(own) + 4.0 * U * most;
+        add(at.value);
+        lost += at.error + 4.0 * U * most;
     }
 
     const Question& question;
@@ -151,7 +164,7 @@ private:
     const Numbers lam;
     const Constants y;
     const Scratch::Frame frame;
-    const Numbers price, size;  // of each variable, and the size of its terms
+    const std::span<Twice> price;  // of each variable
     double total = 0.0, terms = 0.0, lost = 0.0;
 };
 
