@@ -2,33 +2,12 @@
 
 #include <cmath>
 
+#include "twice.hpp"
+
 namespace counterleaf {
 namespace {
 
-constexpr double U = 0x1p-53;
 constexpr double HAIR = 1e-9;  // the largest share by which multipliers are scaled down
-
-/// A number that is known to within an error.
-struct Near {
-    double value = 0.0, error = 0.0;
-};
-
-/// A sum of products in twice the precision.
-struct Twice {
-    double total = 0.0, rest = 0.0, size = 0.0;
-
-    void add(double a, double b) {
-        const double product = a * b, summed = total + product, t = summed - total;
-        rest += std::fma(a, b, -product) + ((total - (summed - t)) + (product - t));
-        total = summed;
-        size += std::fabs(product);
-    }
-    /// ``count`` terms at most.
-    Near near(double count) const {
-        const double value = total + rest;
-        return {value, 2.0 * U * std::fabs(value) + 8.0 * count * count * U * U * size};
-    }
-};
 
 /// Row d of Q times y, as if in twice the precision.
 Near product(const Sparse& Q, std::size_t d, Constants y) {

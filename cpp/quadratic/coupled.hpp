@@ -73,13 +73,15 @@ struct Product {
 void multiply(const CompressedRows& P, Constants y, const Product& out);
 
 /// The bound that a proof gives, less what rounding may have added; negative multipliers of inequalities are set to 0.
+/// Sums are in twice the precision: where the terms of a tangent cancel, what is left of them is not rounding.
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
+/// The same where P y is known, in less time and to fewer digits.
 ///
 /// Minus infinity where rounding may be more than a share of it, as with a y far out in a direction that costs nothing.
-double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
-/// The same where P y is known.
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch);
 
-/// z' P z + sum_j phi_j(z_j).
+/// z' P z + sum_j phi_j(z_j), and the size of its terms.
+Sum cost_and_size(const QuadraticProgram& program, Constants z);
 double cost_of(const QuadraticProgram& program, Constants z);
 
 inline double largest_of(Constants x) {

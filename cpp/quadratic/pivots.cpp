@@ -56,6 +56,16 @@ public:
         return {QuadraticStatus::Stuck, bound};
     }
 
+    bool run_once() {
+        for (std::size_t t = 0; t < m; ++t) active[t] = t < p.equal || lam[t] > 0.0;
+        lay_out();
+        if (!factor.make(part, diagonal)) return false;
+        span_rows();
+        std::ranges::fill(lam, 0.0);
+        for (int sweep = 0; sweep < 3; ++sweep) correct();
+        return true;
+    }
+
 private:
     /// Rows with a multiplier, or that the point misses, are active at first; no feature is on a piece whose bound is infinite.
     void activate() {
@@ -260,6 +270,10 @@ private:
 QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
     return Pivots(program, centre, state, scratch).run(cut, proof, stop);
+}
+
+bool solve_on_pieces(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch) {
+    return Pivots(program, centre, state, scratch).run_once();
 }
 
 }  // namespace counterleaf

@@ -13,7 +13,9 @@ constexpr int ROUNDS = 6;        // of the pull to the last point, so that in th
 constexpr double FAR = 1e6;      // in units of the cost: a feature that moved further without meeting a bound runs away
 constexpr double SOLVED = 3e-8;  // a point within this share of its bound is optimal, where nothing better was found
 constexpr double EXACT = 1e-14;  // a point within this share needs no further round,
-constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is: ``prove`` deducts about as much
+constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is
+constexpr double PROVED = 1e-10;  // a point within this share of its bound needs no other solver,
+constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
 constexpr double HOLDS = 1e-9;   // of its terms: a row that misses by less holds
 constexpr double SMALL = 1e-3;   // bounds below this are judged as if they were of this size
 
@@ -46,11 +48,10 @@ public:
             return {QuadraticStatus::Stuck, best};
         }
         copy(found, state);
-        std::ranges::copy(state.lam, tried.lam.begin());
-        std::ranges::copy(state.z, tried.y.begin());
-        keep(prove(p, tried, scratch));
+        clamp();
+        try_point();
         try_balanced();
-        for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
+        if (!is_proved()) polish();
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
 
@@ -62,6 +63,7 @@ private:
         for (int round = 0; round < (p.weak ? ROUNDS : 1); ++round) {
             const auto [status, value] = pivot(p, centre, cut, state, tried, scratch, stop);
             keep(value);
+            if (status == QuadraticStatus::Converged) try_point();
             if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
                 copy(settled, state);
                 break;
@@ -73,7 +75,35 @@ private:
             std::ranges::copy(state.z, centre.begin());
         }
         if (!(last <= CLOSE)) try_balanced();
-        return meets() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
+        return is_proved() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
+    }
+
+    /// Solve again and again on the pieces that the interior point has found, pulled to the last point, while that helps.
+    void polish() {
+        const QuadraticState last{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())};
+        for (int round = 0; round < ROUNDS && !stop(); ++round) {
+            copy(state, last);
+            const double before = gap();
+            std::ranges::copy(state.z, centre.begin());
+            const bool solved = solve_on_pieces(p, centre, state, scratch);
+            clamp();
+            if (solved) try_point();
+            if (!solved || !holds() || !(gap() < before)) {
+                copy(last, state);
+                return;
+            }
+        }
+    }
+
+    void clamp() {
+        for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
+    }
+
+    /// What the multipliers and the tangent at the point prove.
+    void try_point() {
+        std::ranges::copy(state.lam, tried.lam.begin());
+        std::ranges::copy(state.z, tried.y.begin());
+        keep(prove(p, tried, scratch));
     }
 
     void try_balanced() {
@@ -99,7 +129,13 @@ private:
         return false;
     }
 
-    bool meets() const { return gap(SMALL) <= SOLVED; }
+    /// Whether the point costs what is proved, as far as rounding lets anyone tell.
+    bool is_proved() const {
+        const auto [cost, size] = cost_and_size(p, state.z);
+        return cost - best <= PROVED * std::fabs(best) + CANCELS * size;
+    }
+
+    bool meets() const { return is_proved() || gap(SMALL) <= SOLVED; }
 
     /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
     bool holds() const {
