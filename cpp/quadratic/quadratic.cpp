@@ -16,6 +16,7 @@ constexpr double EXACT = 1e-14;  // a point within this share needs no further r
 constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is
 constexpr double PROVED = 1e-10;  // a point within this share of its bound needs no other solver,
 constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
+constexpr double FLAT = 1e-15;   // a curvature below this is only there for the sake of proofs
 constexpr double HOLDS = 1e-9;   // of its terms: a row that misses by less holds
 constexpr double SMALL = 1e-3;   // bounds below this are judged as if they were of this size
 
@@ -33,6 +34,13 @@ public:
     }
 
     QuadraticBound run(bool runs) {
+        const QuadraticBound found = solve(runs);
+        if (found.status == QuadraticStatus::Converged && p.weak && !is_at_horizon()) move_what_is_flat();
+        return {found.status, std::max(found.value, best)};
+    }
+
+private:
+    QuadraticBound solve(bool runs) {
         QuadraticStatus status = pivot_to_end();
         if (status != QuadraticStatus::Stuck || stop()) return {status, best};
         if (is_empty()) return {QuadraticStatus::Infeasible, INF};
@@ -55,7 +63,6 @@ public:
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
 
-private:
     /// Pivot; where P is singular again and again, pulled to the last point, until the point meets its bound.
     QuadraticStatus pivot_to_end() {
         std::ranges::fill(centre, 0.0);
@@ -93,6 +100,50 @@ private:
                 return;
             }
         }
+    }
+
+    /// Whether a feature costs next to nothing, however it moves.
+    bool is_flat(std::size_t j) const {
+        const Phi phi = p.phi(j);
+        const bool bent = std::max(phi.curve_up, phi.curve_down) > FLAT || phi.slope_up != 0.0 || phi.slope_down != 0.0;
+        return p.can_move(j) && !bent && p.P[j].column.empty();
+    }
+
+    /// Where flat features can satisfy the rows on their own, the others stay exactly where they are: next to nothing is then
+    /// all that the point costs, and it is the least.
+    void move_what_is_flat() {
+        const auto [cost, size] = cost_and_size(p, state.z);
+        const double far = largest_of(state.z);
+        if (cost - best <= PROVED * std::fabs(cost) || cost > CANCELS * far * far) return;
+        const Scratch::Frame here(scratch);
+        const std::size_t n = p.n();
+        const Numbers curve = scratch.numbers(n), none = scratch.numbers(n);
+        const Numbers lower = scratch.numbers(n), upper = scratch.numbers(n);
+        const Places start = scratch.places(n + 1);
+        const QuadraticState found{scratch.values<Piece>(n), scratch.numbers(p.m()), scratch.numbers(n)};
+        const QuadraticProof ignored{scratch.numbers(p.m()), scratch.numbers(n)};
+        std::ranges::fill(none, 0.0);
+        std::ranges::fill(start, 0);
+        std::ranges::fill(found.lam, 0.0);
+        std::ranges::fill(found.z, 0.0);
+        double flat = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const bool moves = is_flat(j);
+            if (!moves && !(p.lower[j] <= 0.0 && 0.0 <= p.upper[j])) return;
+            if (moves) flat = std::max(flat, p.curve_up[j]);
+            lower[j] = moves ? p.lower[j] : 0.0, upper[j] = moves ? p.upper[j] : 0.0;
+            curve[j] = 1.0;
+            found.piece[j] = moves ? Piece::Up : Piece::Low;
+        }
+        const QuadraticProgram rest{p.rows, p.r,  p.equal, {start, {}, {}}, none,  false, curve,
+                                    none,   curve, none,    lower,           upper, none,  {}};
+        if (pivot(rest, none, INF, found, ignored, scratch, stop).status != QuadraticStatus::Converged) return;
+        if (!(cost_of(p, found.z) <= cost)) return;
+        copy(found, state);
+        for (double& one : state.lam) one *= flat;
+        std::ranges::copy(state.lam, tried.lam.begin());
+        std::ranges::fill(tried.y, 0.0);
+        keep(prove(p, tried, scratch));
     }
 
     void clamp() {
