@@ -8,6 +8,9 @@ namespace {
 constexpr double PULL = 1e-7;  // towards the source, where some changes cost nothing: of several best rows, the least change
 constexpr double FAR = 1e6;    // in units of the cost: a feature that moved further without meeting a bound runs away
 
+/// The greatest power of two up to a positive number: what is scaled by it comes back bit for bit.
+double power_up_to(double number) { return std::ldexp(1.0, std::ilogb(number)); }
+
 }  // namespace
 
 void CoupledRegions::begin(const Question& question) {
@@ -18,12 +21,14 @@ void CoupledRegions::begin(const Question& question) {
     place_.resize(order.size());
     pull_.assign(order.size(), 0.0);
     kept_.resize(order.size());
+    scale_.resize(order.size());
+    for (std::size_t d = 0; d < order.size(); ++d) scale_[d] = power_up_to(f.scale[d]);
     double most = 0.0;
     for (std::size_t d = 0; d < order.size(); ++d)
-        if (question.layout.group[d] < 0) most = std::max(most, 1.0 / (f.scale[d] * f.scale[d]));
+        if (question.layout.group[d] < 0) most = std::max(most, 1.0 / (scale_[d] * scale_[d]));
     for (std::size_t j = 0; j < order.size(); ++j) {
         const int d = order[j];
-        const double s = f.scale[d];
+        const double s = scale_[d];
         place_[d] = static_cast<int>(j);
         kept_[j] = coupling.kept[d] / (s * s);
         // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
@@ -36,7 +41,6 @@ void CoupledRegions::begin(const Question& question) {
 QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants slack, const Levels& levels,
                                      const CoupledDual& dual, Regions& regions, Scratch& scratch, Watch& watch) const {
     const Scratch::Frame frame(scratch);
-    const Features& f = question_->features;
     const std::vector<int>& order = question_->coupling->order;
     const Layered rows = choose_groups(path, box, scratch);
     const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = order.size();
@@ -45,7 +49,7 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
     const QuadraticProof proof{scratch.numbers(m), scratch.numbers(n)};
     for (std::size_t j = 0; j < n; ++j) {
         state.piece[j] = program.can_move(j) ? dual.pieces[order[j]] : Piece::Low;
-        state.z[j] = dual.change[order[j]] * f.scale[order[j]];
+        state.z[j] = dual.change[order[j]] * scale_[order[j]];
     }
     std::ranges::fill(state.lam.first(heads), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) state.lam[heads + t] = dual.multipliers[t] * rows.norm[heads + t];
@@ -60,7 +64,7 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
     scatter(box, program, state, dual);
     const Numbers lam = scratch.numbers(path.size()), y = scratch.numbers(n);
     in_table_units(proof.lam, lam);
-    for (std::size_t j = 0; j < n; ++j) y[order[j]] = kept_[j] > 0.0 ? proof.y[j] / f.scale[order[j]] : 0.0;
+    for (std::size_t j = 0; j < n; ++j) y[order[j]] = kept_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
     found.value = prove(path, box, lam, y, regions, scratch);
     if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
     if (found.value < levels.known) return {found.status, levels.known};
@@ -91,10 +95,9 @@ CoupledRegions::Layered CoupledRegions::choose_groups(const Path& path, const Bo
     return {heads.first(count), scratch.numbers(count + path.size())};
 }
 
-/// Rows of unit length over scaled variables.
+/// Rows of about unit length over scaled variables.
 QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Constants slack, const Layered& rows,
                                         Regions& regions, Scratch& scratch) const {
-    const Features& f = question_->features;
     const Coupling& coupling = *question_->coupling;
     const Layout& layout = question_->layout;
     const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = coupling.order.size();
@@ -110,11 +113,11 @@ QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Consta
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const int d = terms.columns[k];
             column[at + k] = place_[d];
-            value[at + k] = path.sign[t] * terms.weights[k] / f.scale[d];
+            value[at + k] = path.sign[t] * terms.weights[k] / scale_[d];
             length += value[at + k] * value[at + k];
         }
         double& norm = rows.norm[heads + t];
-        norm = length > 0.0 ? std::sqrt(length) : 1.0;
+        norm = length > 0.0 ? power_up_to(std::sqrt(length)) : 1.0;
         r[heads + t] = missing(path, box, t, slack[t], regions) / norm;
         for (std::size_t k = 0; k < terms.size(); ++k) value[at + k] /= norm;
         at += terms.size();
@@ -147,8 +150,8 @@ std::size_t CoupledRegions::gather_heads(const Layered& rows, Places start, Plac
     start[0] = 0;
     for (std::size_t i = 0; i < rows.heads.size(); ++i) {
         const int g = rows.heads[i];
-        const double s = question_->features.scale[layout.first[g]];  // all of its variables have the same
-        rows.norm[i] = std::sqrt(static_cast<double>(layout.last[g] - layout.first[g])) / s;
+        const double s = scale_[layout.first[g]];  // all of its variables have the same
+        rows.norm[i] = power_up_to(std::sqrt(static_cast<double>(layout.last[g] - layout.first[g]))) / s;
         r[i] = 0.0;
         for (int v = layout.first[g]; v < layout.last[g]; ++v, ++at) column[at] = place_[v], value[at] = 1.0 / s / rows.norm[i];
         start[i + 1] = static_cast<int>(at);
@@ -164,7 +167,7 @@ void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines,
     const Numbers lower = line(4), upper = line(5);
     for (std::size_t j = 0; j < n; ++j) {
         const int d = question_->coupling->order[j], g = layout.group[d];
-        const double s = f.scale[d];
+        const double s = scale_[d];
         Phi phi = f.phi(d);
         if (g >= 0) {
             const double soft = question_->soft[g];
@@ -181,7 +184,7 @@ void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines,
         if (std::ranges::count(heads, static_cast<int>(g)) > 0) continue;
         const int best = cheapest(*question_, g, box.upper());
         for (int v = layout.first[g]; v < layout.last[g]; ++v)
-            lower[place_[v]] = upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * f.scale[v];
+            lower[place_[v]] = upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * scale_[v];
     }
 }
 
@@ -209,7 +212,7 @@ void CoupledRegions::scatter(const Box& box, const QuadraticProgram& program, co
     for (std::size_t j = 0; j < order.size(); ++j) {
         const int d = order[j];
         dual.pieces[d] = found.piece[j];
-        dual.change[d] = found.z[j] / f.scale[d];
+        dual.change[d] = found.z[j] / scale_[d];
         if (!program.can_move(j) && box.can_move(d))  // a value of a group that no row touches
             dual.change[d] = std::round(dual.change[d]);
         else if (found.z[j] == program.lower[j])
@@ -226,7 +229,7 @@ bool CoupledRegions::runs_away(Numbers change, bool unsolved) const {
         const double way = f.horizon[d];
         if (way == 0.0) continue;
         const double end = (way > 0.0 ? f.upper[d] : f.lower[d]) - f.source[d];
-        if (way * (change[d] - end) >= 0.0 || (unsolved && way * change[d] * f.scale[d] > FAR)) {
+        if (way * (change[d] - end) >= 0.0 || (unsolved && way * change[d] * scale_[d] > FAR)) {
             change[d] = end;
             return true;
         }

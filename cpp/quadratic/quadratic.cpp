@@ -60,6 +60,7 @@ private:
         try_point();
         try_balanced();
         if (!is_proved()) polish();
+        if (!is_proved()) try_balanced();
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
 

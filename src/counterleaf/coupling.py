@@ -24,7 +24,8 @@ class Coupling:
     """Q of d' Q d over the variables of a question, and what the solver asks about it.
 
     Q - diag(kept) is positive semidefinite in exact arithmetic (``is_convex`` shows it), and ``kept`` is positive wherever Q
-    has entries. ``scaled`` is P[i, j] = Q[o_i, o_j] / (size[o_i] size[o_j]), o the elimination order.
+    has entries. ``scaled`` is P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the greatest power of two up
+    to each size.
     """
 
     matrix: CSR  # (D, D), no entries for 0/1 variables
@@ -109,7 +110,7 @@ def couple(given: Any, size: Array, numbers: Array) -> Coupling:
         theta, kept = 0.0, np.where(used, _FAIR * np.maximum(Q.diagonal(), 0.0), 0.0)
         if not _proves(Q, kept, order):
             kept = _least_kept(Q)
-    P = _scale(Q, np.where(size > 0, size, 1.0))[order][:, order]
+    P = _scale(Q, np.ldexp(1.0, np.frexp(np.where(size > 0, size, 1.0))[1] - 1))[order][:, order]
     P.sort_indices()
     scaled = P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data
     return Coupling(CSR.of(Q), kept, order, scaled, theta)
