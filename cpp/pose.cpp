@@ -9,7 +9,7 @@ constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged
 constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
 constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 
-constexpr double HELD = 1e-18;   // the curvature, in units of the cost, of a number that a coupled cost leaves flat
+constexpr double HELD = 1e-17;   // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 
@@ -171,10 +171,16 @@ void Posed::scale_what_is_free(const Model& model, const Limits& limits) {
 }
 
 /// Where the cost couples features, every number has some curvature: no price that only rounding has moved voids a proof.
+///
+/// It is the same for all in the units of the table, so that of several best rows the nearest is taken; unless these differ by
+/// more than 30 from the units of the cost.
 void Posed::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
+    double alike = INF;
+    for (std::size_t d = 0; d < width_; ++d)
+        if (layout.group[d] < 0) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
     for (std::size_t d = 0; d < width_; ++d) {
         if (layout.group[d] >= 0 || coupling.kept[d] > 0.0 || f_.horizon[d] != 0.0) continue;
-        const double least = HELD * f_.scale[d] * f_.scale[d];
+        const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
         for (const Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
     }
 }

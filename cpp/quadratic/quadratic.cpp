@@ -133,9 +133,10 @@ private:
             if (!moves && !(p.lower[j] <= 0.0 && 0.0 <= p.upper[j])) return;
             if (moves) flat = std::max(flat, p.curve_up[j]);
             lower[j] = moves ? p.lower[j] : 0.0, upper[j] = moves ? p.upper[j] : 0.0;
-            curve[j] = 1.0;
             found.piece[j] = moves ? Piece::Up : Piece::Low;
         }
+        if (flat == 0.0) return;
+        for (std::size_t j = 0; j < n; ++j) curve[j] = is_flat(j) ? p.curve_up[j] / flat : 1.0;
         const QuadraticProgram rest{p.rows, p.r,  p.equal, {start, {}, {}}, none,  false, curve,
                                     none,   curve, none,    lower,           upper, none,  {}};
         if (pivot(rest, none, INF, found, ignored, scratch, stop).status != QuadraticStatus::Converged) return;
@@ -184,7 +185,7 @@ private:
     /// Whether the point costs what is proved, as far as rounding lets anyone tell.
     bool is_proved() const {
         const auto [cost, size] = cost_and_size(p, state.z);
-        return cost - best <= PROVED * std::fabs(best) + CANCELS * size;
+        return best > -INF && cost - best <= PROVED * std::fabs(best) + CANCELS * size;
     }
 
     bool meets() const { return is_proved() || gap(SMALL) <= SOLVED; }
