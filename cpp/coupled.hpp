@@ -54,12 +54,12 @@ private:
     bool runs_away(Numbers change, bool unsolved) const;
 
     const Question* question_ = nullptr;
-    std::vector<double> scale_; // of each variable: a power of two, so that a proof in other units is the same proof
-    std::vector<double> pull_;  // in the elimination order
-    std::vector<double> kept_;  // likewise
-    std::vector<double> give_;  // of the user's rows
-    std::vector<int> place_;    // of each variable in that order
-    bool runs_ = false;         // some feature has a horizon
+    std::vector<double> scale_;  // of each variable: a power of two, so that a proof in other units is the same proof
+    std::vector<double> pull_;   // in the elimination order
+    std::vector<double> kept_;   // likewise
+    std::vector<double> give_;   // of the user's rows
+    std::vector<int> place_;     // of each variable in that order
+    bool runs_ = false;          // some feature has a horizon
 };
 
 }  // namespace counterleaf

@@ -9,7 +9,7 @@ constexpr double SOFT = 0.05;    // of a group's dearest change: what is charged
 constexpr double LAST = 1e38;    // a bound further out, such as the last float32, does not count
 constexpr double HORIZON = 1e9;  // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 
-constexpr double HELD = 1e-17;   // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
+constexpr double HELD = 1e-17;  // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
 
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 

@@ -228,7 +228,10 @@ void Search::bound_coupled(int state, Watch& watch) {
         entry.kind = Kind::Discarded;
         return;
     }
-    entry.bound = found.value + below(entry.node);
+    if (!(found.value <= known)) {  // a sum that is rounded up would claim too much
+        const double sum = found.value + below(entry.node);
+        entry.bound = std::max(entry.bound, below(entry.node) == 0.0 ? sum : std::nextafter(sum, -INF));
+    }
     entry.exact = found.status == QuadraticStatus::Converged;
     queue_by_bound(state, found.status == QuadraticStatus::Cut || watch.stop() ? Kind::Fresh : Kind::Open);
 }

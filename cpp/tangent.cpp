@@ -20,8 +20,8 @@ class TangentBound {
 public:
     TangentBound(const Question& question, const Path& path, const Box& box, const Known& known, Numbers lam, Constants y,
                  Scratch& scratch)
-        : question(question), path(path), box(box), known(known), f(question.features), lam(lam), y(y),
-          frame(scratch), price(scratch.values<Twice>(f.width())) {}
+        : question(question), path(path), box(box), known(known), f(question.features), lam(lam), y(y), frame(scratch),
+          price(scratch.values<Twice>(f.width())) {}
 
     double run() {
         set_prices();
@@ -160,8 +160,9 @@ std::vector<double> gives_of(const Question& question) {
             const bool whole = question.layout.group[d] >= 0 || !question.layout.step[d].is_free();
             const double most = std::max(std::fabs(f.lower[d]), std::fabs(f.upper[d]));
             const bool fixed = f.lower[d] == f.upper[d];
-            size += std::fabs(row.weights[k]) *
-                    (fixed ? std::fabs(f.lower[d]) : whole && most < INF ? most : std::fabs(f.source[d]));
+            size += std::fabs(row.weights[k]) * (fixed                 ? std::fabs(f.lower[d])
+                                                 : whole && most < INF ? most
+                                                                       : std::fabs(f.source[d]));
         }
         gives.push_back(4.0 * static_cast<double>(row.size() + 2) * U * size);
     }

@@ -9,16 +9,16 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ROUNDS = 6;        // of the pull to the last point, so that in the end it biases nothing
-constexpr double FAR = 1e6;      // in units of the cost: a feature that moved further without meeting a bound runs away
-constexpr double SOLVED = 3e-8;  // a point within this share of its bound is optimal, where nothing better was found
-constexpr double EXACT = 1e-14;  // a point within this share needs no further round,
-constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is
-constexpr double PROVED = 1e-10;  // a point within this share of its bound needs no other solver,
+constexpr int ROUNDS = 6;          // of the pull to the last point, so that in the end it biases nothing
+constexpr double FAR = 1e6;        // in units of the cost: a feature that moved further without meeting a bound runs away
+constexpr double SOLVED = 3e-8;    // a point within this share of its bound is optimal, where nothing better was found
+constexpr double EXACT = 1e-14;    // a point within this share needs no further round,
+constexpr double CLOSE = 1e-11;    // nor one within this share that stays where it is
+constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
 constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
-constexpr double FLAT = 1e-15;   // a curvature below this is only there for the sake of proofs
-constexpr double HOLDS = 1e-9;   // of its terms: a row that misses by less holds
-constexpr double SMALL = 1e-3;   // bounds below this are judged as if they were of this size
+constexpr double FLAT = 1e-15;     // a curvature below this is only there for the sake of proofs
+constexpr double HOLDS = 1e-9;     // of its terms: a row that misses by less holds
+constexpr double SMALL = 1e-3;     // bounds below this are judged as if they were of this size
 
 class Solve {
 public:
@@ -137,7 +137,7 @@ private:
         }
         if (flat == 0.0) return;
         for (std::size_t j = 0; j < n; ++j) curve[j] = is_flat(j) ? p.curve_up[j] / flat : 1.0;
-        const QuadraticProgram rest{p.rows, p.r,  p.equal, {start, {}, {}}, none,  false, curve,
+        const QuadraticProgram rest{p.rows, p.r,   p.equal, {start, {}, {}}, none,  false, curve,
                                     none,   curve, none,    lower,           upper, none,  {}};
         if (pivot(rest, none, INF, found, ignored, scratch, stop).status != QuadraticStatus::Converged) return;
         if (!(cost_of(p, found.z) <= cost)) return;

@@ -24,8 +24,8 @@ class Coupling:
     """Q of d' Q d over the variables of a question, and what the solver asks about it.
 
     Q - diag(kept) is positive semidefinite in exact arithmetic (``is_convex`` shows it), and ``kept`` is positive wherever Q
-    has entries. ``scaled`` is P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the greatest power of two up
-    to each size.
+    has entries. ``scaled`` is P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the greatest power of
+    two up to each size.
     """
 
     matrix: CSR  # (D, D), no entries for 0/1 variables
@@ -127,7 +127,7 @@ def is_convex(coupling: Coupling, size: Array) -> bool:
 def _least_kept(Q: Any) -> Array:
     """(D,) what a tangent leaves curved where Q is as good as singular: half of what rounding does to its factor."""
     unit = _units(Q)
-    return np.where(np.diff(Q.indptr) > 0, 0.5 * _rounding(Q, unit) / unit**2, 0.0)
+    return np.asarray(np.where(np.diff(Q.indptr) > 0, 0.5 * _rounding(Q, unit) / unit**2, 0.0))
 
 
 def _proves(Q: Any, kept: Array, order: Array) -> bool:
@@ -147,7 +147,7 @@ def _units(Q: Any) -> Array:
     """(D,) powers of two that scale Q to a diagonal between 1/4 and 1; where that is 0, as if it were the largest."""
     diagonal = np.maximum(Q.diagonal(), 0.0)
     diagonal = np.where(diagonal > 0, diagonal, max(float(diagonal.max(initial=0.0)), 2.0**-1000))
-    return np.ldexp(1.0, -((np.frexp(diagonal)[1] + 1) // 2))
+    return np.asarray(np.ldexp(1.0, -((np.frexp(diagonal)[1] + 1) // 2)))
 
 
 def _rounding(Q: Any, unit: Array) -> float:
