@@ -5,7 +5,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr int STEPS = 80;
+constexpr int STEPS = 200;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
 constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
 constexpr double KEPT = 1e-11;       // of its terms: a row that misses by less holds

@@ -17,6 +17,7 @@ constexpr double CLOSE = 1e-11;    // nor one within this share that stays where
 constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
 constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
 constexpr double FLAT = 1e-15;     // a curvature below this is only there for the sake of proofs
+constexpr double RAISED = 20.0;    // times what a tangent leaves curved: more than the diagonal of a singular P was raised by
 constexpr double HOLDS = 1e-9;     // of its terms: a row that misses by less holds
 constexpr double SMALL = 1e-3;     // bounds below this are judged as if they were of this size
 
@@ -188,7 +189,13 @@ private:
         return best > -INF && cost - best <= PROVED * std::fabs(best) + CANCELS * size;
     }
 
-    bool meets() const { return is_proved() || gap(SMALL) <= SOLVED; }
+    /// Whether the point is as good as optimal: within a share of its bound, or by less than what a raised diagonal costs.
+    bool meets() const {
+        if (is_proved() || gap(SMALL) <= SOLVED) return true;
+        double raised = 0.0;
+        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.kept[j] * state.z[j] * state.z[j];
+        return p.weak && best > -INF && cost_of(p, state.z) - best <= raised;
+    }
 
     /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
     bool holds() const {
