@@ -1,9 +1,14 @@
-// The bound of one region where the cost couples features: as ``region.hpp``, over all features in the elimination order.
+// The bound of one region where the cost couples features: as ``region.hpp``, over all variables in the elimination order.
+//
+// To solve, a group that some row of the path touches is a simplex, with a row that keeps its sum and with some of its charge
+// moved into a square (z^2 = z), and a grid is an interval; any other group stays at its cheapest value. To prove, nothing is
+// relaxed: see ``tangent.hpp``.
 #pragma once
 
 #include "bound.hpp"
 #include "quadratic/quadratic.hpp"
 #include "region.hpp"
+#include "tangent.hpp"
 #include "watch.hpp"
 
 namespace counterleaf {
@@ -30,16 +35,31 @@ public:
     QuadraticBound solve(const Path& path, const Box& box, Constants slack, const Levels& levels, const CoupledDual& dual,
                          Regions& regions, Scratch& scratch, Watch& watch) const;
 
+    /// The bound that multipliers and a tangent prove of a region.
+    double prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions, Scratch& scratch) const;
+
 private:
-    QuadraticProgram gather(const Path& path, const Box& box, Constants slack, Numbers norm, Regions& regions,
+    /// The rows of a program: one per group that the path touches, then the path's; and the lengths by which they are divided.
+    struct Layered {
+        Places heads;
+        Numbers norm;
+    };
+    Layered choose_groups(const Path& path, const Box& box, Scratch& scratch) const;
+    QuadraticProgram gather(const Path& path, const Box& box, Constants slack, const Layered& rows, Regions& regions,
                             Scratch& scratch) const;
+    std::size_t gather_heads(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const;
+    void gather_columns(const Box& box, Places heads, Numbers lines, std::size_t n) const;
+    double missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const;
     void scatter(const Box& box, const QuadraticProgram& program, const QuadraticState& found, const CoupledDual& dual) const;
     bool runs_away(Numbers change, bool unsolved) const;
 
     const Question* question_ = nullptr;
-    std::vector<double> pull_;  // in the elimination order
-    std::vector<int> place_;    // of each feature in that order
-    bool runs_ = false;         // some feature has a horizon
+    std::vector<double> scale_;  // of each variable: a power of two, so that a proof in other units is the same proof
+    std::vector<double> pull_;   // in the elimination order
+    std::vector<double> kept_;   // likewise
+    std::vector<double> give_;   // of the user's rows
+    std::vector<int> place_;     // of each variable in that order
+    bool runs_ = false;          // some feature has a horizon
 };
 
 }  // namespace counterleaf

@@ -67,7 +67,10 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
         const std::size_t values = layout.last[g] - layout.first[g];
         expect(prices.moves[g].size() == values * values, "the prices of changes do not fit the groups");
     }
-    expect(prices.coupling.empty() || layout.plain, "a coupled cost cannot have groups or grids");
+    for (const Coupling& coupling : prices.coupling)
+        for (std::size_t d = 0; d < tree.width; ++d)
+            expect(layout.group[d] < 0 || coupling.matrix.start[d] == coupling.matrix.start[d + 1],
+                   "a coupled cost has entries for a 0/1 variable");
     expect(target.below.size() == tree.nodes.size(), "the target does not fit the tree");
     expect(limits.width == tree.width, "the limits do not fit the tree");
 }

@@ -10,6 +10,8 @@ constexpr double LAST = 1e38;  // a bound further out, such as the last float32,
 // a cost that still falls this far out (in units of the source, at least 1) is unbounded
 constexpr double HORIZON = 1e30, NEARER = 1e9;  // the latter where the cost couples features
 
+constexpr double HELD = 1e-17;  // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
+
 enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
 
 }  // namespace
@@ -52,6 +54,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
     }
     const bool scales = rows && std::ranges::any_of(f_.scale, [](double s) { return s == 0.0; });
     if (scales) scale_what_is_free(model, limits);
+    if (method == Method::Coupled) hold_what_is_flat(model.layout, prices.coupling.front());
     return {.tree = model.tree,
             .layout = model.layout,
             .target = target,
@@ -170,6 +173,21 @@ void Posed::scale_what_is_free(const Model& model, const Limits& limits) {
         }
     for (std::size_t d = 0; d < width_; ++d)
         if (!(scale[d] > 0.0)) scale[d] = most[d] > 0.0 ? most[d] : 1.0;
+}
+
+/// Where the cost couples features, every number has some curvature: no price that only rounding has moved voids a proof.
+///
+/// It is the same for all in the units of the table, so that of several best rows the nearest is taken; unless these differ by
+/// more than 30 from the units of the cost.
+void Posed::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
+    double alike = INF;
+    for (std::size_t d = 0; d < width_; ++d)
+        if (layout.group[d] < 0) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
+    for (std::size_t d = 0; d < width_; ++d) {
+        if (layout.group[d] >= 0 || coupling.kept[d] > 0.0 || f_.horizon[d] != 0.0) continue;
+        const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
+        for (const Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
+    }
 }
 
 /// What every cost is a whole multiple of, where no number can move from the source; else 0.

@@ -235,7 +235,10 @@ void Search::bound_coupled(int state, Watch& watch) {
     const QuadraticBound found =
         coupled_.solve(path_, box_, nothing_, {known, cut}, coupled_dual_of(state), regions_, scratch_, watch);
     if (found.status == QuadraticStatus::Infeasible) return discard(state);
-    entry.bound = found.value + below(entry.node);
+    if (!(found.value <= known)) {  // a sum that is rounded up would claim too much
+        const double sum = found.value + below(entry.node);
+        entry.bound = std::max(entry.bound, below(entry.node) == 0.0 ? sum : std::nextafter(sum, -INF));
+    }
     entry.exact = found.status == QuadraticStatus::Converged;
     queue_by_bound(state, found.status == QuadraticStatus::Cut || watch.stop() ? Kind::Fresh : Kind::Open);
 }
@@ -342,7 +345,10 @@ void Search::postpone(int state, double miss) {
             entry.bound = alone(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
         collect(state);
-        const Assured proof = regions_.prove(path_, box_, lam, scratch_);
+        const Assured proof =
+            question_->method == Method::Coupled
+                ? Assured{coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_), 0.0, true}
+                : regions_.prove(path_, box_, lam, scratch_);
         const double bound = lifted(proof.value) + below(entry.node);
         if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
         if (!(bound >= entry.bound)) {  // then those of the parent

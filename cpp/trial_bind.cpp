@@ -84,10 +84,10 @@ std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<do
     expect(r.size() == m && equal <= m && curves.shape(0) == 6 && curves.shape(1) == n && P.shape(0) == n && P.shape(1) == n,
            "the arrays do not fit together");
     const DenseRows rows(A), matrix(P);
-    const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7);
+    const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7), kept(n, theta);
     const auto line = [&](std::size_t k) { return row_of(curves, k); };
-    const QuadraticProgram program{rows.view(), span_of(r), equal,   matrix.view(), theta, line(0), line(1),
-                                   line(2),     line(3),    line(4), line(5),       pull,  {}};
+    const QuadraticProgram program{rows.view(), span_of(r), equal,   matrix.view(), kept,    theta == 0.0, line(0),
+                                   line(1),     line(2),    line(3), line(4),       line(5), pull,         {}};
     Scratch scratch;
     const QuadraticState state{scratch.values<Piece>(n), scratch.numbers(m), scratch.numbers(n)};
     const QuadraticProof proof{scratch.numbers(m), scratch.numbers(n)};

@@ -33,6 +33,7 @@ class TableCase:
     rules: list
     terms: list
     scale: np.ndarray  # (F,) the size of each feature
+    Q: np.ndarray = None  # over the numbers, in their order: what their changes cost together
 
     def constraints(self):
         return [_constraint(rule) for rule in self.rules]
@@ -42,7 +43,18 @@ class TableCase:
         for factor, kind, *weights in self.terms:
             norm = getattr(cl, kind)
             parts.append(factor * (norm(weights[0]) if len(weights) == 1 else norm(up=weights[0], down=weights[1])))
+        if self.Q is not None:
+            parts.append(cl.Quadratic(self.Q))
         return sum(parts[1:], parts[0])
+
+    @property
+    def coupling(self):
+        """(F, F) Q with zeros for features that are no numbers."""
+        numbers = [d for d, f in enumerate(self.schema) if isinstance(f, cl.Numeric)]
+        out = np.zeros((len(self.schema), len(self.schema)))
+        if self.Q is not None:
+            out[np.ix_(numbers, numbers)] = self.Q
+        return out
 
     @property
     def source(self):
@@ -53,7 +65,8 @@ class TableCase:
         names, out = self.schema.names, []
         for d, (feature, at) in enumerate(zip(self.schema, self.source, strict=True)):
             per = np.zeros(4) if isinstance(feature, cl.Numeric) else np.zeros(len(feature.values))
-            for factor, kind, *weights in self.terms:
+            usual = [] if self.terms or isinstance(feature, cl.Numeric) else [(1.0, "L2", None)]  # under a Quadratic alone
+            for factor, kind, *weights in [*self.terms, *usual]:
                 up = factor * _weight(weights[0], names, d)
                 down = factor * _weight(weights[-1], names, d)
                 if isinstance(feature, cl.Numeric):
@@ -70,6 +83,11 @@ class TableCase:
 
     def price(self, codes):
         """(n,) what rows given as (n, F) codes cost."""
+        change = np.atleast_2d(codes) - self.source
+        return self.alone(codes) + ((change @ self.coupling) * change).sum(axis=1)
+
+    def alone(self, codes):
+        """(n,) the same without what changes cost together."""
         codes, total = np.atleast_2d(codes), 0.0
         for d, (feature, per) in enumerate(zip(self.schema, self.prices(), strict=True)):
             if isinstance(feature, cl.Numeric):
@@ -465,3 +483,17 @@ def values_of(feature, at):
     low, high = (round(end / float(feature.grid)) for end in (feature.lower, feature.upper))
     out = [on(feature, k) for k in range(low - 1, high + 2)]
     return np.array(sorted({at, *(x for x in out if feature.lower <= x <= feature.upper)}))
+
+
+def coupled_table_case(rng, **kwargs):
+    """A question whose cost couples its numbers: definite, singular or banded, alone or in a sum."""
+    case = table_case(rng, **{"numerics": int(rng.integers(1, 6)), **kwargs})
+    size = np.array([s for f, s in zip(case.schema, case.scale, strict=True) if isinstance(f, cl.Numeric)])
+    size, n = size * np.exp(0.5 * rng.normal(size=len(size))), len(size)
+    kind = rng.choice(["full", "singular", "line"])
+    B = rng.normal(size=(n if kind == "full" else max(1, n // 2), n))
+    Q = np.eye(n) - 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1)) if kind == "line" else B.T @ B / n
+    case.Q = (Q + 0.1 * (kind == "full") * np.eye(n)) / size / size[:, None]
+    if rng.random() < 0.5:
+        case.terms = []
+    return case

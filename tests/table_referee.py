@@ -25,7 +25,7 @@ REACH = 1e5  # as far as an unbounded number moves, in its own size: without an 
 
 @dataclass
 class Program:
-    """min c @ v + v @ diag(q) @ v over lower <= v <= upper, rows A @ v >= r; ``only``: v[i] = 0 unless v[k] = 1."""
+    """min c @ v + v @ (diag(q) + Q) @ v over lower <= v <= upper, rows A @ v >= r; ``only``: v[i] = 0 unless v[k] = 1."""
 
     lower: list
     upper: list
@@ -34,6 +34,7 @@ class Program:
     q: list
     rows: list  # (dict from variable to coefficient, rhs, is equation)
     only: list  # (i, k)
+    Q: np.ndarray = None  # of the first variables
 
     def add(self, lower, upper, whole, c=0.0, q=0.0):
         for array, value in ((self.lower, lower), (self.upper, upper), (self.whole, whole), (self.c, c), (self.q, q)):
@@ -52,6 +53,7 @@ class Question:
         self.sums = []  # the rows of linear rules
         for d, feature in enumerate(case.schema):
             self._feature(d, feature)
+        self._couple()
         for rule in case.rules:
             self._rule(rule)
 
@@ -63,7 +65,7 @@ class Question:
             values = values_of(feature, at)
             row = np.repeat(self.source[None], len(values), axis=0)
             row[:, d] = values
-            costs = self.case.price(row)
+            costs = self.case.alone(row)
             self.choice[d] = (len(p.c), values)
             z = [p.add(0.0, 1.0, True, cost) for cost in costs.tolist()]
             p.rows.append((dict.fromkeys(z, 1.0), 1.0, True))
@@ -75,6 +77,15 @@ class Question:
             room = room if grid is None else math.floor(room + 1e-9)
             ends.append(p.add(0.0, room, grid is not None, slope * unit, curve * unit**2))
         self.move[d] = (*ends, unit)
+
+    def _couple(self):
+        """What changes cost together, over the variables that make them."""
+        T = np.zeros((len(self.case.schema), len(self.program.c)))
+        for d, feature in enumerate(self.case.schema):
+            if isinstance(feature, cl.Numeric):
+                for i, a in self.number(d)[0].items():
+                    T[d, i] = a
+        self.program.Q = T.T @ self.case.coupling @ T
 
     def stays(self, d):
         """({variable: coefficient}, constant): 1 if feature d keeps its value, else 0."""
@@ -270,7 +281,9 @@ class Question:
         low, high = (np.array([box[d][side] for d in plain]) for side in (0, 1))
         A, r = np.array(A).reshape(-1, len(plain)), np.array(r, float)
         curve, slope = per[:2], np.array([per[2], -per[3]])
-        best, _ = referee.solve(A, r, np.array(equal, bool), users, low, high, self.source[plain], curve, slope)
+        slope = slope + 2 * (case.coupling @ np.where(np.isin(np.arange(len(codes)), plain), 0.0, codes - self.source))[plain]
+        Q = None if case.Q is None else case.coupling[np.ix_(plain, plain)]
+        best, _ = referee.solve(A, r, np.array(equal, bool), users, low, high, self.source[plain], curve, slope, Q)
         return base + best
 
 
@@ -354,7 +367,9 @@ def gurobi(program, A, r, equal):
         for i, k in program.only:
             model.addGenConstrIndicator(v[k].item(), False, v[i].item(), "=", 0.0)
         q = np.array(program.q)
-        model.setMObjective(sparse.diags_array(q).tocsr() if q.any() else None, np.array(program.c), 0.0)
+        both = np.diag(q)
+        both[: len(program.Q), : len(program.Q)] += program.Q
+        model.setMObjective(sparse.csr_matrix(both) if both.any() else None, np.array(program.c), 0.0)
         model.optimize()
         if model.Status == gp.GRB.OPTIMAL:
             return v.X, model.ObjVal
@@ -365,7 +380,7 @@ def gurobi(program, A, r, equal):
 
 def highs(program, A, r, equal):
     """The same by HiGHS, for costs without squares."""
-    if any(program.q):
+    if any(program.q) or program.Q.any():
         raise ValueError("HiGHS solves no mixed-integer program with a quadratic cost")
     upper = np.array(program.upper, float)
     for i, k in program.only:

@@ -1,5 +1,7 @@
 """Costs that couple features: against closed forms and other costs, singular matrices, fallbacks, bad matrices."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import coupled_case, random_case
 
 import counterleaf as cl
+from counterleaf.cost import lower_cost
 from counterleaf.proof.certificate import Certificate
 from counterleaf.proof.walk import Part
 
@@ -130,12 +133,25 @@ def test_a_scikit_learn_tree_confirms():
             assert answer.certificate.check()
 
 
-@pytest.mark.parametrize("given", [cl.at_most(1), cl.implies(cl.changes("x0"), cl.increase("x1"))])
-def test_constraints_that_fork_leaves_are_refused(given):
-    explainer = cl.Explainer(line([1.0, 1.0], -1.0))
-    for ask in (explainer.explain, lambda row, **asked: explainer.explain_many(np.array([row]), **asked)):
-        with pytest.raises(cl.CounterleafError, match="Quadratic with at_most or implies is not supported; use L1"):
-            ask([0.0, 0.0], cost=cl.Quadratic(np.eye(2)), constraints=given)
+@pytest.mark.parametrize("Q", [np.eye(2), np.array([[1.0, 0.2], [0.2, 1.0]])])
+def test_at_most_and_implies(Q):
+    explainer = cl.Explainer(line([1.0, 1.0], -1.0), schema=cl.Schema([cl.Numeric("a", -9, 9), cl.Numeric("b", -9, 9)]))
+    both = float(Q.sum()) / 4  # half the way in each
+
+    def best(*given):
+        answer = explainer.explain([0.0, 0.0], target="yes", cost=cl.Quadratic(Q), constraints=given)
+        many = explainer.explain_many(np.zeros((1, 2)), target="yes", cost=cl.Quadratic(Q), constraints=given)
+        assert answer.status == "optimal"
+        assert many["cost"].iloc[0] == answer[0].cost
+        assert answer[0].cost - answer.lower_bound <= 1e-12
+        return answer[0]
+
+    assert best(cl.at_most(2)).cost == pytest.approx(both, rel=1e-12)
+    assert best(cl.at_most(1)).cost == pytest.approx(1.0, rel=1e-12)
+    assert len(best(cl.at_most(1)).changes) == 1
+    assert best(cl.implies(cl.changes("a"), cl.increase("b"))).cost == pytest.approx(both, rel=1e-12)
+    held = best(cl.implies(cl.changes("a"), cl.freeze("b")), cl.between("b", -9, 0.25))
+    assert list(held.row) == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
 def test_limits_leave_a_valid_bound():
@@ -254,3 +270,44 @@ def test_a_matrix_that_is_semidefinite_but_for_rounding_passes():
     cl.Quadratic(np.zeros((2, 2)))
     cl.Quadratic([[-1e-12, 0.0], [0.0, 1.0]])
     cl.Quadratic([[1.0, 0.5 + 1e-12], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_kept_leaves_q_convex_beyond_rounding(seed):
+    """In exact arithmetic: every pivot of Q - diag(kept) is positive."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    B = rng.normal(size=(int(rng.integers(1, n + 1)), n)) * 10.0 ** rng.uniform(-4, 4, n)
+    Q = cl.Quadratic(B.T @ B).Q
+    schema = cl.Schema([cl.Numeric(f"x{k}") for k in range(n)])
+    coupling = lower_cost(cl.Quadratic(Q), schema, None).coupling
+    raised = coupling.matrix.toarray()
+    assert np.abs(raised - Q.toarray()).max() <= 1e-13 * Q.max()
+    assert (raised == raised.T).all()
+    assert (coupling.kept > 0).all()
+    M = [[Fraction(float(v)) for v in row] for row in raised]
+    for k in range(n):
+        M[k][k] -= Fraction(float(coupling.kept[k]))
+    for k in range(n):
+        assert M[k][k] > 0
+        for i in range(k + 1, n):
+            share = M[i][k] / M[k][k]
+            M[i] = [a - share * b for a, b in zip(M[i], M[k], strict=True)]
+
+
+def test_a_definite_matrix_is_left_as_it_is():
+    schema = cl.Schema([cl.Numeric("a"), cl.Numeric("b")])
+    Q = np.array([[2.0, 0.5], [0.5, 1.0]])
+    assert lower_cost(cl.Quadratic(Q), schema, None).coupling.matrix.toarray().tolist() == Q.tolist()
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_no_question_is_left_open(block):
+    """Singular and nearly singular matrices under many constraints: an answer, or the proof that there is none."""
+    for seed in range(20_000 + 100 * block, 20_100 + 100 * block):
+        case = coupled_case(np.random.default_rng(seed))
+        answer = ask(case, case.cost)
+        assert answer.status != "limit", seed
+        for c in answer:
+            d = np.abs(c.row - case.row)
+            assert c.cost - c.lower_bound <= 1e-7 * abs(c.cost) + 1e-12 * float(d @ np.abs(case.Q) @ d) + 1e-11, seed

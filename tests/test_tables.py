@@ -256,7 +256,7 @@ def test_a_missing_value_stays_or_is_filled_in_but_never_chosen():
         ({"constraints": [cl.changes("job")]}, r"changes\('job'\) is a condition; use it in implies"),
         ({"constraints": cl.implies(cl.changes("pay"), cl.freeze("age"))}, "no feature 'pay'"),
         ({"cost": cl.Linear([1.0, 2.0])}, "Linear coef must be a dict where the table has categories"),
-        ({"cost": cl.Quadratic(np.eye(4))}, "Quadratic with categories or grids is not supported"),
+        ({"cost": cl.Quadratic(np.eye(4))}, r"Q has shape \(4, 4\); expected \(1, 1\), one row per numeric feature"),
     ],
 )
 def test_bad_questions_get_one_clear_line(question, reason):

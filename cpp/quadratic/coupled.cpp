@@ -1,5 +1,7 @@
 #include "coupled.hpp"
 
+#include "../twice.hpp"
+
 namespace counterleaf {
 namespace {
 
@@ -27,9 +29,42 @@ void multiply(const CompressedRows& P, Constants y, const Product& out) {
 
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Product Py{scratch.numbers(program.n()), scratch.numbers(program.n())};
-    multiply(program.P, proof.y, Py);
-    return prove(program, proof, Py, scratch);
+    const std::size_t m = program.m(), n = program.n();
+    const std::span<Twice> price = scratch.values<Twice>(n);
+    std::ranges::fill(price, Twice{});
+    const auto [lam, y] = proof;
+    Twice total;
+    double lost = 0.0;
+    for (std::size_t t = 0; t < m; ++t) {
+        if (t >= program.equal) lam[t] = std::max(lam[t], 0.0);
+        if (lam[t] == 0.0) continue;
+        total.add(lam[t], program.r[t]);
+        const auto [columns, values] = program.rows[t];
+        for (std::size_t k = 0; k < columns.size(); ++k) price[static_cast<std::size_t>(columns[k])].add(lam[t], values[k]);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+        Twice slope;
+        const auto [columns, values] = program.P[j];
+        for (std::size_t k = 0; k < columns.size(); ++k) slope.add(values[k], y[static_cast<std::size_t>(columns[k])]);
+        slope.add(-program.kept[j], y[j]);
+        const Near along = slope.near(static_cast<double>(columns.size()) + 2.0);
+        total.add(-y[j], along.value);
+        price[j].add(-2.0, along.value);
+        const Near at = price[j].near(static_cast<double>(m) + 3.0);
+        lost += std::fabs(y[j]) * along.error;
+        Phi phi = program.phi(j);
+        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
+        const double lower = program.true_lower(j), upper = program.true_upper(j), error = at.error + 2.0 * along.error;
+        double least = INF;
+        for (const double here : {at.value - error, at.value + error}) {
+            const double d = phi.respond(settle(here, price[j].size, phi, lower, upper), lower, upper);
+            if (std::isinf(d)) return -INF;
+            least = std::min(least, phi(d) - here * d);
+        }
+        total.add(1.0, least);
+    }
+    const Near found = total.near(static_cast<double>(m + 2 * n));
+    return found.value - found.error - lost - 8.0 * U * total.size;
 }
 
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch) {
@@ -37,10 +72,9 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     const std::size_t m = program.m(), n = program.n();
     const Numbers price = scratch.numbers(n), size = scratch.numbers(n);
     const auto [lam, y] = proof;
-    const double theta = program.theta;
     double total = 0.0, error = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-        const double slope = Py.value[j] - theta * y[j], sizes = Py.size[j] + theta * std::fabs(y[j]);
+        const double kept = program.kept[j] * y[j], slope = Py.value[j] - kept, sizes = Py.size[j] + std::fabs(kept);
         total -= slope * y[j];
         error += sizes * std::fabs(y[j]);
         price[j] = -2.0 * slope, size[j] = 2.0 * sizes;
@@ -54,7 +88,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     }
     for (std::size_t j = 0; j < n; ++j) {
         Phi phi = program.phi(j);
-        phi.curve_up += theta, phi.curve_down += theta;
+        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j);
         const double at = settle(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
         if (std::isinf(d)) return -INF;
@@ -66,10 +100,16 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     return total - 0.1 * LOST * error;
 }
 
-double cost_of(const QuadraticProgram& program, Constants z) {
-    double total = 0.0;
-    for (std::size_t j = 0; j < z.size(); ++j) total += z[j] * program.P.dot(j, z).total + program.phi(j)(z[j]);
-    return total;
+Sum cost_and_size(const QuadraticProgram& program, Constants z) {
+    Twice sum;
+    for (std::size_t j = 0; j < z.size(); ++j) {
+        const auto [columns, values] = program.P[j];
+        for (std::size_t k = 0; k < columns.size(); ++k) sum.add(values[k] * z[static_cast<std::size_t>(columns[k])], z[j]);
+        sum.add(1.0, program.phi(j)(z[j]));
+    }
+    return {sum.total + sum.rest, sum.size};
 }
+
+double cost_of(const QuadraticProgram& program, Constants z) { return cost_and_size(program, z).total; }
 
 }  // namespace counterleaf

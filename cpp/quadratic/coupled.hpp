@@ -2,9 +2,9 @@
 //
 //     min  z' P z + sum_j phi_j(z_j)   s.t.   A z >= r  (the first ``equal`` rows: A z = r),   lower <= z <= upper.
 //
-// Any lam (>= 0 on the inequalities) and any y prove a bound: P - theta is positive semidefinite, so that
+// Any lam (>= 0 on the inequalities) and any y prove a bound: P - K is positive semidefinite, K = diag(kept), so that
 //
-//     z' P z >= theta z' z + 2 y' (P - theta) z - y' (P - theta) y,
+//     z' P z >= z' K z + 2 y' (P - K) z - y' (P - K) y,
 //
 // and the rest is the separable dual of ``newton``.
 #pragma once
@@ -26,9 +26,10 @@ struct QuadraticProgram {
     Constants r;
     std::size_t equal;
     CompressedRows P;  // both triangles
-    double theta;      // P - theta is positive semidefinite; 0 where P is singular
+    Constants kept;    // P - diag(kept) is positive semidefinite
+    bool weak;         // P is singular or nearly so: no solver can rely on what is kept
     Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
-    Constants pull;  // where theta is 0: weights of a pull to the source, so that of several best points one is chosen; else 0
+    Constants pull;  // where P is weak: weights of a pull to the source, so that of several best points one is chosen; else 0
     /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof
     /// takes that bound for infinite. Empty: nowhere.
     Constants horizon;
@@ -72,13 +73,15 @@ struct Product {
 void multiply(const CompressedRows& P, Constants y, const Product& out);
 
 /// The bound that a proof gives, less what rounding may have added; negative multipliers of inequalities are set to 0.
+/// Sums are in twice the precision: where the terms of a tangent cancel, what is left of them is not rounding.
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
+/// The same where P y is known, in less time and to fewer digits.
 ///
 /// Minus infinity where rounding may be more than a share of it, as with a y far out in a direction that costs nothing.
-double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
-/// The same where P y is known.
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch);
 
-/// z' P z + sum_j phi_j(z_j).
+/// z' P z + sum_j phi_j(z_j), and the size of its terms.
+Sum cost_and_size(const QuadraticProgram& program, Constants z);
 double cost_of(const QuadraticProgram& program, Constants z);
 
 inline double largest_of(Constants x) {

@@ -5,7 +5,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr int STEPS = 80;
+constexpr int STEPS = 200;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
 constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
 constexpr double KEPT = 1e-11;       // of its terms: a row that misses by less holds
@@ -43,7 +43,7 @@ public:
                 span_rows();
                 std::ranges::fill(lam, 0.0);
             }
-            for (int sweep = again || p.theta == 0.0 ? 2 : 1; sweep > 0; --sweep) correct();
+            for (int sweep = again || p.weak ? 2 : 1; sweep > 0; --sweep) correct();
             bound = keep(bound, step == 0, proof);
             judge();
             if (wrong == 0 && again) return {QuadraticStatus::Converged, bound};
@@ -54,6 +54,16 @@ public:
             if (bound > cut) return {QuadraticStatus::Cut, bound};
         }
         return {QuadraticStatus::Stuck, bound};
+    }
+
+    bool run_once() {
+        for (std::size_t t = 0; t < m; ++t) active[t] = t < p.equal || lam[t] > 0.0;
+        lay_out();
+        if (!factor.make(part, diagonal)) return false;
+        span_rows();
+        std::ranges::fill(lam, 0.0);
+        for (int sweep = 0; sweep < 3; ++sweep) correct();
+        return true;
     }
 
 private:
@@ -260,6 +270,10 @@ private:
 QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
     return Pivots(program, centre, state, scratch).run(cut, proof, stop);
+}
+
+bool solve_on_pieces(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch) {
+    return Pivots(program, centre, state, scratch).run_once();
 }
 
 }  // namespace counterleaf

@@ -9,13 +9,17 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ROUNDS = 6;        // of the pull to the last point, so that in the end it biases nothing
-constexpr double FAR = 1e6;      // in units of the cost: a feature that moved further without meeting a bound runs away
-constexpr double SOLVED = 3e-8;  // a point within this share of its bound is optimal, where nothing better was found
-constexpr double EXACT = 1e-14;  // a point within this share needs no further round,
-constexpr double CLOSE = 1e-11;  // nor one within this share that stays where it is: ``prove`` deducts about as much
-constexpr double HOLDS = 1e-9;   // of its terms: a row that misses by less holds
-constexpr double SMALL = 1e-3;   // bounds below this are judged as if they were of this size
+constexpr int ROUNDS = 6;          // of the pull to the last point, so that in the end it biases nothing
+constexpr double FAR = 1e6;        // in units of the cost: a feature that moved further without meeting a bound runs away
+constexpr double SOLVED = 3e-8;    // a point within this share of its bound is optimal, where nothing better was found
+constexpr double EXACT = 1e-14;    // a point within this share needs no further round,
+constexpr double CLOSE = 1e-11;    // nor one within this share that stays where it is
+constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
+constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
+constexpr double FLAT = 1e-15;     // a curvature below this is only there for the sake of proofs
+constexpr double RAISED = 20.0;    // times what a tangent leaves curved: more than the diagonal of a singular P was raised by
+constexpr double HOLDS = 1e-9;     // of its terms: a row that misses by less holds
+constexpr double SMALL = 1e-3;     // bounds below this are judged as if they were of this size
 
 class Solve {
 public:
@@ -27,10 +31,17 @@ public:
           centre(scratch.numbers(p.n())) {
         std::ranges::fill(proof.lam, 0.0);
         std::ranges::fill(proof.y, 0.0);
-        if (p.theta == 0.0) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
+        if (p.weak) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
     }
 
     QuadraticBound run(bool runs) {
+        const QuadraticBound found = solve(runs);
+        if (found.status == QuadraticStatus::Converged && p.weak && !is_at_horizon()) move_what_is_flat();
+        return {found.status, std::max(found.value, best)};
+    }
+
+private:
+    QuadraticBound solve(bool runs) {
         QuadraticStatus status = pivot_to_end();
         if (status != QuadraticStatus::Stuck || stop()) return {status, best};
         if (is_empty()) return {QuadraticStatus::Infeasible, INF};
@@ -46,34 +57,107 @@ public:
             return {QuadraticStatus::Stuck, best};
         }
         copy(found, state);
-        std::ranges::copy(state.lam, tried.lam.begin());
-        std::ranges::copy(state.z, tried.y.begin());
-        keep(prove(p, tried, scratch));
+        clamp();
+        try_point();
         try_balanced();
-        for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
+        if (!is_proved()) polish();
+        if (!is_proved()) try_balanced();
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
 
-private:
     /// Pivot; where P is singular again and again, pulled to the last point, until the point meets its bound.
     QuadraticStatus pivot_to_end() {
         std::ranges::fill(centre, 0.0);
         double last = INF;
-        for (int round = 0; round < (p.theta > 0.0 ? 1 : ROUNDS); ++round) {
+        for (int round = 0; round < (p.weak ? ROUNDS : 1); ++round) {
             const auto [status, value] = pivot(p, centre, cut, state, tried, scratch, stop);
             keep(value);
+            if (status == QuadraticStatus::Converged) try_point();
             if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
                 copy(settled, state);
                 break;
             }
-            if (status != QuadraticStatus::Converged || p.theta > 0.0 || is_at_horizon()) return status;
+            if (status != QuadraticStatus::Converged || !p.weak || is_at_horizon()) return status;
             const double before = std::exchange(last, gap());
             if (last <= EXACT || (last <= CLOSE && last > 0.5 * before)) return status;
             copy(state, settled);
             std::ranges::copy(state.z, centre.begin());
         }
         if (!(last <= CLOSE)) try_balanced();
-        return meets() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
+        return is_proved() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
+    }
+
+    /// Solve again and again on the pieces that the interior point has found, pulled to the last point, while that helps.
+    void polish() {
+        const QuadraticState last{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())};
+        for (int round = 0; round < ROUNDS && !stop(); ++round) {
+            copy(state, last);
+            const double before = gap();
+            std::ranges::copy(state.z, centre.begin());
+            const bool solved = solve_on_pieces(p, centre, state, scratch);
+            clamp();
+            if (solved) try_point();
+            if (!solved || !holds() || !(gap() < before)) {
+                copy(last, state);
+                return;
+            }
+        }
+    }
+
+    /// Whether a feature costs next to nothing, however it moves.
+    bool is_flat(std::size_t j) const {
+        const Phi phi = p.phi(j);
+        const bool bent = std::max(phi.curve_up, phi.curve_down) > FLAT || phi.slope_up != 0.0 || phi.slope_down != 0.0;
+        return p.can_move(j) && !bent && p.P[j].column.empty();
+    }
+
+    /// Where flat features can satisfy the rows on their own, the others stay exactly where they are: next to nothing is then
+    /// all that the point costs, and it is the least.
+    void move_what_is_flat() {
+        const auto [cost, size] = cost_and_size(p, state.z);
+        const double far = largest_of(state.z);
+        if (cost - best <= PROVED * std::fabs(cost) || cost > CANCELS * far * far) return;
+        const Scratch::Frame here(scratch);
+        const std::size_t n = p.n();
+        const Numbers curve = scratch.numbers(n), none = scratch.numbers(n);
+        const Numbers lower = scratch.numbers(n), upper = scratch.numbers(n);
+        const Places start = scratch.places(n + 1);
+        const QuadraticState found{scratch.values<Piece>(n), scratch.numbers(p.m()), scratch.numbers(n)};
+        const QuadraticProof ignored{scratch.numbers(p.m()), scratch.numbers(n)};
+        std::ranges::fill(none, 0.0);
+        std::ranges::fill(start, 0);
+        std::ranges::fill(found.lam, 0.0);
+        std::ranges::fill(found.z, 0.0);
+        double flat = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const bool moves = is_flat(j);
+            if (!moves && !(p.lower[j] <= 0.0 && 0.0 <= p.upper[j])) return;
+            if (moves) flat = std::max(flat, p.curve_up[j]);
+            lower[j] = moves ? p.lower[j] : 0.0, upper[j] = moves ? p.upper[j] : 0.0;
+            found.piece[j] = moves ? Piece::Up : Piece::Low;
+        }
+        if (flat == 0.0) return;
+        for (std::size_t j = 0; j < n; ++j) curve[j] = is_flat(j) ? p.curve_up[j] / flat : 1.0;
+        const QuadraticProgram rest{p.rows, p.r,   p.equal, {start, {}, {}}, none,  false, curve,
+                                    none,   curve, none,    lower,           upper, none,  {}};
+        if (pivot(rest, none, INF, found, ignored, scratch, stop).status != QuadraticStatus::Converged) return;
+        if (!(cost_of(p, found.z) <= cost)) return;
+        copy(found, state);
+        for (double& one : state.lam) one *= flat;
+        std::ranges::copy(state.lam, tried.lam.begin());
+        std::ranges::fill(tried.y, 0.0);
+        keep(prove(p, tried, scratch));
+    }
+
+    void clamp() {
+        for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
+    }
+
+    /// What the multipliers and the tangent at the point prove.
+    void try_point() {
+        std::ranges::copy(state.lam, tried.lam.begin());
+        std::ranges::copy(state.z, tried.y.begin());
+        keep(prove(p, tried, scratch));
     }
 
     void try_balanced() {
@@ -99,7 +183,19 @@ private:
         return false;
     }
 
-    bool meets() const { return gap(SMALL) <= SOLVED; }
+    /// Whether the point costs what is proved, as far as rounding lets anyone tell.
+    bool is_proved() const {
+        const auto [cost, size] = cost_and_size(p, state.z);
+        return best > -INF && cost - best <= PROVED * std::fabs(best) + CANCELS * size;
+    }
+
+    /// Whether the point is as good as optimal: within a share of its bound, or by less than what a raised diagonal costs.
+    bool meets() const {
+        if (is_proved() || gap(SMALL) <= SOLVED) return true;
+        double raised = 0.0;
+        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.kept[j] * state.z[j] * state.z[j];
+        return p.weak && best > -INF && cost_of(p, state.z) - best <= raised;
+    }
 
     /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
     bool holds() const {

@@ -64,7 +64,12 @@ class Layout:
 
 class Coupling:
     def __init__(
-        self, matrix: tuple[_Whole, _Whole, _Real], order: _Whole, scaled: tuple[_Whole, _Whole, _Real], theta: float
+        self,
+        matrix: tuple[_Whole, _Whole, _Real],
+        kept: _Real,
+        order: _Whole,
+        scaled: tuple[_Whole, _Whole, _Real],
+        theta: float,
     ) -> None: ...
 
 class Prices:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
+from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
 from counterleaf.schema import Array
 
@@ -15,22 +16,28 @@ _SKEW = 1e-9  # of the largest entry: how far two that mirror each other may dif
 _LARGEST = 1e100  # entry, and one over the smallest
 _NEGATIVE = 1e-10  # an eigenvalue this far below 0, of the matrix scaled to a unit diagonal, is rounding
 _STRONG = 1e-6  # above this one, it is positive definite for all that a solver can tell
+_FAIR = 1e-10  # above this one, it proves as much though no solver may count on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coupling:
-    """Q of d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (size[o_i] size[o_j]), o the elimination order."""
+    """Q of d' Q d over the variables of a question, and what the solver asks about it.
 
-    matrix: Any  # (D, D) CSR
+    Q - diag(kept) is positive semidefinite in exact arithmetic (``_proves`` shows it), and ``kept`` is positive wherever Q
+    has entries. ``scaled`` is P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the greatest power of
+    two up to each size.
+    """
+
+    matrix: CSR  # (D, D), no entries for 0/1 variables
+    kept: Array  # (D,) the curvature that a tangent leaves, 0 where Q has no entries
     order: Array  # (D,)
     scaled: tuple[Array, Array, Array]  # P in CSR
-    theta: float  # P - theta is positive semidefinite; 0 where P is singular
+    theta: float  # kept is theta size^2; 0 where P is singular or nearly so, and kept is whatever can be proved
 
     def core(self) -> _core.Coupling:
         """The same for the core."""
         Q = self.matrix
-        raw = Q.indptr.astype(np.int64), Q.indices.astype(np.int64), Q.data
-        return _core.Coupling(raw, self.order, self.scaled, self.theta)
+        return _core.Coupling((Q.indptr, Q.indices, Q.data), self.kept, self.order, self.scaled, self.theta)
 
 
 def read_matrix(given: Any) -> Any:
@@ -66,31 +73,79 @@ def read_matrix(given: Any) -> Any:
         raise CounterleafError(
             f"Q is not positive semidefinite: its smallest eigenvalue is {least:.3g}; expected 0 or more: a cost must be convex"
         )
-    Q = Q + sparse.diags_array(np.maximum(-Q.diagonal(), 0.0))  # negative by rounding only
+    own = Q.diagonal()
+    Q = Q + sparse.diags_array(np.maximum(-own, 0.0))  # negative by rounding only
     Q.eliminate_zeros()
-    return sparse.csr_array(Q)
+    bare = (own <= 0) & (np.diff(Q.indptr) > 0)  # entries that are rounding; with a diagonal they are convex
+    return sparse.csr_array(Q + sparse.diags_array(np.where(bare, _NEGATIVE * own.max(), 0.0))) if bare.any() else Q
 
 
-def couple(Q: Any, size: Array) -> Coupling:
-    """The matrix ready for the solver, its features scaled by ``size`` (where that is 0 the matrix has no entries)."""
-    P = _scale(Q, np.where(size > 0, size, 1.0))
-    order = _narrow_order(Q)
-    theta = _STRONG if _positive(_banded(P, order), _STRONG) else 0.0
-    P = P[order][:, order]
+def make_convex(Q: Any) -> Any:
+    """Q as it is if that is positive semidefinite beyond rounding; else with its diagonal raised until it is.
+
+    Of a matrix that is singular, or so nearly that rounding hides its least eigenvalue, the diagonal is raised by a few times
+    that rounding.
+    """
+    from scipy import sparse
+
+    order, least = _narrow_order(Q), _least_kept(Q)
+    lift, most = 6.0 * least, 2.0 * _NEGATIVE * (least > 0) / _units(Q) ** 2 + 6.0 * least
+    raised = Q
+    while not _proves(raised, _least_kept(raised), order) and (lift <= most).all():
+        raised = sparse.csr_array(Q + sparse.diags_array(lift))
+        lift = 2.0 * lift
+    return raised
+
+
+def couple(given: Any, size: Array, numbers: Array) -> Coupling:
+    """The matrix ready for the solver, its variables scaled by ``size`` (where that is 0 the matrix has no entries).
+
+    ``numbers`` are the variables that are not 0/1.
+    """
+    Q = given.to_scipy() if isinstance(given, CSR) else given
+    order, used = _narrow_order(Q), np.diff(Q.indptr) > 0
+    order = np.concatenate([order[used[order]], order[~used[order]]])
+    theta, kept = _STRONG, np.where(used, _STRONG * size**2, 0.0)
+    if not (used[numbers].all() and _proves(Q, kept, order)):
+        theta, kept = 0.0, np.where(used, _FAIR * np.maximum(Q.diagonal(), 0.0), 0.0)
+        if not _proves(Q, kept, order):
+            kept = _least_kept(Q)
+    P = _scale(Q, np.ldexp(1.0, np.frexp(np.where(size > 0, size, 1.0))[1] - 1))[order][:, order]
     P.sort_indices()
-    return Coupling(Q, order, (P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data), theta)
+    scaled = P.indptr.astype(np.int64), P.indices.astype(np.int64), P.data
+    return Coupling(CSR.of(Q), kept, order, scaled, theta)
 
 
-def is_convex(coupling: Coupling, size: Array) -> bool:
-    """Q is symmetric, and less theta size^2 on its diagonal positive semidefinite, to 1e-9 of its own diagonal."""
-    Q = coupling.matrix
-    if abs(Q - Q.T).max() > 0:
-        return False
-    own = np.sqrt(np.maximum(Q.diagonal(), 0.0))
-    own = np.where(own > 0, own, max(float(own.max()), 1.0))
-    band = _banded(_scale(Q, own), coupling.order)
-    band[0] -= coupling.theta * ((size / own) ** 2)[coupling.order]
-    return _positive(band, -1e-9)
+def _least_kept(Q: Any) -> Array:
+    """(D,) what a tangent leaves curved where Q is as good as singular: half of what rounding does to its factor."""
+    unit = _units(Q)
+    return np.asarray(np.where(np.diff(Q.indptr) > 0, 0.5 * _rounding(Q, unit) / unit**2, 0.0))
+
+
+def _proves(Q: Any, kept: Array, order: Array) -> bool:
+    """Whether Q - diag(kept) is positive semidefinite, shown by a Cholesky factor that exists in spite of a shift.
+
+    The shift is more than all of the factor's rounding (Rump 2006), for a matrix scaled by powers of two to a diagonal
+    between 1/4 and 1.
+    """
+    used, unit = np.diff(Q.indptr) > 0, _units(Q)
+    order = order[used[order]]
+    band = _banded(_scale(Q, 1.0 / unit), order)
+    band[0] -= (kept * unit**2)[order]
+    return bool(len(order) == 0 or _positive(band, _rounding(Q, unit)))
+
+
+def _units(Q: Any) -> Array:
+    """(D,) powers of two that scale Q to a diagonal between 1/4 and 1; where that is 0, as if it were the largest."""
+    diagonal = np.maximum(Q.diagonal(), 0.0)
+    diagonal = np.where(diagonal > 0, diagonal, max(float(diagonal.max(initial=0.0)), 2.0**-1000))
+    return np.asarray(np.ldexp(1.0, -((np.frexp(diagonal)[1] + 1) // 2)))
+
+
+def _rounding(Q: Any, unit: Array) -> float:
+    """More than what rounding does to the least eigenvalue of the scaled matrix when it is factored."""
+    used = np.diff(Q.indptr) > 0
+    return float((used.sum() + 2) * 2.0**-52 * (np.maximum(Q.diagonal(), 0.0) * unit**2)[used].sum())
 
 
 def _scale(Q: Any, size: Array) -> Any:
@@ -111,7 +166,7 @@ def _banded(Q: Any, order: Array) -> Array:
     row, column = entries.coords
     low = row >= column
     width = int((row - column).max(initial=0))
-    band = np.zeros((width + 1, Q.shape[0]), order="F")
+    band = np.zeros((width + 1, len(order)), order="F")
     band[(row - column)[low], column[low]] = entries.data[low]
     return band
 

@@ -138,6 +138,17 @@ class CSR:
         data = self.data[ours] * other.data[theirs]
         return CSR.from_entries(self.rows[ours], other.indices[theirs], data, (self.shape[0], other.shape[1]))
 
+    def diagonal(self) -> _Array:
+        """What stands in row i and column i, for each row."""
+        out = np.zeros(self.shape[0])
+        rows = self.rows
+        on = self.indices == rows
+        out[rows[on]] = self.data[on]
+        return out
+
+    def __abs__(self) -> CSR:
+        return CSR(self.indptr, self.indices, np.abs(self.data), self.shape)
+
     def toarray(self) -> _Array:
         """The matrix with its zeros."""
         out = np.zeros(self.shape)

@@ -171,18 +171,17 @@ class Engine:
         """
         ready, wanted = self.ready(margin), self.aim(target, margin)
         limits, core = self.limits(given, source)
-        _check_coupling(prices, limits)
         if limits is not None and limits.pool is not None:
             return self._choose(ready, wanted, source, leaf, prices, limits, patience)
         answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, earlier)
         found = self._certificate(ready, wanted, prices, limits, answer)
-        if found.status is Status.LIMIT or not getattr(answer, "doubt", True) or found.check():
+        if found.status is Status.LIMIT or not answer.doubt or found.check():
             return found
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
             answer = ready.core.find(source, leaf, prices.core, wanted.core, wider, patience, None)
             found = self._certificate(ready, wanted, prices, limits, answer, widened=True)
-            if found.status is Status.LIMIT or not getattr(answer, "doubt", True) or found.check():
+            if found.status is Status.LIMIT or not answer.doubt or found.check():
                 return found
         return found.weakened()
 
@@ -217,8 +216,7 @@ class Engine:
         matrix = kept = None
         if prices.coupling is not None:
             Q = prices.coupling.matrix
-            matrix = Q.indptr.astype(np.int64), Q.indices.astype(np.int64), Q.data
-            kept = prices.coupling.theta * lines[7] ** 2
+            matrix, kept = (Q.indptr, Q.indices, Q.data), prices.coupling.kept
         question = Question(
             nodes=wanted.nodes,
             indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
@@ -256,7 +254,6 @@ class Engine:
     ) -> Outcomes:
         """The cheapest leaf of every question: ``asked`` are the sources, their leaves and which target is whose."""
         aims = [self.aim(target, margin).core for target in targets]
-        _check_coupling(prices, limits)
         bounds = self._free if limits is None else core_limits(limits)
         found = self.ready(margin).core.find_many(asked, prices.core, aims, bounds, patience, threads)
         return Outcomes(*found)
@@ -286,9 +283,3 @@ class Engine:
         paid = costs[order]
         found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
         return Certificate(problem, found, limits.pool)
-
-
-def _check_coupling(prices: Prices, limits: Limits | None) -> None:
-    """Refuse a coupled cost under constraints that fork leaves."""
-    if prices.coupling is not None and limits is not None and (limits.most >= 0 or limits.clauses):
-        raise CounterleafError("Quadratic with at_most or implies is not supported; use L1, L2 or a sum of them")

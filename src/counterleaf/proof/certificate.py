@@ -242,7 +242,7 @@ def _part(states: dict[str, Any], s: int, forked: dict[int, list[int]]) -> Part 
         if states["kind"][at] != Kind.FORKED:
             here = slice(ends[at] - states["rows"][at], ends[at])
             empty = bool(states["kind"][at] == Kind.DISCARDED)
-            over = float(states["lattice"][at]) if "lattice" in states else 0.0
+            over = float(states["lattice"][at])
             made[at] = Part(int(states["node"][at]), states["multipliers"][here], empty, tangents[at], over)
             continue
         low, high = forked[at]

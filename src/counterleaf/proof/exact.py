@@ -120,11 +120,10 @@ def is_convex(matrix: tuple[Array, Array, Array], kept: Array) -> bool:
     own = dense.diagonal()
     if not (own > 0).all():
         return not len(used)
-    half = np.ldexp(1.0, -(np.frexp(own)[1] // 2))
+    half = np.ldexp(1.0, -((np.frexp(own)[1] + 1) // 2))
     dense = dense * half[:, None] * half
     n = len(used)
-    taken = kept[used] * half * half * (1 + 4 * ROUNDING)
-    dense[np.diag_indices(n)] -= taken + (n + 3) * 2 * ROUNDING * float(dense.trace())
+    dense[np.diag_indices(n)] -= kept[used] * half * half + (n + 2) * 2 * ROUNDING * float(dense.trace())
     try:
         return bool(np.isfinite(np.linalg.cholesky(dense)).all())
     except np.linalg.LinAlgError:
