@@ -8,6 +8,7 @@ the floating-point numbers themselves, so that an axis-aligned problem is closed
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -54,10 +55,10 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
         high_side[single] = first
         low_side[single] = _before(first)
         if margin > 0:
-            high_side[single] = np.maximum(first, _first(lambda x: sign * score(x) >= margin, len(single), top))
-            low_side[single] = np.minimum(
-                low_side[single], _before(_first(lambda x: sign * score(x) > -margin, len(single), top))
-            )
+            above = _first(lambda x: sign * score(x) >= margin, len(single), top)
+            under = _before(_first(lambda x: sign * score(x) > -margin, len(single), top))
+            high_side[single] = np.maximum(first, _kept(above, sign * w, sign * b, margin, np.inf))
+            low_side[single] = np.minimum(low_side[single], _kept(under, -sign * w, -sign * b, margin, -np.inf))
     none = np.flatnonzero(inner & (counts == 0))
     f = tree.bias[none]
     right = (f > 0) | ((f == 0) & (tree.closed == "right"))
@@ -77,6 +78,15 @@ def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
         there = holds(number_at(middle))
         low, high = np.where(there, low, middle), np.where(there, middle, high)
     return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
+
+
+def _kept(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Array:
+    """The cuts, moved outwards until w x + b is the margin or more without rounding."""
+    out = cuts.copy()
+    for k in np.flatnonzero(np.isfinite(cuts)).tolist():
+        while Fraction(w[k]) * Fraction(out[k]) + Fraction(b[k]) < Fraction(margin):
+            out[k] = np.nextafter(out[k], outwards)
+    return out
 
 
 def _before(x: Array) -> Array:
