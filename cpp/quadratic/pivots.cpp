@@ -9,8 +9,9 @@ constexpr int STEPS = 200;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
 constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
 constexpr double KEPT = 1e-11;       // of its terms: a row that misses by less holds
+constexpr double NEAR = 1e-9;        // of its terms: a row that has less room is taken for active when pieces are given
 constexpr double LEAST = 2e-16;      // of the largest change or price: what rounding does to any other
-constexpr double EXPLAINED = 1e-11;  // of a row's square: a row of which the other active ones leave less is left out
+constexpr double EXPLAINED = 1e-20;  // of a row's square: a row of which the other active ones leave less is left out
 
 /// The slopes of phi to the right and to the left of a point.
 struct Slopes {
@@ -57,7 +58,10 @@ public:
     }
 
     bool run_once() {
-        for (std::size_t t = 0; t < m; ++t) active[t] = t < p.equal || lam[t] > 0.0;
+        for (std::size_t t = 0; t < m; ++t) {
+            const auto [off, terms] = miss(p, t, z);
+            active[t] = t < p.equal || lam[t] > 0.0 || off <= NEAR * terms;
+        }
         lay_out();
         if (!factor.make(part, diagonal)) return false;
         span_rows();

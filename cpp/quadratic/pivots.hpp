@@ -19,8 +19,8 @@ namespace counterleaf {
 QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop);
 
-/// Solve once on the pieces of a state and on its rows that have a multiplier, whether or not these are the right ones; false
-/// if that system is singular.
+/// Solve once on the pieces of a state and on its rows that have a multiplier or no room, whether or not these are the right
+/// ones; false if that system is singular.
 bool solve_on_pieces(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch);
 
 }  // namespace counterleaf
