@@ -28,6 +28,7 @@ from counterleaf.proof.table import at_or_above, at_or_below
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
 _HAIR = Fraction(1, 10**6)  # the most by which multipliers are scaled down to fit a slope
+_MOST = 100  # equations that are solved in rational numbers
 _NONE = Fraction()
 
 
@@ -40,6 +41,7 @@ class Prices:
     cost: Array  # (4, D) curve and slope up, curve and slope down
     rest: list[Any]  # terms of the bound that are no variable's
     size: float  # of these terms
+    lam: list[Any]  # the multipliers, which rational numbers may have moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +90,13 @@ class Region:
             excess, error = self._excess(self._prices(lam, np.empty(0), wide))
         if excess > error:
             return True
-        exact = self._exact_prices(lam, np.empty(0), wide, mend=False)
-        excess = -1 if exact is None else self._excess(exact)[0]
-        return excess > 0 or (excess == 0 and any(a > 0 and face.open for a, face in zip(lam, self.faces, strict=True)))
+        exact = self._exact_prices(lam, np.empty(0), wide, free=True)
+        if exact is None:
+            return False
+        excess = self._excess(exact)[0]
+        return bool(
+            excess > 0 or (excess == 0 and any(a > 0 and face.open for a, face in zip(exact.lam, self.faces, strict=True)))
+        )
 
     def price_of_moving(self, face: Face, by: float) -> float:
         """What it costs to change the sum of a face, by the feature that does it for the least."""
@@ -128,12 +134,15 @@ class Region:
             price = price - 2 * slope
             rest.append(-math.fsum((tangent * slope).tolist()))
             total += (len(tangent) + 4) * float(np.abs(tangent) @ sizes)
-        return Prices(price, error, cost, rest, total)
+        return Prices(price, error, cost, rest, total, lam.tolist())
 
-    def _exact_prices(self, lam: Array, tangent: Array, wide: bool = False, mend: bool = True) -> Prices | None:
-        """In rational numbers, the multipliers moved a little where a price sends a variable away without end; None if not."""
+    def _exact_prices(self, lam: Array, tangent: Array, wide: bool = False, free: bool = False) -> Prices | None:
+        """In rational numbers, the multipliers moved a little where a price sends a variable away without end; None if in vain.
+
+        ``free``: as if nothing cost anything, for a contradiction.
+        """
         q, width = self.problem.question, len(self.lower)
-        cost, slope, rest = fractions(q.features[3:7]), np.full(width, _NONE), []
+        cost, slope, rest = fractions(q.features[3:7] * (not free)), np.full(width, _NONE), []
         if len(tangent) and q.matrix is not None and q.kept is not None:
             indptr, indices, data = q.matrix
             at = [slice(indptr[d], indptr[d + 1]) for d in range(width)]
@@ -144,7 +153,7 @@ class Region:
         y = fractions(lam).tolist()
         for _ in range(6):
             price = np.array(combined(y, [face.whole for face in self.faces], width), object) - 2 * slope
-            wrong = self._runaways(price, cost) if mend else {}
+            wrong = self._runaways(price, cost)
             if not wrong:
                 break
             mended = self._mended(y, price, wrong)
@@ -155,7 +164,7 @@ class Region:
             return None
         rest += [a * self.problem.exact_miss(face) for a, face in zip(y, self.faces, strict=True)]
         rest += [-abs(a) * Fraction(room) for a, room in zip(y, self._room(wide), strict=True)]
-        return Prices(price, np.full(width, _NONE), cost, rest, 0.0)
+        return Prices(price, np.full(width, _NONE), cost, rest, 0.0, y)
 
     def _runaways(self, price: Array, cost: Array) -> dict[int, Fraction]:
         """The variables that a price sends away without end, and the slope that it should not leave."""
@@ -168,6 +177,8 @@ class Region:
         least = min(slope / price[d] if slope else _NONE for d, slope in wrong.items())
         if least >= 1 - _HAIR:
             return [least * a for a in y]
+        if len(wrong) > _MOST:
+            return None
         free = [t for t, a in enumerate(y) if a]
         weight = [dict(zip(f.columns.tolist(), f.weights.tolist(), strict=True)) for f in self.faces]
         lines = [[Fraction(weight[t].get(d, 0.0)) for t in free] + [slope - price[d]] for d, slope in wrong.items()]
