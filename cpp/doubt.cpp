@@ -104,22 +104,46 @@ bool are_opposed(const Question& question, const Path& path, Numbers lam) {
     return false;
 }
 
-double allowed(const Question& question, const Path& path, Constants lam, Constants x, double cost) {
+/// What it costs to change the sum of a row, by the feature that does it for the least.
+static double price_of_moving(const Question& question, const Box& box, const Terms& terms, double by) {
+    const Features& f = question.features;
+    double least = INF;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        if (terms.weights[k] == 0.0 || !box.can_move(d)) continue;
+        const double move = by / terms.weights[k];
+        double own = 0.0;
+        if (question.coupling != nullptr) {
+            const Sparse& Q = question.coupling->matrix;
+            for (int at = Q.start[d]; at < Q.start[d + 1]; ++at)
+                if (Q.columns[at] == d) own = Q.values[at];
+        }
+        least = std::min(least, f.phi(d)(move) + own * move * move);
+    }
+    return least < INF ? std::max(least, 0.0) : 0.0;
+}
+
+double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost) {
+    if (path.size() == 0 && question.coupling == nullptr) return 0.0;
     const Features& f = question.features;
     double total = 0.0, size = std::fabs(cost);
-    bool none = true;
-    for (std::size_t t = 0; t < path.size(); ++t) {
-        if (lam[t] == 0.0) continue;
-        none = false;
-        const Terms terms = question.row(path.row[t]);
-        const double share = 2.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND + (question.tree.narrow ? 0x1p-23 : 0.0);
-        total += std::fabs(lam[t]) * share * terms.size_at(x);
-    }
-    if (none && question.coupling == nullptr) return 0.0;
     for (std::size_t d = 0; d < x.size(); ++d)
         if (x[d] != f.source[d]) size += std::fabs(f.phi(d)(x[d] - f.source[d]));
-    if (question.coupling != nullptr) size += coupled_cost(question, x);
-    return SHARE * size + total;
+    if (question.coupling != nullptr) {
+        const auto n = static_cast<double>(x.size()) + 2.0;
+        const Sum together = coupled_sum(question, x);
+        total += n * n * 8.0 * ROUND * (size + together.size);
+        size += std::fabs(together.total);
+    }
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        const double count = static_cast<double>(terms.size()) + 2.0;
+        const bool casts = question.tree.narrow && t >= question.users();
+        const double room = (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
+        if (path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]) > 2.0 * room) continue;
+        total += price_of_moving(question, box, terms, path.sign[t] * room);
+    }
+    return SHARE * size + 0.99 * total;  // the check adds up in another order
 }
 
 }  // namespace counterleaf

@@ -16,7 +16,7 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
 /// ``lam`` then gets the multipliers that add up to nothing.
 bool are_opposed(const Question& question, const Path& path, Numbers lam);
 
-/// What the row x may cost above the bound that ``lam`` proves of its region; ``cost``: its class cost.
-double allowed(const Question& question, const Path& path, Constants lam, Constants x, double cost);
+/// What the row x may cost above the bound of its region; ``cost``: its class cost.
+double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost);
 
 }  // namespace counterleaf

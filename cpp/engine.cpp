@@ -68,6 +68,7 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     out.report = report(memory, ending, budget.answers);
     const bool claims = out.report.verdict == Verdict::Optimal || out.report.verdict == Verdict::Infeasible;
     out.doubt = claims && search.doubt;
+    out.stopped = ending == Ending::Stopped;
     out.runaway = ending == Ending::Unbounded ? search.runaway : -1;
     out.taken = memory.taken;
     for (int state : out.report.states) {

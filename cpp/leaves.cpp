@@ -223,8 +223,7 @@ bool Search::is_best(int state, double cost) const {
 
 /// What the row x of a leaf may cost above the leaf's bound.
 double Search::allowed_of(int state, Constants x) const {
-    const State& entry = memory.states[state];
-    return allowed(*question_, path_, memory.multipliers[state].first(entry.rows), x, below(entry.node));
+    return allowed(*question_, path_, box_, x, below(memory.states[state].node));
 }
 
 /// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.

@@ -235,18 +235,20 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
     return false;
 }
 
-double coupled_cost(const Question& question, Constants x) {
+Sum coupled_sum(const Question& question, Constants x) {
     const Features& f = question.features;
     const Sparse& Q = question.coupling->matrix;
-    double together = 0.0;
+    Sum together{0.0, 0.0};
     for (std::size_t d = 0; d < x.size(); ++d) {
         const double change = x[d] - f.source[d];
         for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) {
             const int e = Q.columns[k];
-            together += Q.values[k] * change * (x[e] - f.source[e]);
+            const double term = Q.values[k] * change * (x[e] - f.source[e]);
+            together.total += term, together.size += std::fabs(term);
         }
     }
-    return std::max(together, 0.0);  // negative by rounding only
+    together.total = std::max(together.total, 0.0);  // negative by rounding only
+    return together;
 }
 
 double cost_of(const Question& question, Constants x) {
@@ -256,7 +258,7 @@ double cost_of(const Question& question, Constants x) {
         const double change = x[d] - f.source[d];
         if (change != 0.0) alone += f.phi(d)(change);
     }
-    return question.coupling == nullptr ? alone : alone + coupled_cost(question, x);
+    return question.coupling == nullptr ? alone : alone + coupled_sum(question, x).total;
 }
 
 double length(const Question& question, Constants x) {

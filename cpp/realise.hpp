@@ -37,7 +37,7 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
 bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch);
 
 /// What the row x costs where the cost couples features, beyond what it costs feature by feature.
-double coupled_cost(const Question& question, Constants x);
+Sum coupled_sum(const Question& question, Constants x);
 
 /// Whether x obeys the user's rows, but for 1e-9 of their terms.
 bool obeys(const Question& question, Constants x);

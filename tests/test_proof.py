@@ -102,9 +102,9 @@ def test_floating_point_claims_no_more_than_rational_numbers(make):
                 with np.errstate(all="ignore"):
                     quick = region._least(region._prices(lam, place.part.tangent))
                     excess, error = region._excess(region._prices(lam, np.empty(0)))
-                exactly = region._exact_prices(lam, place.part.tangent)
+                exactly = region._exact_prices(exact.fractions(lam).tolist(), place.part.tangent)
                 assert not quick > (-math.inf if exactly is None else region._least(exactly)), (seed, scale)
                 if excess > error:
-                    assert region._excess(region._exact_prices(lam, np.empty(0), free=True))[0] > 0
+                    assert region._excess(region._exact_prices(exact.fractions(lam).tolist(), np.empty(0), free=True))[0] > 0
                 compared += math.isfinite(quick)
     assert compared > 100

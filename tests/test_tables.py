@@ -440,7 +440,7 @@ def test_multipliers_so_large_that_terms_cancel_prove_nothing():
             del certificate[name][0]
         del content["counterfactuals"][0]
         content["lower_bound"] = certificate["bounds"][0]
-        certificate["parts"] = [[p[0], [[[1e13], [0.0], False, []]]] if p[0] == leaf else p for p in certificate["parts"]]
+        certificate["parts"] = [[p[0], [[[1e13], [], False, []]]] if p[0] == leaf else p for p in certificate["parts"]]
 
     assert not forged(answer, only_the_dear_one).certificate.check()
 
@@ -458,7 +458,7 @@ def test_a_wide_box_does_not_make_a_leaf_thin():
 
     def nothing(content, certificate):
         content.update(counterfactuals=[], status="infeasible", lower_bound="inf")
-        certificate.update(leaves=[], points=[], costs=[], bounds=[], parts=[[3, [[[1.0, 1.0], [60.0, 60.0], True, []]]]])
+        certificate.update(leaves=[], points=[], costs=[], bounds=[], parts=[[3, [[[1.0, 1.0], [], True, []]]]])
 
     assert not forged(answer, nothing).certificate.check()
 
@@ -480,7 +480,7 @@ def test_a_file_that_hides_the_table_is_refused():
         certificate["rows"].update(indptr=[0, 4], indices=[0, 1, 0, 1], data=[9.0, 9.0, 1.0, 1.0])
 
     for change in (whole, narrow, twice):
-        with pytest.raises(cl.CounterleafError, match="do not fit together"):
+        with pytest.raises(cl.CounterleafError, match=r"do not fit together|contradicts itself"):
             forged(answer, change)
 
 

@@ -175,15 +175,18 @@ class Engine:
             return self._choose(ready, wanted, source, leaf, prices, limits, patience)
         answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, earlier)
         found = self._certificate(ready, wanted, prices, limits, answer)
-        if found.status is Status.LIMIT or not answer.doubt or found.check():
+        if _stands(found):
             return found
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
             answer = ready.core.find(source, leaf, prices.core, wanted.core, wider, patience, None)
             found = self._certificate(ready, wanted, prices, limits, answer, widened=True)
-            if found.status is Status.LIMIT or not answer.doubt or found.check():
+            if _stands(found):
                 return found
-        return found.weakened()
+        from counterleaf.refine import refine  # few questions need it
+
+        better = refine(found, patience.count)
+        return better if better.check() else found.weakened()
 
     def _certificate(
         self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool = False
@@ -283,3 +286,9 @@ class Engine:
         paid = costs[order]
         found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
         return Certificate(problem, found, limits.pool)
+
+
+def _stands(found: Certificate) -> bool:
+    """Whether what a search claims is proved: the core is sure of it, or the check is. What a limit cut short claims little."""
+    answer = found.findings.answer
+    return answer.stopped or (found.status is not Status.LIMIT and (not answer.doubt or found.check()))

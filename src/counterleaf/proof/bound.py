@@ -28,6 +28,7 @@ from counterleaf.proof.table import at_or_above, at_or_below
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
 _HAIR = Fraction(1, 10**6)  # the most by which multipliers are scaled down to fit a slope
+_NEAR = 1e-7  # of its terms: a price this close to a slope is meant to equal it
 _MOST = 100  # equations that are solved in rational numbers
 _NONE = Fraction()
 
@@ -71,9 +72,12 @@ class Region:
                 left = np.flatnonzero(self.upper[a:b] > 0)
                 row[a:b] = 0.0
                 row[a + left[cost[1, a:b][left].argmin()]] = 1.0
+        worth = _phi(cost, row - source)
+        stays = self._staying(worth)
+        row[stays], worth[stays] = source[stays], 0.0
         if problem.question.matrix is None:
             return float(problem.cost_of(row[None])[0])
-        return float(_phi(cost, row - source).sum())  # what features cost together is not negative
+        return float(worth.sum())  # what features cost together is not negative
 
     def bound(self, lam: Array, tangent: Array, enough: float) -> float:
         """What the multipliers prove that no row of the region undercuts; as much as they can, unless that is ``enough``."""
@@ -81,8 +85,15 @@ class Region:
             quick = self._least(self._prices(lam, tangent))
         if quick >= enough:
             return quick
-        exact = self._exact_prices(lam, tangent)
-        return max(-math.inf if math.isnan(quick) else quick, -math.inf if exact is None else self._least(exact))
+        best = -math.inf if math.isnan(quick) else quick
+        y = fractions(lam).tolist()
+        exact = self._exact_prices(y, tangent)
+        best = best if exact is None else max(best, self._least(exact))
+        better = None if best >= enough else self.optimum(lam, tangent)
+        if better is not None:
+            exact = self._exact_prices(better[0], tangent if not len(tangent) else better[1])
+            best = best if exact is None else max(best, self._least(exact))
+        return best
 
     def is_empty(self, lam: Array, wide: bool) -> bool:
         """Whether lam @ (A d - miss) >= 0 fails for every d in the box; ``wide``: even if the user's rows are widened."""
@@ -90,7 +101,7 @@ class Region:
             excess, error = self._excess(self._prices(lam, np.empty(0), wide))
         if excess > error:
             return True
-        exact = self._exact_prices(lam, np.empty(0), wide, free=True)
+        exact = self._exact_prices(fractions(lam).tolist(), np.empty(0), wide, free=True)
         if exact is None:
             return False
         excess = self._excess(exact)[0]
@@ -136,7 +147,7 @@ class Region:
             total += (len(tangent) + 4) * float(np.abs(tangent) @ sizes)
         return Prices(price, error, cost, rest, total, lam.tolist())
 
-    def _exact_prices(self, lam: Array, tangent: Array, wide: bool = False, free: bool = False) -> Prices | None:
+    def _exact_prices(self, y: list[Fraction], tangent: Array, wide: bool = False, free: bool = False) -> Prices | None:
         """In rational numbers, the multipliers moved a little where a price sends a variable away without end; None if in vain.
 
         ``free``: as if nothing cost anything, for a contradiction.
@@ -144,13 +155,13 @@ class Region:
         q, width = self.problem.question, len(self.lower)
         cost, slope, rest = fractions(q.features[3:7] * (not free)), np.full(width, _NONE), []
         if len(tangent) and q.matrix is not None and q.kept is not None:
+            tangent = tangent.astype(float)
             indptr, indices, data = q.matrix
             at = [slice(indptr[d], indptr[d + 1]) for d in range(width)]
             slope = np.array([exact_dot(data[s], tangent[indices[s]]) for s in at], object)
             slope -= fractions(q.kept) * fractions(tangent)
             cost[[0, 2]] += fractions(q.kept)
             rest.append(-sum(fractions(tangent) * slope, _NONE))
-        y = fractions(lam).tolist()
         for _ in range(6):
             price = np.array(combined(y, [face.whole for face in self.faces], width), object) - 2 * slope
             wrong = self._runaways(price, cost)
@@ -189,6 +200,81 @@ class Region:
         for t, more in zip(free, step, strict=True):
             moved[t] += more
         return moved if all(a >= 0 or face.equal for a, face in zip(moved, self.faces, strict=True)) else None
+
+    # ---- optima -------------------------------------------------------------------------------------------------------
+
+    def optimum(self, lam: Array, tangent: Array) -> tuple[list[Fraction], Array] | None:
+        """The region's optimum in rational numbers, as multipliers that prove it are close to: better ones, and the changes.
+
+        What multipliers price and where features stand tells which conditions of optimality are equations: the faces that are
+        priced are met, and what can still move costs at the margin what its price is. None without a solution, or if they are many.
+        """
+        q, table, width = self.problem.question, self.problem.table, len(self.lower)
+        at = self._prices(lam, tangent)
+        low, high = self.lower - self.problem.source, self.upper - self.problem.source
+        near = tangent if len(tangent) else _response(at.cost, at.price, low, high)
+        close = _NEAR * (at.error / ROUNDING + np.abs(at.cost[1]) + np.abs(at.cost[3]))
+        flat_up = (at.cost[0] == 0) & (np.abs(at.price - at.cost[1]) <= close) & (high > 0)
+        flat_down = (at.cost[2] == 0) & (np.abs(at.price - at.cost[3]) <= close) & (low < 0)
+        moves = flat_up | flat_down | ((near != 0) & (low < near) & (near < high))
+        if table is not None:
+            moves &= (table.group < 0) & (table.step[0] == 0)
+        moves &= low < high
+        free, priced = np.flatnonzero(moves).tolist(), np.flatnonzero(lam).tolist()
+        if not priced or len(free) + len(priced) > _MOST or not np.isfinite(np.where(moves, 0.0, near)).all():
+            return None
+        change = self._settled(near, moves, at)
+        up = np.where(flat_up | flat_down, flat_up, near > 0)
+        place = {d: k for k, d in enumerate(free)}
+        matrix = {} if q.matrix is None else _entries(q.matrix, free)
+        lines = []
+        for d in free:
+            side = 0 if up[d] else 2
+            line = [_NONE] * (len(free) + len(priced) + 1)
+            line[place[d]] = 2 * Fraction(float(q.features[3 + side, d]))
+            line[-1] = -Fraction(float(q.features[4 + side, d]))
+            for e, w in matrix.get(d, {}).items():
+                if e in place:
+                    line[place[e]] += 2 * w
+                else:
+                    line[-1] -= 2 * w * change[e]
+            for k, t in enumerate(priced):
+                line[len(free) + k] = -self._weight(t).get(d, _NONE)
+            lines.append(line)
+        for t in priced:
+            face = self.faces[t]
+            line = [self._weight(t).get(d, _NONE) for d in free] + [_NONE] * len(priced)
+            rest = sum((w * change[d] for d, w in self._weight(t).items() if d not in place), _NONE)
+            line.append(self.problem.exact_miss(face) - Fraction(face.give) * (1 if lam[t] > 0 else -1) - rest)
+            lines.append(line)
+        found = _solved(lines)
+        if found is None:
+            return None
+        y = [_NONE] * len(lam)
+        for d, k in place.items():
+            change[d] = found[k]
+        for k, t in enumerate(priced):
+            y[t] = found[len(free) + k] if self.faces[t].equal else max(found[len(free) + k], _NONE)
+        assert len(change) == width
+        return y, change
+
+    def _settled(self, near: Array, moves: Array, at: Prices) -> Array:
+        """(D,) the changes of what does not move freely: numbers at an end, at the source or on a grid, values of groups."""
+        change = fractions(np.where(moves, 0.0, near))
+        source = self.problem.source
+        for d in np.flatnonzero(~moves & (near != 0)).tolist():
+            for end in (self.lower[d], self.upper[d]):
+                if near[d] == end - source[d]:
+                    change[d] = Fraction(float(end)) - Fraction(float(source[d]))
+        for a, b, own, left in self._groups():
+            best = left[(at.cost[1, left] - at.price[left]).argmin()]
+            for v in range(a, b):
+                change[v] = Fraction(int(v == best) - int(v == own))
+        return change
+
+    def _weight(self, t: int) -> dict[int, Fraction]:
+        face = self.faces[t]
+        return {d: Fraction(w) for d, w in zip(face.columns.tolist(), face.weights.tolist(), strict=True)}
 
     # ---- sums over the variables --------------------------------------------------------------------------------------
 
@@ -352,6 +438,13 @@ def _size(cost: Array, change: Array) -> Array:
     cu, gu, cd, gd = np.abs(cost)
     far = np.abs(change)
     return np.asarray((np.maximum(cu, cd) * far + np.maximum(gu, gd)) * far)
+
+
+def _entries(matrix: tuple[Array, Array, Array], rows: list[int]) -> dict[int, dict[int, Fraction]]:
+    """Some rows of a matrix in CSR."""
+    indptr, indices, data = matrix
+    spans = {d: slice(indptr[d], indptr[d + 1]) for d in rows}
+    return {d: {int(e): Fraction(float(w)) for e, w in zip(indices[s], data[s], strict=True)} for d, s in spans.items()}
 
 
 def _solved(lines: list[list[Fraction]]) -> list[Fraction] | None:

@@ -154,12 +154,12 @@ class Certificate:
         out = GAP * self.problem.size_of(answer.row, answer.leaf)
         if self.problem.question.matrix is not None:  # which is known to be convex to that share of its terms
             out += (len(answer.row) + 2) ** 2 * 8 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
-        for a, face in zip(np.abs(place.part.lam).tolist(), place.region.faces, strict=True):
+        for face in place.region.faces:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
             room = (16 * (len(face.columns) + 2) * ROUNDING + cast) * terms
             if dot(face.weights, answer.row[face.columns], *face.constants) <= 2 * room:
-                out += a * room + place.region.price_of_moving(face, room)
+                out += place.region.price_of_moving(face, room)
         return out
 
     def _check_parts(self) -> bool:
