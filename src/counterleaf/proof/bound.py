@@ -28,7 +28,7 @@ from counterleaf.proof.table import at_or_above, at_or_below
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
 _HAIR = Fraction(1, 10**6)  # the most by which multipliers are scaled down to fit a slope
-_NEAR = 1e-7  # of its terms: a price this close to a slope is meant to equal it
+_NEAR = 1e-9  # of a slope: a price this close to it, beyond its own rounding, is meant to equal it
 _MOST = 100  # equations that are solved in rational numbers
 _NONE = Fraction()
 
@@ -91,7 +91,8 @@ class Region:
         best = best if exact is None else max(best, self._least(exact))
         better = None if best >= enough else self.optimum(lam, tangent)
         if better is not None:
-            exact = self._exact_prices(better[0], tangent if not len(tangent) else better[1])
+            y = [a if face.equal else max(a, _NONE) for a, face in zip(better[0], self.faces, strict=True)]
+            exact = self._exact_prices(y, tangent if not len(tangent) else better[1])
             best = best if exact is None else max(best, self._least(exact))
         return best
 
@@ -207,56 +208,57 @@ class Region:
         """The region's optimum in rational numbers, as multipliers that prove it are close to: better ones, and the changes.
 
         What multipliers price and where features stand tells which conditions of optimality are equations: the faces that are
-        priced are met, and what can still move costs at the margin what its price is. None without a solution, or if they are many.
+        priced are met, and what can still move costs at the margin what its price is. None if these are many, or in vain.
         """
-        q, table, width = self.problem.question, self.problem.table, len(self.lower)
+        table = self.problem.table
         at = self._prices(lam, tangent)
         low, high = self.lower - self.problem.source, self.upper - self.problem.source
         near = tangent if len(tangent) else _response(at.cost, at.price, low, high)
-        close = _NEAR * (at.error / ROUNDING + np.abs(at.cost[1]) + np.abs(at.cost[3]))
+        close = 16 * at.error + _NEAR * (np.abs(at.cost[1]) + np.abs(at.cost[3]))
         flat_up = (at.cost[0] == 0) & (np.abs(at.price - at.cost[1]) <= close) & (high > 0)
         flat_down = (at.cost[2] == 0) & (np.abs(at.price - at.cost[3]) <= close) & (low < 0)
         moves = flat_up | flat_down | ((near != 0) & (low < near) & (near < high))
         if table is not None:
             moves &= (table.group < 0) & (table.step[0] == 0)
         moves &= low < high
-        free, priced = np.flatnonzero(moves).tolist(), np.flatnonzero(lam).tolist()
-        if not priced or len(free) + len(priced) > _MOST or not np.isfinite(np.where(moves, 0.0, near)).all():
+        priced = np.flatnonzero(lam).tolist()
+        if not priced or moves.sum() + len(priced) > _MOST or not np.isfinite(np.where(moves, 0.0, near)).all():
             return None
-        change = self._settled(near, moves, at)
         up = np.where(flat_up | flat_down, flat_up, near > 0)
+        return self.equations({d: bool(up[d]) for d in np.flatnonzero(moves).tolist()}, priced, self._settled(near, moves, at))
+
+    def equations(self, ups: dict[int, bool], priced: list[int], change: Array) -> tuple[list[Fraction], Array] | None:
+        """The multipliers of the faces that are ``priced``, and the changes of what moves, upwards or not; others as given."""
+        q, free = self.problem.question, list(ups)
         place = {d: k for k, d in enumerate(free)}
         matrix = {} if q.matrix is None else _entries(q.matrix, free)
         lines = []
-        for d in free:
-            side = 0 if up[d] else 2
+        for d, up in ups.items():
             line = [_NONE] * (len(free) + len(priced) + 1)
-            line[place[d]] = 2 * Fraction(float(q.features[3 + side, d]))
-            line[-1] = -Fraction(float(q.features[4 + side, d]))
+            line[place[d]] = 2 * Fraction(float(q.features[3 if up else 5, d]))
+            line[-1] = -Fraction(float(q.features[4 if up else 6, d]))
             for e, w in matrix.get(d, {}).items():
                 if e in place:
                     line[place[e]] += 2 * w
                 else:
                     line[-1] -= 2 * w * change[e]
             for k, t in enumerate(priced):
-                line[len(free) + k] = -self._weight(t).get(d, _NONE)
+                line[len(free) + k] = -self.weight(t).get(d, _NONE)
             lines.append(line)
         for t in priced:
-            face = self.faces[t]
-            line = [self._weight(t).get(d, _NONE) for d in free] + [_NONE] * len(priced)
-            rest = sum((w * change[d] for d, w in self._weight(t).items() if d not in place), _NONE)
-            line.append(self.problem.exact_miss(face) - Fraction(face.give) * (1 if lam[t] > 0 else -1) - rest)
-            lines.append(line)
+            weight = self.weight(t)
+            rest = sum((w * change[d] for d, w in weight.items() if d not in place), _NONE)
+            miss = self.problem.exact_miss(self.faces[t]) - Fraction(self.faces[t].give) - rest
+            lines.append([weight.get(d, _NONE) for d in free] + [_NONE] * len(priced) + [miss])
         found = _solved(lines)
         if found is None:
             return None
-        y = [_NONE] * len(lam)
+        y, moved = [_NONE] * len(self.faces), change.copy()
         for d, k in place.items():
-            change[d] = found[k]
+            moved[d] = found[k]
         for k, t in enumerate(priced):
-            y[t] = found[len(free) + k] if self.faces[t].equal else max(found[len(free) + k], _NONE)
-        assert len(change) == width
-        return y, change
+            y[t] = found[len(free) + k]
+        return y, moved
 
     def _settled(self, near: Array, moves: Array, at: Prices) -> Array:
         """(D,) the changes of what does not move freely: numbers at an end, at the source or on a grid, values of groups."""
@@ -272,7 +274,8 @@ class Region:
                 change[v] = Fraction(int(v == best) - int(v == own))
         return change
 
-    def _weight(self, t: int) -> dict[int, Fraction]:
+    def weight(self, t: int) -> dict[int, Fraction]:
+        """A face's weights by variable."""
         face = self.faces[t]
         return {d: Fraction(w) for d, w in zip(face.columns.tolist(), face.weights.tolist(), strict=True)}
 

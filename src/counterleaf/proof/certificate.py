@@ -91,7 +91,7 @@ class Certificate:
     def parts(self) -> dict[int, Part | Fork]:
         """The terminal parts of the search, by tree node."""
         answer = self.findings.answer
-        if answer is None:
+        if answer is None or self.kept is not None:
             return self.kept or {}
         states = answer.trace()
         forked: dict[int, list[int]] = {}
