@@ -104,21 +104,23 @@ bool are_opposed(const Question& question, const Path& path, Numbers lam) {
     return false;
 }
 
-/// What it costs to change the sum of a row, by the feature that does it for the least.
-static double price_of_moving(const Question& question, const Box& box, const Terms& terms, double by) {
+/// What it costs to change the sum of a row of the path beyond x, by the feature that does it for the least.
+static double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, double by) {
     const Features& f = question.features;
     double least = INF;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
         if (terms.weights[k] == 0.0 || !box.can_move(d)) continue;
-        const double move = by / terms.weights[k];
-        double own = 0.0;
+        const double move = by / terms.weights[k], change = x[d] - f.source[d];
+        double more = f.phi(d)(change + move) - f.phi(d)(change);
         if (question.coupling != nullptr) {
             const Sparse& Q = question.coupling->matrix;
-            for (int at = Q.start[d]; at < Q.start[d + 1]; ++at)
-                if (Q.columns[at] == d) own = Q.values[at];
+            for (int at = Q.start[d]; at < Q.start[d + 1]; ++at) {
+                const int e = Q.columns[at];
+                more += Q.values[at] * move * (2.0 * (x[e] - f.source[e]) + (e == d ? move : 0.0));
+            }
         }
-        least = std::min(least, f.phi(d)(move) + own * move * move);
+        least = std::min(least, more);
     }
     return least < INF ? std::max(least, 0.0) : 0.0;
 }
@@ -141,7 +143,7 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
         const bool casts = question.tree.narrow && t >= question.users();
         const double room = (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
         if (path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]) > 2.0 * room) continue;
-        total += price_of_moving(question, box, terms, path.sign[t] * room);
+        total += price_of_moving(question, box, x, terms, path.sign[t] * room);
     }
     return SHARE * size + 0.99 * total;  // the check adds up in another order
 }

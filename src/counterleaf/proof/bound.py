@@ -110,14 +110,21 @@ class Region:
             excess > 0 or (excess == 0 and any(a > 0 and face.open for a, face in zip(exact.lam, self.faces, strict=True)))
         )
 
-    def price_of_moving(self, face: Face, by: float) -> float:
-        """What it costs to change the sum of a face, by the feature that does it for the least."""
-        q, least = self.problem.question, math.inf
-        for d, w in zip(face.columns.tolist(), face.weights.tolist(), strict=True):
-            if w and self.lower[d] < self.upper[d]:
-                own = 0.0 if q.matrix is None else float(times(q.matrix, np.eye(1, len(self.lower), d)[0])[d])
-                least = min(least, float(_phi(q.features[3:7, d], np.array(by / w))) + own * (by / w) ** 2)
-        return max(least, 0.0) if math.isfinite(least) else 0.0
+    def price_of_moving(self, row: Array, face: Face, by: float) -> float:
+        """What it costs to change the sum of a face beyond a row, by the feature that does it for the least."""
+        q, d = self.problem.question, face.columns[(self.lower < self.upper)[face.columns] & (face.weights != 0)]
+        if not len(d):
+            return 0.0
+        change, cost = row - self.problem.source, q.features[3:7, d]
+        move = by / face.weights[np.isin(face.columns, d)]
+        more = _phi(cost, change[d] + move) - _phi(cost, change[d])
+        if q.matrix is not None:
+            indptr, indices, data = q.matrix
+            own = np.zeros(len(change))
+            rows = np.repeat(np.arange(len(change)), np.diff(indptr))
+            own[rows[rows == indices]] = data[rows == indices]
+            more = more + (2 * times(q.matrix, change)[d] + own[d] * move) * move
+        return max(float(more.min()), 0.0)
 
     # ---- prices -------------------------------------------------------------------------------------------------------
 
@@ -213,11 +220,14 @@ class Region:
         table = self.problem.table
         at = self._prices(lam, tangent)
         low, high = self.lower - self.problem.source, self.upper - self.problem.source
-        near = tangent if len(tangent) else _response(at.cost, at.price, low, high)
+        near, kept = _response(at.cost, at.price, low, high), self.problem.question.kept
+        near = near if kept is None or not len(tangent) else np.where(kept > 0, tangent, near)
         close = 16 * at.error + _NEAR * (np.abs(at.cost[1]) + np.abs(at.cost[3]))
         flat_up = (at.cost[0] == 0) & (np.abs(at.price - at.cost[1]) <= close) & (high > 0)
         flat_down = (at.cost[2] == 0) & (np.abs(at.price - at.cost[3]) <= close) & (low < 0)
-        moves = flat_up | flat_down | ((near != 0) & (low < near) & (near < high))
+        curved = (at.cost[0] > 0) | (at.cost[2] > 0)
+        bent = (at.cost[1] > at.cost[3]) | ~curved  # then a feature may rest at the source
+        moves = flat_up | flat_down | ((low < near) & (near < high) & ((near != 0) | ~bent))
         if table is not None:
             moves &= (table.group < 0) & (table.step[0] == 0)
         moves &= low < high

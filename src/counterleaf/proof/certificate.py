@@ -159,7 +159,7 @@ class Certificate:
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
             room = (16 * (len(face.columns) + 2) * ROUNDING + cast) * terms
             if dot(face.weights, answer.row[face.columns], *face.constants) <= 2 * room:
-                out += place.region.price_of_moving(face, room)
+                out += place.region.price_of_moving(answer.row, face, room)
         return out
 
     def _check_parts(self) -> bool:
