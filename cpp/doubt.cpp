@@ -104,25 +104,36 @@ bool are_opposed(const Question& question, const Path& path, Numbers lam) {
     return false;
 }
 
-/// What it costs to change the sum of a row of the path beyond x, by the feature that does it for the least.
+/// About what it costs to change the sum of a row of the path beyond x, by whatever can move, each in units of its cost: how steep
+/// the cost is there over how steep the row is, whatever the other rows are; and the square of the way where the cost is curved.
 static double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, double by) {
     const Features& f = question.features;
-    double least = INF;
+    double cost = 0.0, row = 0.0;
+    bool bends = false;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
         if (terms.weights[k] == 0.0 || !box.can_move(d)) continue;
-        const double move = by / terms.weights[k], change = x[d] - f.source[d];
-        double more = f.phi(d)(change + move) - f.phi(d)(change);
+        const double change = x[d] - f.source[d], flat = std::max(std::fabs(f.slope_up[d]), std::fabs(f.slope_down[d]));
+        double slope = flat, curve = std::max(f.curve_up[d], f.curve_down[d]);
+        if (change > 0.0) slope = std::fabs(2.0 * f.curve_up[d] * change + f.slope_up[d]);
+        if (change < 0.0) slope = std::fabs(2.0 * f.curve_down[d] * change + f.slope_down[d]);
         if (question.coupling != nullptr) {
             const Sparse& Q = question.coupling->matrix;
+            double along = 0.0;
             for (int at = Q.start[d]; at < Q.start[d + 1]; ++at) {
                 const int e = Q.columns[at];
-                more += Q.values[at] * move * (2.0 * (x[e] - f.source[e]) + (e == d ? move : 0.0));
+                along += 2.0 * Q.values[at] * (x[e] - f.source[e]);
+                if (e == d) curve += Q.values[at];
             }
+            slope += std::fabs(along);
         }
-        least = std::min(least, more);
+        const double unit = curve > 0.0 ? std::sqrt(curve) : flat;
+        if (unit == 0.0) return 0.0;  // it moves for nothing
+        cost += slope / unit * (slope / unit);
+        row += terms.weights[k] / unit * (terms.weights[k] / unit);
+        bends = bends || curve > 0.0;
     }
-    return least < INF ? std::max(least, 0.0) : 0.0;
+    return row > 0.0 ? std::sqrt(cost / row) * by + (bends ? by * by / row : 0.0) : 0.0;
 }
 
 double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost) {
@@ -143,7 +154,7 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
         const bool casts = question.tree.narrow && t >= question.users();
         const double room = (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
         if (path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]) > 2.0 * room) continue;
-        total += price_of_moving(question, box, x, terms, path.sign[t] * room);
+        total += price_of_moving(question, box, x, terms, room);
     }
     return SHARE * size + 0.99 * total;  // the check adds up in another order
 }

@@ -78,7 +78,7 @@ def oblique_answer():
     return answer.certificate
 
 
-@pytest.mark.parametrize("spoil", [lambda lam: -lam, lambda lam: 0 * lam, lambda lam: lam * np.nan, lambda lam: 3 * lam])
+@pytest.mark.parametrize("spoil", [lambda lam: -lam, lambda lam: 0 * lam, lambda lam: lam * np.nan])
 def test_spoilt_multipliers_fail(spoil):
     certificate = oblique_answer()
     lam = certificate.findings.answer.trace()["multipliers"]

@@ -73,7 +73,7 @@ def test_answers_hold_in_any_order_of_summation(cost, dtype):
         tree = cl.Tree(*TWO, w, [rng.normal(), 0, rng.normal(), 0, 0], [-1, 0, -1, 0, 1], dtype=dtype)
         answer = cl.Explainer(tree).explain(rng.normal(size=width), target=1, cost=cost)
         x = np.asarray(answer[0].row).astype(dtype).astype(float)
-        assert not in_doubt(answer)
+        assert answer.status == "optimal"
         for node in (0, 2):
             terms = [*(w[node] * x).tolist(), float(tree.bias[node])]
             for order in (terms, terms[::-1], sorted(terms), sorted(terms, key=abs)):
@@ -127,13 +127,11 @@ def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved)
         tree, source, weights, biases = sliver(seed)
         answer = cl.Explainer(tree).explain(source, target=1, cost=cl.L2() if curved else cl.L1())
         best = exact_optimum(source, weights, biases, curved)
-        if str(answer.status) == "infeasible":
-            assert in_doubt(answer)
-            continue
+        assert answer.status != "infeasible"
         assert Fraction(answer.lower_bound) <= best
-        if str(answer.status) == "optimal" and not in_doubt(answer):
+        if answer.status == "optimal":
             certain += 1
-            assert answer[0].cost == pytest.approx(float(best), rel=0.2)  # on a sliver the next row may be far away
+            assert answer[0].cost <= float(best) * (1 + 1e-9)  # less where rounding sends a row there that real numbers do not
     assert certain >= 140
 
 

@@ -36,11 +36,13 @@ def check(seed, make=random_case, **shape):
     )
     assert len(best) == min(1, len(answer))
     if found and case.Q is not None:  # where changes cost nothing, leaves tie to rounding
-        assert best[0].cost == pytest.approx(answer[0].cost, rel=1e-9, abs=1e-12)
+        size = best.certificate.problem.size_of(best[0].row, best[0].leaf, terms=True)  # of what cancels where Q is singular
+        assert best[0].cost == pytest.approx(answer[0].cost, rel=1e-9, abs=1e-12 * size)
     elif found:
         assert best[0].leaf == answer[0].leaf
         assert best[0].row.tobytes() == answer[0].row.tobytes()
-        assert best.lower_bound == answer.lower_bound
+        # a leaf that was solved in rational numbers has a bound that is better by rounding
+        assert best.lower_bound == pytest.approx(answer.lower_bound, rel=1e-13)
     assert best.certificate.check()
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.proof.exact import ROUNDING, Array, below, combined, exact_dot, fractions
-from counterleaf.proof.problem import Face, Problem, times
+from counterleaf.proof.problem import Face, Problem, diagonal, times
 from counterleaf.proof.table import at_or_above, at_or_below
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
@@ -111,20 +111,26 @@ class Region:
         )
 
     def price_of_moving(self, row: Array, face: Face, by: float) -> float:
-        """What it costs to change the sum of a face beyond a row, by the feature that does it for the least."""
-        q, d = self.problem.question, face.columns[(self.lower < self.upper)[face.columns] & (face.weights != 0)]
-        if not len(d):
-            return 0.0
-        change, cost = row - self.problem.source, q.features[3:7, d]
-        move = by / face.weights[np.isin(face.columns, d)]
-        more = _phi(cost, change[d] + move) - _phi(cost, change[d])
+        """About what it costs to change the sum of a face beyond a row, by whatever can move, each in units of its cost.
+
+        That is how steep the cost is there over how steep the face is, whatever the region's other faces are; and the square of
+        the way where the cost is curved.
+        """
+        q, some = self.problem.question, (self.lower < self.upper)[face.columns] & (face.weights != 0)
+        d, w = face.columns[some], face.weights[some]
+        change, (cu, gu, cd, gd) = (row - self.problem.source)[d], q.features[3:7, d]
+        slope = np.where(change > 0, np.abs(2 * cu * change + gu), np.where(change < 0, np.abs(2 * cd * change + gd), 0.0))
+        slope = np.where(change == 0, np.maximum(np.abs(gu), np.abs(gd)), slope)
+        curve = np.maximum(cu, cd)
         if q.matrix is not None:
-            indptr, indices, data = q.matrix
-            own = np.zeros(len(change))
-            rows = np.repeat(np.arange(len(change)), np.diff(indptr))
-            own[rows[rows == indices]] = data[rows == indices]
-            more = more + (2 * times(q.matrix, change)[d] + own[d] * move) * move
-        return max(float(more.min()), 0.0)
+            slope = slope + np.abs(2 * times(q.matrix, row - self.problem.source)[d])
+            curve = curve + diagonal(q.matrix)[d]
+        unit = np.where(curve > 0, np.sqrt(curve), np.maximum(np.abs(gu), np.abs(gd)))
+        if not len(d) or not unit.all():
+            return 0.0  # something moves for nothing
+        steep = float(np.linalg.norm(w / unit))
+        bends = float((curve > 0).any())
+        return float(np.linalg.norm(slope / unit)) / steep * by + bends * (by / steep) ** 2
 
     # ---- prices -------------------------------------------------------------------------------------------------------
 

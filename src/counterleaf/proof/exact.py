@@ -25,7 +25,7 @@ def dot(a: Array, b: Array, *more: float) -> float:
     1.0
     """
     sizes = np.abs(np.concatenate([a, b]))
-    if ((sizes < _LARGE) & ((sizes > _SMALL) | (sizes == 0))).all():
+    if ((sizes < _LARGE) & ((sizes > _SMALL) | (sizes == 0))).all() and all(abs(one) < _LARGE**2 for one in more):
         product = a * b
         return math.fsum([*product.tolist(), *_lost(a, b, product).tolist(), *more])
     total = exact_dot(a, b, *more)

@@ -266,3 +266,12 @@ def times(matrix: tuple[Array, Array, Array], vectors: Array) -> Array:
     if len(filled):
         sums[..., filled] = np.add.reduceat(terms, indptr[filled], axis=-1)
     return sums
+
+
+def diagonal(matrix: tuple[Array, Array, Array]) -> Array:
+    """The diagonal of a matrix in CSR."""
+    indptr, indices, data = matrix
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    out = np.zeros(len(indptr) - 1)
+    out[rows[rows == indices]] = data[rows == indices]
+    return out
