@@ -145,7 +145,7 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
     if (question.coupling != nullptr) {
         const auto n = static_cast<double>(x.size()) + 2.0;
         const Sum together = coupled_sum(question, x);
-        total += n * n * 8.0 * ROUND * (size + together.size);
+        total += n * n * 16.0 * ROUND * (size + together.size);
         size += std::fabs(together.total);
     }
     for (std::size_t t = 0; t < path.size(); ++t) {

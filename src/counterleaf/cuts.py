@@ -81,11 +81,14 @@ def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
 
 
 def _kept(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Array:
-    """The cuts, moved outwards until w x + b is the margin or more without rounding."""
+    """The cuts, moved outwards to where w x + b is the margin or more without rounding."""
     out = cuts.copy()
     for k in np.flatnonzero(np.isfinite(cuts)).tolist():
-        while Fraction(w[k]) * Fraction(out[k]) + Fraction(b[k]) < Fraction(margin):
-            out[k] = np.nextafter(out[k], outwards)
+        edge = (Fraction(margin) - Fraction(b[k])) / Fraction(w[k])
+        if (edge > Fraction(out[k])) if outwards > 0 else (edge < Fraction(out[k])):
+            near = float(edge)
+            inside = Fraction(near) >= edge if outwards > 0 else Fraction(near) <= edge
+            out[k] = near if inside else np.nextafter(near, outwards)
     return out
 
 

@@ -153,7 +153,7 @@ class Certificate:
             return 0.0
         out = GAP * self.problem.size_of(answer.row, answer.leaf)
         if self.problem.question.matrix is not None:  # which is known to be convex to that share of its terms
-            out += (len(answer.row) + 2) ** 2 * 8 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
+            out += (len(answer.row) + 2) ** 2 * 16 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
         for face in place.region.faces:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
