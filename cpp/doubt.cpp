@@ -104,12 +104,19 @@ bool are_opposed(const Question& question, const Path& path, Numbers lam) {
     return false;
 }
 
-/// About what it costs to change the sum of a row of the path beyond x, by whatever can move, each in units of its cost: how steep
-/// the cost is there over how steep the row is, whatever the other rows are; and the square of the way where the cost is curved.
-static double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, double by) {
+namespace {
+
+/// How steep the cost is at x, and how steep a row is, over whatever can move, each in units of its cost.
+struct Steepness {
+    double cost = 0.0, row = 0.0;  // squares
+    bool bends = false;            // the cost is curved
+};
+
+}  // namespace
+
+static Steepness steepness_at(const Question& question, const Box& box, Constants x, const Terms& terms) {
     const Features& f = question.features;
-    double cost = 0.0, row = 0.0;
-    bool bends = false;
+    Steepness out;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
         if (terms.weights[k] == 0.0 || !box.can_move(d)) continue;
@@ -128,12 +135,39 @@ static double price_of_moving(const Question& question, const Box& box, Constant
             slope += std::fabs(along);
         }
         const double unit = curve > 0.0 ? std::sqrt(curve) : flat;
-        if (unit == 0.0) return 0.0;  // it moves for nothing
-        cost += slope / unit * (slope / unit);
-        row += terms.weights[k] / unit * (terms.weights[k] / unit);
-        bends = bends || curve > 0.0;
+        if (unit == 0.0) return {};  // it moves for nothing
+        out.cost += slope / unit * (slope / unit);
+        out.row += terms.weights[k] / unit * (terms.weights[k] / unit);
+        out.bends = out.bends || curve > 0.0;
     }
+    return out;
+}
+
+/// How far x is off a row's face, how far it is to be, and how far at least, in units of the cost.
+struct Way {
+    double off, by, least;
+};
+
+/// About what it costs a row x close to a face to keep off it: how steep the cost is over how steep the face is, whatever the
+/// other faces are; and the square of the way where the cost is curved. 0 for a row that is further away.
+static double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, const Way& way) {
+    if (way.off > 2.0 * way.by && way.least == 0.0) return 0.0;
+    const auto [cost, row, bends] = steepness_at(question, box, x, terms);
+    const double by = std::max(way.by, way.least * std::sqrt(row));
+    if (way.off > 2.0 * by) return 0.0;
     return row > 0.0 ? std::sqrt(cost / row) * by + (bends ? by * by / row : 0.0) : 0.0;
+}
+
+bool is_thin(const Question& question, const Path& path, const Box& box, Constants lam, Constants x) {
+    constexpr double FAR = 1e5;
+    double most = 0.0;
+    for (double one : lam) most = std::max(most, std::fabs(one));
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        if (std::fabs(lam[t]) < most || most == 0.0) continue;
+        const auto [cost, row, bends] = steepness_at(question, box, x, question.row(path.row[t]));
+        if (most * most * row > FAR * FAR * cost && row > 0.0) return true;
+    }
+    return false;
 }
 
 double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost) {
@@ -152,9 +186,13 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
         const Terms terms = question.row(path.row[t]);
         const double count = static_cast<double>(terms.size()) + 2.0;
         const bool casts = question.tree.narrow && t >= question.users();
-        const double room = (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
-        if (path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]) > 2.0 * room) continue;
-        total += price_of_moving(question, box, x, terms, room);
+        const double room =
+            (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
+        const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
+        const bool open = question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.users();
+        // from the origin no step is small, but for its cost
+        const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
+        total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});
     }
     return SHARE * size + 0.99 * total;  // the check adds up in another order
 }

@@ -69,6 +69,7 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     const bool claims = out.report.verdict == Verdict::Optimal || out.report.verdict == Verdict::Infeasible;
     out.doubt = claims && search.doubt;
     out.stopped = ending == Ending::Stopped;
+    for (int state : out.report.states) out.thin = out.thin || memory.states[state].thin;
     out.runaway = ending == Ending::Unbounded ? search.runaway : -1;
     out.taken = memory.taken;
     for (int state : out.report.states) {
@@ -100,7 +101,8 @@ Halt Engine::find_many(const Batch& batch, const Prices& prices, const Limits& l
                                                     static_cast<int>(batch.leaves[k]), k);
         const Ending ending = worker.search.run(question, budget, given);
         const Memory& memory = worker.search.memory;
-        const bool settled = ending == Ending::Done && memory.unsettled == 0 && !worker.search.doubt;
+        const bool thin = std::ranges::any_of(memory.answers, [&](int state) { return memory.states[state].thin; });
+        const bool settled = ending == Ending::Done && memory.unsettled == 0 && !worker.search.doubt && !thin;
         if (!settled) return;
         out.outcomes[k] = static_cast<std::int8_t>(Outcome::None);
         if (memory.answers.empty()) return;

@@ -16,6 +16,7 @@ namespace counterleaf {
 struct Answer {
     Report report;
     bool stopped = false;              // by a limit, before all was looked at
+    bool thin = false;                 // some answer's leaf lies between faces that nearly coincide
     bool doubt = false;                // whether the verdict may be due to rounding: it is to be checked in exact arithmetic
     int runaway = -1;                  // Unbounded: the variable that runs away
     std::size_t taken = 0;             // states taken up

@@ -240,6 +240,7 @@ void bind_answer(nb::module_& m) {
         .def_prop_ro("lower_bound", [](const Answer& a) { return a.report.lower_bound; })
         .def_ro("doubt", &Answer::doubt)
         .def_ro("stopped", &Answer::stopped)
+        .def_ro("thin", &Answer::thin)
         .def_ro("runaway", &Answer::runaway)
         .def_ro("taken", &Answer::taken)
         .def_prop_ro("leaves", line_of<&Answer::leaves>())

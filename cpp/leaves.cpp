@@ -179,6 +179,10 @@ Search::Found Search::move_inwards(int state, Watch& watch, Constants change) {
         }
         place(*question_, change, box_, coarse, x_);
         if (attempt == 0) centre_ = x_;
+        if (attempt == 0 && !coarse && is_tidy(*question_, path_, box_, x_) && obeys(*question_, x_) &&
+            is_best(state, cost_of(*question_, x_)))
+            return Found::Row;
+        if (attempt == 0) x_ = centre_;
         if (attempt == 0 && push(*question_, path_, box_, coarse, x_, scratch_) && obeys(*question_, x_)) return Found::Row;
         if (attempt == 0) x_ = centre_;
         const bool holds = obeys(*question_, x_) || (attempt > 0 && mend(*question_, box_, x_, scratch_));
@@ -263,6 +267,8 @@ void Search::settle(int state, double cost) {
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     const bool none = std::ranges::all_of(lam, [](double one) { return one == 0.0; });
     if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
+    if (question_->plain && !none && question_->coupling == nullptr && gap > 0.0)
+        entry.thin = is_thin(*question_, path_, box_, lam, x_);
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
         entry.bound = cost;  // the same sum, in another order
     if (!question_->plain && cost < row_of_[entry.node].cost)

@@ -47,6 +47,7 @@ struct State {
     Kind kind = Kind::Fresh;
     Proof proof = Proof::Sure;
     double lattice = 0.0;  // positive: discarded by divisibility, the equalities' multipliers are to be divided by this
+    bool thin = false;     // its leaf lies between faces that nearly coincide
     bool exact = false;    // whether ``changes`` holds the region's optimum
     bool rough = false;    // whether that is off by more than rounding, as the multipliers see it
     double bound = -INF;

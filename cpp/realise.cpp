@@ -91,6 +91,24 @@ bool is_routed(const Question& question, Constants x, const Path& path) {
     return true;
 }
 
+bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers x) {
+    constexpr int MANY = 16;           // numbers that are not worth the trouble
+    constexpr double FEWER = 0x1p-46;  // of a number: the digits that it does without
+    int changed = 0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        if (x[d] == 0.0 || x[d] == question.features.source[d] || x[d] == box.lower(d) || x[d] == box.upper(d)) continue;
+        if (question.layout.group[d] >= 0 || !question.layout.step[d].is_free()) continue;
+        if (++changed > MANY) return false;
+        const double unit = std::ldexp(FEWER, std::ilogb(x[d])), to = std::nearbyint(x[d] / unit) * unit;
+        x[d] = std::min(std::max(to, box.lower(d)), box.upper(d));
+    }
+    for (std::size_t t = question.users(); t < path.size(); ++t)
+        if (const Terms terms = question.row(path.row[t]);
+            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) != Routed::Safely)
+            return false;
+    return changed > 0;
+}
+
 bool is_close(const Question& question, Constants x, const Path& path) {
     for (std::size_t t = question.users(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);

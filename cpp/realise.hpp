@@ -36,6 +36,9 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
 /// Move the numbers of x that are free onto the user's rows that it misses; false if it goes on to miss one.
 bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch);
 
+/// Cut the last digits off the numbers of x that may take any value; whether it then passes every split however one adds up.
+bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers x);
+
 /// What the row x costs where the cost couples features, beyond what it costs feature by feature.
 Sum coupled_sum(const Question& question, Constants x);
 

@@ -176,17 +176,22 @@ class Engine:
         answer = ready.core.find(source, leaf, prices.core, wanted.core, core, patience, earlier)
         found = self._certificate(ready, wanted, prices, limits, answer)
         if _stands(found):
-            return found
+            return found if not answer.thin or answer.stopped else self._better(found, patience)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
             answer = ready.core.find(source, leaf, prices.core, wanted.core, wider, patience, None)
             found = self._certificate(ready, wanted, prices, limits, answer, widened=True)
             if _stands(found):
                 return found
+        better = self._better(found, patience)
+        return found.weakened() if better is found else better
+
+    def _better(self, found: Certificate, patience: _core.Patience) -> Certificate:
+        """What rational numbers make of a search that ended in doubt, if that is proved; else the same."""
         from counterleaf.refine import refine  # few questions need it
 
         better = refine(found, patience.count)
-        return better if better.check() else found.weakened()
+        return better if better.check() else found
 
     def _certificate(
         self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool = False

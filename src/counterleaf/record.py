@@ -42,8 +42,9 @@ _POLARS = {
     "String",
 }
 _TYPE = re.compile(  # of a column or an array; words of at most 9,999 signs
-    r"[<>=|]?([iufb][1248]|U\d{1,4})|([uU]?[iI]nt|[fF]loat)(8|16|32|64)|bool|boolean|[bB]oolean|object|str|string|String|category"
-    r"|string\[(python|pyarrow)\]|datetime64\[(s|ms|us|ns)\]|timedelta64\[(s|ms|us|ns)\]|(int|float|double|u?int\d+|bool)\[pyarrow\]"
+    r"[<>=|]?([iufb][1248]|U\d{1,4})|([uU]?[iI]nt|[fF]loat)(8|16|32|64)|bool|[bB]oolean|object|str|[sS]tring|category"
+    r"|string\[(python|pyarrow)\]|(int|float|double|u?int\d+|bool)\[pyarrow\]|timedelta64\[(s|ms|us|ns)\]"
+    r"|datetime64\[(s|ms|us|ns)(, [A-Za-z_/+:0-9-]{1,40})?\]"
 )
 _LONGEST = 300  # signs of what a library says of a garbled file
 

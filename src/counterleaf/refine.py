@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,6 +29,7 @@ _FEW = 6  # faces, and features in them, of a leaf that is solved from nothing
 Optimum = tuple[list[Fraction], Array]  # multipliers, changes
 
 
+@np.errstate(all="ignore")
 def refine(found: Certificate, count: int | None) -> Certificate:
     """The same question with better rows and multipliers for the leaves in doubt; what it then claims is to be checked."""
     problem, parts = found.problem, dict(found.parts())
@@ -39,7 +41,8 @@ def refine(found: Certificate, count: int | None) -> Certificate:
         if problem.tree.left[leaf] >= 0 or place.is_empty(wide=False):
             continue
         cost = rows[leaf][0] if leaf in rows else math.inf
-        if not (place.part.empty or leaf in left_open or cost - place.bound(cost - 1e-9 * abs(cost)) > 1e-9 * abs(cost)):
+        wide = cost - place.bound(cost - 1e-9 * abs(cost)) > 1e-9 * abs(cost)
+        if not (place.part.empty or leaf in left_open or leaf in rows or wide):
             continue
         better = _improved(place, parts)
         if better is not None and better[0] < cost:
@@ -58,7 +61,18 @@ def _improved(place: Place, parts: dict[int, Part | Fork]) -> tuple[float, Array
         return None
     if parts.get(part.node) is part and place.problem.question.matrix is None:
         parts[part.node] = replace(part, lam=np.array([float(a) for a in optimum[0]]), empty=False)
-    return _row_near(place, optimum[1])
+    rows = [_row_near(place, change) for change in (optimum[1], *_next_door(region))]
+    return min((row for row in rows if row is not None), key=lambda row: row[0], default=None)
+
+
+def _next_door(region: Region) -> Iterator[Array]:
+    """The optima of a leaf without one of its faces: rounding inside the model may take rows there for the leaf's own."""
+    for t in range(len(region.faces)):
+        reduced = replace(region, faces=[*region.faces[:t], *region.faces[t + 1 :]])
+        nothing = np.full(len(region.lower), Fraction())
+        found = None if _is_inside(reduced, nothing) else _solved(reduced)
+        if found is not None:
+            yield found[1]
 
 
 def _claim(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, below, combined, exact_dot, fractions
+from counterleaf.proof.exact import ROUNDING, Array, below, combined, dot, exact_dot, fractions
 from counterleaf.proof.problem import Face, Problem, diagonal, times
 from counterleaf.proof.table import at_or_above, at_or_below
 
@@ -111,10 +111,10 @@ class Region:
         )
 
     def price_of_moving(self, row: Array, face: Face, by: float) -> float:
-        """About what it costs to change the sum of a face beyond a row, by whatever can move, each in units of its cost.
+        """About what it costs a row close to a face to keep off it ``by`` so much; 0 for a row that is further away.
 
-        That is how steep the cost is there over how steep the face is, whatever the region's other faces are; and the square of
-        the way where the cost is curved.
+        By whatever can move, each in units of its cost: how steep the cost is there over how steep the face is, whatever the
+        region's other faces are; and the square of the way where the cost is curved.
         """
         q, some = self.problem.question, (self.lower < self.upper)[face.columns] & (face.weights != 0)
         d, w = face.columns[some], face.weights[some]
@@ -130,6 +130,10 @@ class Region:
             return 0.0  # something moves for nothing
         steep = float(np.linalg.norm(w / unit))
         bends = float((curve > 0).any())
+        if face.open and not np.abs(face.weights * self.problem.source[face.columns]).any() and not any(face.constants):
+            by = max(by, 16 * (len(face.columns) + 2) * ROUNDING * steep)  # from the origin no step is small, but for its cost
+        if dot(face.weights, row[face.columns], *face.constants) > 2 * by:
+            return 0.0
         return float(np.linalg.norm(slope / unit)) / steep * by + bends * (by / steep) ** 2
 
     # ---- prices -------------------------------------------------------------------------------------------------------

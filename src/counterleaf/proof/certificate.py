@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, dot, is_convex
+from counterleaf.proof.exact import ROUNDING, Array, is_convex
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
 
@@ -158,8 +158,7 @@ class Certificate:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
             room = (16 * (len(face.columns) + 2) * ROUNDING + cast) * terms
-            if dot(face.weights, answer.row[face.columns], *face.constants) <= 2 * room:
-                out += place.region.price_of_moving(answer.row, face, room)
+            out += place.region.price_of_moving(answer.row, face, room)
         return out
 
     def _check_parts(self) -> bool:
@@ -187,6 +186,7 @@ class Certificate:
         least = claim if answer is None else claim - self._digits(answer)
         return place.bound(least) >= least or place.is_empty(wide)
 
+    @np.errstate(all="ignore")
     def weakened(self) -> Certificate:
         """The same answers with status "limit", and with the bounds that the parts do prove."""
         bounds: dict[int, float] = {}
