@@ -113,7 +113,7 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
     double total = 0.0;  // of the same terms in the same order as the cost of that row
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (tally.is_held(question.layout.feature[d])) change[d] = 0.0;
-        if (f.price(d, change[d]) == -INF) return -INF;
+        if (std::isinf(change[d]) || f.price(d, change[d]) == -INF) return -INF;
         const bool grouped = question.layout.group[d] >= 0;
         const double by = grouped ? change[d] : placed(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
         if (by != 0.0) total += f.phi(d)(by);

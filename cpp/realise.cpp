@@ -121,14 +121,21 @@ bool is_close(const Question& question, Constants x, const Path& path) {
 static double miss_of(const Question& question, Constants x, std::size_t user) {
     const Terms terms = question.limits.rows[user];
     const double total = terms.exactly_at(x);
-    const double may = std::max(question.wide(question.tree.nodes.size() + user), WIDE * terms.size_at(x));
+    const double rounding = 15.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * terms.size_at(x);
+    const double may = std::max(question.give(question.tree.nodes.size() + user), rounding);
     return (user < question.limits.equal ? std::fabs(total) : -total) - may;
 }
 
 bool obeys(const Question& question, Constants x) {
     for (std::size_t i = 0; i < question.users(); ++i)
         if (miss_of(question, x, i) > 0.0) return false;
-    return true;
+    if (question.limits.most < 0) return true;
+    int changed = 0;
+    for (std::size_t d = 0, last = x.size(); d < x.size(); ++d) {
+        const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
+        if (x[d] != question.features.source[d] && feature != last) ++changed, last = feature;
+    }
+    return changed <= question.limits.most;
 }
 
 /// Rows that are to rise, and the numbers that move for it: those that may take any value, are not the source's and not at an

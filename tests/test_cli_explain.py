@@ -1,8 +1,8 @@
 """``counterleaf explain``: every way in and out, what each exit code means, and that a stop leaves no half of a file."""
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 import sys

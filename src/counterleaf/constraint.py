@@ -296,8 +296,8 @@ def _box(given: Limit | Choice, schema: Schema, sources: Array) -> Box:
                 if isinstance(end, (str, bytes)):
                     raise CounterleafError(f"{given}: feature {feature.name!r} is a number; {end!r} is none")
             own = sources[:, at.start]
-            low = _near(feature, given.lower + own) if given.from_lower else float(given.lower)
-            high = _near(feature, given.upper + own) if given.from_upper else float(given.upper)
+            low = _from(feature, given.lower, own) if given.from_lower else float(given.lower)
+            high = _from(feature, given.upper, own) if given.from_upper else float(given.upper)
             out.append((at.start, own, own) if frozen else (at.start, low, high))
         elif frozen:
             out += [(v, sources[:, v], sources[:, v]) for v in range(at.start, at.stop)]
@@ -368,6 +368,11 @@ def _add_row(limits: Limits, given: Row, schema: Schema) -> None:
     low = at if given.relation != ("<=" if a > 0 else ">=") else -math.inf
     high = at if given.relation != (">=" if a > 0 else "<=") else math.inf
     _intersect(limits, [(v, low, high)])
+
+
+def _from(feature: Numeric, by: Any, own: Array) -> Any:
+    """What lies by so much from the source's own numbers; these themselves, bit for bit, if that is nothing."""
+    return own if by == 0 else _near(feature, by + own)
 
 
 def _near(feature: Numeric, at: Any) -> Any:

@@ -82,7 +82,8 @@ def _claim(
     problem, least = found.problem, math.inf
     bounds: dict[int, float] = {}
     for place in Walk(problem, parts).places():
-        bound = math.inf if place.is_empty(wide=False) else place.bound(math.inf)
+        enough = rows[place.part.node][0] if place.part.node in rows else max((cost for cost, _ in rows.values()), default=0.0)
+        bound = math.inf if place.is_empty(wide=False) else place.bound(enough)
         least, bounds[place.part.node] = min(least, bound), min(bounds.get(place.part.node, math.inf), bound)
     order = sorted(rows, key=lambda leaf: (rows[leaf][0], leaf))[:count]
     costs = np.array([rows[leaf][0] for leaf in order])
@@ -199,6 +200,6 @@ def _try_around(place: Place, centre: Array, moves: Array) -> Array | None:
         rows = np.clip(rows, region.lower, region.upper)
         rows = rows[problem.tree.apply(rows) == leaf]
         for k in np.argsort(problem.cost_of(rows), kind="stable")[:_TAKEN].tolist():
-            if obeys(problem, leaf, rows[k]):
+            if obeys(problem, leaf, rows[k], tight=True):
                 return np.asarray(rows[k])
     return None

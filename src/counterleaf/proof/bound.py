@@ -29,7 +29,8 @@ from counterleaf.proof.table import at_or_above, at_or_below
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
 _HAIR = Fraction(1, 10**6)  # the most by which multipliers are scaled down to fit a slope
 _NEAR = 1e-9  # of a slope: a price this close to it, beyond its own rounding, is meant to equal it
-_MOST = 100  # equations that are solved in rational numbers
+_MOST = 40  # equations that are solved in rational numbers
+_TINY = 1e-200  # of products and sums: below it digits may be lost beyond rounding
 _NONE = Fraction()
 
 
@@ -82,7 +83,7 @@ class Region:
     def bound(self, lam: Array, tangent: Array, enough: float) -> float:
         """What the multipliers prove that no row of the region undercuts; as much as they can, unless that is ``enough``."""
         with np.errstate(all="ignore"):
-            quick = self._least(self._prices(lam, tangent))
+            quick = -math.inf if self._is_tiny(lam) else self._least(self._prices(lam, tangent))
         if quick >= enough:
             return quick
         best = -math.inf if math.isnan(quick) else quick
@@ -98,9 +99,12 @@ class Region:
 
     def is_empty(self, lam: Array, wide: bool) -> bool:
         """Whether lam @ (A d - miss) >= 0 fails for every d in the box; ``wide``: even if the user's rows are widened."""
-        with np.errstate(all="ignore"):
-            excess, error = self._excess(self._prices(lam, np.empty(0), wide))
-        if excess > error:
+        if self._is_tiny(lam):
+            excess, error = 0.0, 0.0
+        else:
+            with np.errstate(all="ignore"):
+                excess, error = self._excess(self._prices(lam, np.empty(0), wide))
+        if excess > max(error, _TINY):
             return True
         exact = self._exact_prices(fractions(lam).tolist(), np.empty(0), wide, free=True)
         if exact is None:
@@ -135,6 +139,12 @@ class Region:
         if dot(face.weights, row[face.columns], *face.constants) > 2 * by:
             return 0.0
         return float(np.linalg.norm(slope / unit)) / steep * by + bends * (by / steep) ** 2
+
+    def _is_tiny(self, lam: Array) -> bool:
+        """Whether products could be so small that floating point loses more of them than their rounding."""
+        used = [np.append(face.weights, face.miss) for a, face in zip(lam.tolist(), self.faces, strict=True) if a]
+        least = min((float(np.abs(w[w != 0]).min(initial=np.inf)) for w in used), default=np.inf)
+        return bool(np.abs(lam[lam != 0]).min(initial=np.inf) * min(least, 1.0) < _TINY)
 
     # ---- prices -------------------------------------------------------------------------------------------------------
 
@@ -203,7 +213,7 @@ class Region:
 
     def _mended(self, y: list[Fraction], price: Array, wrong: dict[int, Fraction]) -> list[Fraction] | None:
         """Multipliers close by whose prices leave no slope: scaled down by a hair, or moved so that prices equal them."""
-        least = min(slope / price[d] if slope else _NONE for d, slope in wrong.items())
+        least = min(slope / price[d] if slope and price[d] else _NONE for d, slope in wrong.items())
         if least >= 1 - _HAIR:
             return [least * a for a in y]
         if len(wrong) > _MOST:
@@ -392,7 +402,7 @@ class Region:
         unit = self.problem.unit
         if not unit or not 0 < total < math.inf:
             return total
-        slop = 8 * (len(self.lower) + 2) * ROUNDING * (total + unit)
+        slop = 4 * ROUNDING * (total + unit)  # prices are multiples of the unit to rounding
         return max(total, math.ceil((total - slop) / unit) * unit - slop)
 
     # ---- divisibility -------------------------------------------------------------------------------------------------

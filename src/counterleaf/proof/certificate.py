@@ -131,7 +131,7 @@ class Certificate:
 
     def _is_sound(self, answer: Answer) -> bool:
         below = float(self.problem.question.nodes["below"][answer.leaf])
-        if not math.isfinite(below) or not obeys(self.problem, answer.leaf, answer.row):
+        if not math.isfinite(below) or not obeys(self.problem, answer.leaf, answer.row, tight=True):
             return False
         cost = float(self.problem.cost_of(answer.row[None])[0]) + below
         return (
@@ -190,8 +190,10 @@ class Certificate:
     def weakened(self) -> Certificate:
         """The same answers with status "limit", and with the bounds that the parts do prove."""
         bounds: dict[int, float] = {}
+        enough = float(self.findings.costs.min(initial=math.inf))
         for place in Walk(self.problem, self.parts()).places():
-            bound = math.inf if place.is_empty(not self.problem.question.widened) else place.bound(math.inf)
+            empty = place.is_empty(not self.problem.question.widened)
+            bound = math.inf if empty else place.bound(enough if enough < math.inf else -math.inf)
             bounds[place.part.node] = min(bounds.get(place.part.node, math.inf), bound)
         least = min([*bounds.values(), *self.findings.costs.tolist()], default=math.inf)
         found = self.findings

@@ -132,6 +132,9 @@ class Problem:
     def size_of(self, row: Array, leaf: int, terms: bool = False) -> float:
         """The size of what a row costs in a leaf: its cost, where no part is negative; ``terms``: of all that is added up."""
         alone, together = self._costs(row)
+        if self.table is not None and len(self.table.first):  # of a group only what a change of value costs counts
+            grouped = np.add.reduceat(np.where(self.table.group >= 0, alone, 0.0), np.sort(self.table.first))
+            alone = np.append(alone[self.table.group < 0], grouped)
         coupled = 0.0 if together is None else abs(float(together.sum()))
         if terms and self.question.matrix is not None:
             indptr, indices, data = self.question.matrix
@@ -232,12 +235,15 @@ class Problem:
     def _faces(self) -> dict[tuple[int, int], Face]:
         return {}
 
-    def keeps(self, row: Array) -> bool:
-        """Whether a row meets every row of the user's, as given, to HOLDS of its terms."""
+    def keeps(self, row: Array, tight: bool = False) -> bool:
+        """Whether a row meets the rows of the user as given, to HOLDS of their terms; ``tight``: to rounding, unless widened."""
         for face in self._given():
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)
-            allowed = max(face.wide, HOLDS * (abs(face.constants[0]) + float(np.abs(terms).sum())))
+            size = abs(face.constants[0]) + float(np.abs(terms).sum())
+            allowed = max(face.wide, HOLDS * size)
+            if tight and not self.question.widened:
+                allowed = max(face.give, 16 * (len(terms) + 2) * ROUNDING * size)
             if not (abs(miss) if face.equal else -miss) <= allowed:
                 return False
         return True

@@ -94,14 +94,14 @@ def _less(enough: float, below: float) -> float:
     return enough - below if math.isinf(enough) or not below else math.nextafter(enough - below, math.inf)
 
 
-def obeys(problem: Problem, leaf: int, row: Array) -> bool:
-    """A row in the box that keeps the user's rows and the table's, and that the model sends to a leaf."""
+def obeys(problem: Problem, leaf: int, row: Array, tight: bool = False) -> bool:
+    """A row in the box that keeps the user's rows (see ``keeps``) and the table's, and that the model sends to a leaf."""
     source, lower, upper = problem.question.features[:3]
     if not (np.isfinite(row).all() and (lower <= row).all() and (row <= upper).all()):
         return False
     if problem.table is not None and not problem.table.holds(source, row):
         return False
-    return problem.keeps(row) and problem.leaf_of(row) == leaf
+    return problem.keeps(row, tight) and problem.leaf_of(row) == leaf
 
 
 class Walk:
