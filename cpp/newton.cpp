@@ -3,13 +3,10 @@
 #include <cmath>
 
 #include "normal.hpp"
-#include "twofold.hpp"
+#include "rounding.hpp"
 
 namespace counterleaf {
 namespace {
-
-constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
-constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
 
 /// How exact an iteration is to be. The supports of groups change by rounding, so that theirs ends a little earlier.
 struct Precision {

@@ -5,9 +5,6 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
-constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
-
 Sum row_dot(const Program& program, std::size_t t, Constants delta) {
     return loops.dot(program.A[t], delta.data(), program.A.columns);
 }

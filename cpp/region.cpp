@@ -69,7 +69,6 @@ double Regions::snapped(std::size_t row, double value) const {
     return -give <= value && value <= (equal ? give : 0.0) ? 0.0 : value;
 }
 
-/// w @ source + b of every row of a path.
 Constants Regions::at_sources(const Path& path, Scratch& scratch) {
     const Numbers known = scratch.numbers(path.size());
     for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
@@ -216,9 +215,7 @@ bool Regions::contradicts(const Path& path, const Box& box, Constants ray, Const
 
 bool Regions::is_surely_empty(const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = at_source(path.row[t]);
-    return is_empty(*question_, path, box, known, lam, scratch) || are_opposed(*question_, path, lam);
+    return is_empty(*question_, path, box, at_sources(path, scratch), lam, scratch) || are_opposed(*question_, path, lam);
 }
 
 /// The bound of the box on its own, where that is no worse than what the multipliers prove.
@@ -493,12 +490,11 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
 
 /// A bound that is only the horizon does not count as one.
 void Regions::open_horizon(const Box& box, const Program& program) const {
-    const Features& f = question_->features;
     for (std::size_t j = 0; j < columns_.size(); ++j) {
         const int d = columns_[j];
         if (d == OUTSIDE) continue;
-        if (f.horizon[d] > 0.0 && box.upper(d) == f.upper[d]) program.curves.upper[j] = INF;
-        if (f.horizon[d] < 0.0 && box.lower(d) == f.lower[d]) program.curves.lower[j] = -INF;
+        if (true_upper(*question_, box, d) == INF) program.curves.upper[j] = INF;
+        if (true_lower(*question_, box, d) == -INF) program.curves.lower[j] = -INF;
     }
 }
 
