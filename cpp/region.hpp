@@ -61,6 +61,8 @@ public:
     Assured shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
 
 private:
+    static constexpr int OUTSIDE = -1, NAMED = -2;
+
     bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
     double snapped(std::size_t row, double value) const;
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
