@@ -142,10 +142,10 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
         return {Status::Infeasible, INF};
     }
     drop_rounding(lam);
-    const bool far = question_->method == Method::Flat && is_at_horizon(box, program, point);
+    const bool far = question_->method == Method::Flat && !calm_ && is_at_horizon(box, program, point);
     const Sum alone = scatter(box, program, point, change);
     if (question_->plain) {
-        if (question_->method != Method::Curved) open_horizon(box, program);  // else no feature can run away
+        if (question_->method != Method::Curved && !calm_) open_horizon(box, program);  // else no feature can run away
         const Numbers held = scratch.numbers(m);
         std::ranges::copy(lam, held.begin());
         const Assured proof = assure(program, held, scratch);
