@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tangent.hpp"
+
 namespace counterleaf {
 namespace {
 

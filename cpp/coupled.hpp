@@ -8,7 +8,6 @@
 #include "bound.hpp"
 #include "quadratic/quadratic.hpp"
 #include "region.hpp"
-#include "tangent.hpp"
 #include "watch.hpp"
 
 namespace counterleaf {
