@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "tally.hpp"
-#include "twofold.hpp"
 
 namespace counterleaf {
 namespace {
@@ -14,17 +13,11 @@ constexpr double NOISE = 1e-12;  // of the terms of a price: less may be roundin
 void add_up(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error) {
     std::ranges::fill(price, 0.0);
     std::ranges::fill(error, 0.0);
-    std::size_t count = 2;
-    for (std::size_t t = 0; t < path.size(); ++t) {
-        if (lam[t] == 0.0) continue;
-        ++count;
-        const Terms terms = question.row(path.row[t]);
-        for (std::size_t k = 0; k < terms.size(); ++k) {
-            const double term = lam[t] * path.sign[t] * terms.weights[k];
-            price[terms.columns[k]] += term;
-            error[terms.columns[k]] += std::fabs(term);
-        }
-    }
+    each_price_term(question, path, lam, [&](int d, double a, double b) {
+        price[d] += a * b;
+        error[d] += std::fabs(a * b);
+    });
+    const auto count = lam.size() + 2 - static_cast<std::size_t>(std::ranges::count(lam, 0.0));
     for (double& one : error) one *= static_cast<double>(count) * ROUND;
 }
 
@@ -35,14 +28,10 @@ void add_up_closely(const Question& question, const Path& path, Constants lam, N
     const std::span<Twofold> sums = scratch.values<Twofold>(price.size());
     std::ranges::fill(sums, Twofold{});
     std::ranges::fill(size, 0.0);
-    for (std::size_t t = 0; t < path.size(); ++t) {
-        if (lam[t] == 0.0) continue;
-        const Terms terms = question.row(path.row[t]);
-        for (std::size_t k = 0; k < terms.size(); ++k) {
-            sums[terms.columns[k]].add_product(lam[t], path.sign[t] * terms.weights[k]);
-            size[terms.columns[k]] += std::fabs(lam[t] * terms.weights[k]);
-        }
-    }
+    each_price_term(question, path, lam, [&](int d, double a, double b) {
+        sums[d].add_product(a, b);
+        size[d] += std::fabs(a * b);
+    });
     const double count = static_cast<double>(path.size()) + 2.0;
     for (std::size_t d = 0; d < price.size(); ++d) {
         price[d] = sums[d].value();
@@ -204,9 +193,9 @@ Assured proved(const Question& question, const Path& path, const Box& box, Const
     double total = 0.0, size = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
+        const Terms terms = question.row(path.row[t]);
         const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
-        const double give =
-            question.give(path.row[t]) + question.row(path.row[t]).exact_to(question.row(path.row[t]).size_at(f.source));
+        const double give = question.give(path.row[t]) + terms.exact_to(terms.size_at(f.source));
         total += lam[t] * r - std::fabs(lam[t]) * give;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }

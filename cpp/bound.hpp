@@ -22,6 +22,16 @@ struct Path {
     std::size_t size() const { return row.size(); }
 };
 
+/// Every term of the prices A' lam: ``add`` gets its variable and the two numbers whose product it is.
+template <class Add>
+void each_price_term(const Question& question, const Path& path, Constants lam, Add add) {
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        if (lam[t] == 0.0) continue;
+        const Terms terms = question.row(path.row[t]);
+        for (std::size_t k = 0; k < terms.size(); ++k) add(terms.columns[k], lam[t], path.sign[t] * terms.weights[k]);
+    }
+}
+
 /// A change of one number and what it costs, less what it is worth at a price.
 struct Settled {
     double change, worth;

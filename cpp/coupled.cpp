@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tangent.hpp"
+
 namespace counterleaf {
 namespace {
 
@@ -34,7 +36,6 @@ void CoupledRegions::begin(const Question& question) {
         // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
         if (coupling.theta == 0.0 && question.layout.group[d] < 0) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
     }
-    give_ = gives_of(question);
     runs_ = std::ranges::any_of(f.horizon, [](double side) { return side != 0.0; });
 }
 
@@ -76,9 +77,7 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
 double CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
                              Scratch& scratch) const {
     const Scratch::Frame frame(scratch);
-    const Numbers known = scratch.numbers(path.size());
-    for (std::size_t t = 0; t < path.size(); ++t) known[t] = regions.at_source(path.row[t]);
-    return proved_by_tangent(*question_, path, box, {known, give_}, lam, tangent, scratch);
+    return proved_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
 }
 
 /// The groups that a row of the path touches and that have more than one value left.
@@ -192,15 +191,13 @@ void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines,
 double CoupledRegions::missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const {
     const Features& f = question_->features;
     const Terms terms = question_->row(path.row[t]);
-    const std::size_t users = question_->users();
-    double r = question_->offset(path.row[t]) - path.sign[t] * regions.at_source(path.row[t]);
-    if (t < users && std::fabs(r) <= give_[t] && (t < question_->limits.equal || r > 0.0)) r = 0.0;
+    const double r = question_->offset(path.row[t]) - path.sign[t] * regions.at_source(path.row[t]);
     double fixed = 0.0;
     for (int d : terms.columns)
         if (box.can_move(d)) return r + slack;
     for (std::size_t k = 0; k < terms.size(); ++k)
         fixed += path.sign[t] * terms.weights[k] * (box.lower(terms.columns[k]) - f.source[terms.columns[k]]);
-    const double noise = t < users ? give_[t] : 1e-14 * (std::fabs(r) + std::fabs(fixed));
+    const double noise = t < question_->users() ? question_->give(path.row[t]) : 1e-14 * (std::fabs(r) + std::fabs(fixed));
     return std::fabs(fixed - r) <= noise ? fixed + slack : r + slack;
 }
 

@@ -8,7 +8,6 @@
 #include "bound.hpp"
 #include "quadratic/quadratic.hpp"
 #include "region.hpp"
-#include "tangent.hpp"
 #include "watch.hpp"
 
 namespace counterleaf {
@@ -57,7 +56,6 @@ private:
     std::vector<double> scale_;  // of each variable: a power of two, so that a proof in other units is the same proof
     std::vector<double> pull_;   // in the elimination order
     std::vector<double> kept_;   // likewise
-    std::vector<double> give_;   // of the user's rows
     std::vector<int> place_;     // of each variable in that order
     bool runs_ = false;          // some feature has a horizon
 };

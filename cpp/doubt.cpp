@@ -18,7 +18,7 @@ struct Price {
 
     void add(double a, double b) {
         const double product = a * b;
-        tail += std::fma(a, b, -product);
+        tail += lost_in(a, b, product);
         total += product;
         size += std::fabs(product);
         ++terms;
@@ -61,12 +61,12 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
         if (lam[t] == 0.0) continue;
         if (!(lam[t] > 0.0) && t >= question.limits.equal) return false;
         const Terms terms = question.row(path.row[t]);
-        for (std::size_t k = 0; k < terms.size(); ++k) price[terms.columns[k]].add(lam[t], path.sign[t] * terms.weights[k]);
         const double offset = question.offset(path.row[t]), wide = question.wide(path.row[t]);
         gap += lam[t] * (offset - path.sign[t] * at_source[t]) - std::fabs(lam[t]) * wide;
         gap -= std::fabs(lam[t]) * terms.exact_to(terms.size_at(f.source));
         size += std::fabs(lam[t]) * (offset + std::fabs(at_source[t]) + wide);
     }
+    each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
     const std::size_t rows = path.size();
     Tally tally(question, box);
     const auto subtract = [&](std::size_t v, const Sum& most) { tally.add(v, -most.total), size += most.size; };

@@ -22,10 +22,8 @@ void write_question(const Question& question, const Posed& posed, Answer& out) {
 void write_proof(const Question& question, const Memory& memory, Answer& out) {
     out.states = memory.states;
     for (std::size_t s = 0; s < memory.states.size(); ++s) {
-        const std::size_t rows = memory.states[s].rows;
-        const Numbers lam = memory.multipliers[s].first(rows), slack = memory.slacks[s].first(rows);
+        const Numbers lam = memory.multipliers[s].first(memory.states[s].rows);
         out.multipliers.insert(out.multipliers.end(), lam.begin(), lam.end());
-        out.slacks.insert(out.slacks.end(), slack.begin(), slack.end());
         if (question.method != Method::Coupled) continue;
         const Numbers tangent = memory.tangents[s];
         out.tangents.insert(out.tangents.end(), tangent.begin(), tangent.end());

@@ -34,9 +34,9 @@ struct Answer {
     bool plain = true;
     // the proof
     std::vector<State> states;
-    std::vector<double> multipliers, slacks;  // of the states, one after another
-    std::vector<double> tangents;             // likewise, where the cost couples features
-    std::unique_ptr<Memory> memory;           // if it was asked for, to go on from
+    std::vector<double> multipliers;  // of the states, one after another
+    std::vector<double> tangents;     // likewise, where the cost couples features
+    std::unique_ptr<Memory> memory;   // if it was asked for, to go on from
 };
 
 /// The cheapest leaf of each of many questions.

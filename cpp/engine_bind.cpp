@@ -194,7 +194,7 @@ auto line_of() {
     return [](nb::handle self) { return seen(self, nb::cast<Answer&>(self).*Member); };
 }
 
-/// The states of the search, a column each, and the multipliers and slacks of all, one state's after another's.
+/// The states of the search, a column each, and the multipliers of all, one state's after another's.
 nb::dict trace(nb::handle self) {
     Answer& answer = nb::cast<Answer&>(self);
     const std::size_t n = answer.states.size();
@@ -220,7 +220,6 @@ nb::dict trace(nb::handle self) {
     real("bound", &State::bound);
     real("cost", &State::cost);
     out["multipliers"] = seen(self, answer.multipliers);
-    out["slacks"] = seen(self, answer.slacks);
     out["tangents"] = seen(self, answer.tangents);
     return out;
 }

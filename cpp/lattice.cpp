@@ -70,13 +70,6 @@ bool is_beside_grid(const Step& step, double number) {
     return std::nearbyint(number / step.over * step.under) * step.over / step.under != number;
 }
 
-/// What rounding, of coefficients too, can do to a row's sum at x.
-double rounding_of(const Terms& terms, Constants x) {
-    double size = std::fabs(terms.bias);
-    for (std::size_t k = 0; k < terms.size(); ++k) size += std::fabs(terms.weights[k] * x[terms.columns[k]]);
-    return 4.0 * (static_cast<double>(terms.size()) + 2.0) * 0x1p-53 * size;
-}
-
 /// The equalities over what can move in a box, as whole numbers.
 class Equalities {
 public:
@@ -117,8 +110,9 @@ Equalities::Equalities(const Question& question, const Box& box) : question_(que
         if (!box.can_move(d)) fixed[d] = box.lower(d);
     choose_columns();
     for (std::size_t t = 0; t < equal; ++t) {
-        constant_.push_back(question.limits.rows[t].exactly_at(fixed));
-        give_.push_back(std::max(question.give(question.tree.nodes.size() + t), rounding_of(question.limits.rows[t], fixed)));
+        const Terms terms = question.limits.rows[t];
+        constant_.push_back(terms.exactly_at(fixed));
+        give_.push_back(std::max(question.give(question.tree.nodes.size() + t), give_of(terms, terms.size_at(fixed))));
         add(t);
     }
 }

@@ -12,7 +12,7 @@
 // A coefficient counts as the simplest fraction that is the same double: 0.1 as one tenth.
 #pragma once
 
-#include "bound.hpp"
+#include "box.hpp"
 
 namespace counterleaf {
 

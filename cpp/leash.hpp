@@ -5,10 +5,9 @@
 #pragma once
 
 #include "phi.hpp"
+#include "rounding.hpp"
 
 namespace counterleaf {
-
-inline constexpr double ROUND = 0x1p-53;  // what one operation may add to its result, as a share of it
 
 /// What multipliers prove in real arithmetic, whatever rounding did.
 struct Assured {

@@ -222,7 +222,7 @@ void Search::start_trial(int state) {
 bool Search::is_best(int state, double cost) const {
     const State& entry = memory.states[state];
     const double gap = cost + below(entry.node) - entry.bound;
-    return gap <= 1e-10 * std::fabs(cost) || gap <= allowed_of(state, x_);
+    return gap <= TIGHT * std::fabs(cost) || gap <= allowed_of(state, x_);
 }
 
 /// What the row x of a leaf may cost above the leaf's bound.
@@ -263,7 +263,7 @@ void Search::settle(int state, double cost) {
     std::ranges::copy(x_, memory.points[memory.realised].begin());
     entry.point = static_cast<int>(memory.realised++);
     entry.cost = cost;
-    entry.allowed = 1e-10 * std::fabs(cost - below(entry.node));  // at least, where there are multipliers
+    entry.allowed = TIGHT * std::fabs(cost - below(entry.node));  // at least, where there are multipliers
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     const bool none = std::ranges::all_of(lam, [](double one) { return one == 0.0; });
     if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);

@@ -2,14 +2,12 @@
 
 #include <cmath>
 
+#include "choices.hpp"
 #include "normal.hpp"
-#include "twofold.hpp"
+#include "rounding.hpp"
 
 namespace counterleaf {
 namespace {
-
-constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
-constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
 
 /// How exact an iteration is to be. The supports of groups change by rounding, so that theirs ends a little earlier.
 struct Precision {
@@ -36,16 +34,9 @@ public:
           m(program.m()), n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch),
           price(scratch.numbers(n)), turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)),
           gradient(scratch.numbers(m)), size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)),
-          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A), damping(exact.damping) {
+          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A), choices(program, price, turn, scratch),
+          damping(exact.damping) {
         if (p.groups.size() == 0) return;
-        z = scratch.numbers(n);
-        near = scratch.values<Near>(n);
-        home = scratch.places(p.groups.size());
-        for (std::size_t g = 0; g < p.groups.size(); ++g) {
-            home[g] = -1;
-            for (int k = p.groups.start[g]; k < p.groups.start[g + 1]; ++k)
-                if (p.groups.home[k] > 0.0) home[g] = k;
-        }
         centred = scratch.grid(m, n);
         std::copy_n(p.A.data, m * n, centred.data);
         for (std::size_t j = p.numbers; j < n; ++j) delta[j] = weight[j] = 0.0;
@@ -85,65 +76,7 @@ private:
     double respond() {
         loops.blend(p.A, lam.data(), price.data());
         double value = loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
-        for (std::size_t g = 0; g < p.groups.size(); ++g) value += respond_group(g);
-        return value;
-    }
-
-    /// z = the projection of (price + t turn - slope) / s on the unit simplex, and its support; returns its threshold.
-    ///
-    /// Only entries within 1 of the largest can be positive; of those, the ones below the mean excess drop out until none
-    /// does.
-    double project(std::size_t g, double t) const {
-        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
-        const double per = 1.0 / p.groups.scale[g];
-        double top = -INF, sum = 0.0;
-        if (t == 0.0)
-            for (int k = begin; k < end; ++k) z[k] = (price[k] - c.slope_up[k]) * per;
-        else
-            for (int k = begin; k < end; ++k) z[k] = (price[k] + t * turn[k] - c.slope_up[k]) * per;
-        for (int k = begin; k < end; ++k) top = std::max(top, z[k]);
-        std::size_t left = 0;
-        for (int k = begin; k < end; ++k) {
-            const double excess = z[k] - top;  // so that large prices leave no rounding behind, and the threshold is below 0
-            z[k] = 0.0;
-            if (!(excess > -1.0)) continue;
-            near[left++] = {k, excess};
-            sum += excess;
-        }
-        double level = (sum - 1.0) / static_cast<double>(left);
-        while (left > 1) {
-            std::size_t kept = 0;
-            sum = 0.0;
-            for (std::size_t i = 0; i < left; ++i)
-                if (near[i].excess > level) near[kept++] = near[i], sum += near[i].excess;
-            if (kept == left) break;
-            left = kept;
-            level = (sum - 1.0) / static_cast<double>(left);
-        }
-        support = near.first(left);
-        for (const Near& one : support) z[one.column] = std::max(one.excess - level, 0.0);
-        return level + top;
-    }
-
-    /// A group's response to its prices, its weights, and its columns less their mean over the support; returns its phi.
-    double respond_group(std::size_t g) {
-        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
-        const double s = p.groups.scale[g];
-        project(g, 0.0);
-        double value = 0.0;
-        for (int k = begin; k < end; ++k) {
-            delta[k] = (z[k] - p.groups.home[k]) * s;
-            weight[k] = 0.0;
-        }
-        for (const auto& [k, excess] : support) value += s * z[k] * c.slope_up[k] + 0.5 * s * s * z[k] * z[k];
-        if (support.size() < 2) return value;
-        for (const auto& [k, excess] : support) weight[k] = 1.0;
-        for (std::size_t t = 0; t < m; ++t) {
-            double mean = 0.0;
-            for (const auto& [k, excess] : support) mean += p.A[t][k];
-            mean /= static_cast<double>(support.size());
-            for (const auto& [k, excess] : support) centred[t][k] = p.A[t][k] - mean;
-        }
+        for (std::size_t g = 0; g < p.groups.size(); ++g) value += choices.respond(g, delta, weight, centred);
         return value;
     }
 
@@ -222,47 +155,14 @@ private:
                 if (t < at && at < first) first = at;
             }
         }
-        for (std::size_t g = 0; g < p.groups.size(); ++g) first = std::min(first, next_break_of_group(g, t));
-        return first;
-    }
-
-    /// The next t' > t at which the support of a group changes; inf if it does not.
-    double next_break_of_group(std::size_t g, double t) const {
-        const int begin = p.groups.start[g], end = p.groups.start[g + 1];
-        const double level = project(g, t);
-        double mean = 0.0, first = INF;
-        for (const auto& [k, excess] : support) mean += turn[k];
-        mean /= static_cast<double>(support.size());
-        for (int k = begin; k < end; ++k) {
-            const double gains = turn[k] - mean;
-            if (!((z[k] == 0.0 && gains > 0.0) || (z[k] > 0.0 && gains < 0.0))) continue;
-            const double ahead = level * p.groups.scale[g] - (price[k] + t * turn[k] - c.slope_up[k]);
-            const double at = t + ahead / gains;
-            if (t < at && at < first) first = at;
-        }
+        for (std::size_t g = 0; g < p.groups.size(); ++g) first = std::min(first, choices.next_break(g, t));
         return first;
     }
 
     /// turn @ d, its derivative and the size of its terms, at the prices ``price`` + t ``turn``.
     Slope slope_at(double t) const {
         Slope out = loops.slope_at(t, price.data(), turn.data(), c, p.numbers);
-        for (std::size_t g = 0; g < p.groups.size(); ++g) {
-            const int begin = p.groups.start[g], end = p.groups.start[g + 1];
-            if (std::all_of(turn.begin() + begin, turn.begin() + end, [](double a) { return a == 0.0; })) continue;
-            project(g, t);
-            double first = 0.0, second = 0.0;
-            for (const auto& [k, excess] : support) {
-                first += turn[k], second += turn[k] * turn[k];
-                out.total += turn[k] * z[k] * p.groups.scale[g];
-                out.size += std::fabs(turn[k] * z[k]) * p.groups.scale[g];
-            }
-            if (const int k = home[g]; k >= 0) {
-                out.total -= turn[k] * p.groups.scale[g];
-                out.size += std::fabs(turn[k]) * p.groups.scale[g];
-            }
-            const auto size = static_cast<double>(support.size());
-            if (size > 1.0) out.bend += std::max(second - first * first / size, 0.0);
-        }
+        for (std::size_t g = 0; g < p.groups.size(); ++g) choices.add_slope(g, t, out);
         return out;
     }
 
@@ -344,8 +244,7 @@ private:
         if (farkas_gap(p, ray) > PROOF) return {Status::Infeasible, INF};
         if (p.groups.size() > 0) return {Status::Stuck, best_value};
         respond();
-        double largest = 0.0;
-        for (double one : lam) largest = std::max(largest, std::fabs(one));
+        const double largest = largest_of(lam);
         std::size_t count = 0;
         for (std::size_t t = 0; t < m; ++t)
             if (t < p.equal || lam[t] > 1e-12 * largest) free[count++] = static_cast<int>(t);
@@ -417,17 +316,10 @@ private:
     const Places free;
     const Grid R;
     Grid centred;  // A, the columns of groups less their mean over the support
-    Numbers z;     // per column of a group
-    struct Near {
-        int column;
-        double excess;  // over the largest entry of its group, at most 0
-    };
-    std::span<Near> near;             // room for the columns of a group that may be in its support
-    mutable std::span<Near> support;  // those of the group that was projected last
-    Places home;                      // the column of each group that is 1 in the source, -1 where it is not in the problem
-    Places chosen;                    // the rows that the direction moves
-    bool sound = true;                // whether these are independent
-    double reach = INF;               // the step at which the first multiplier reaches 0
+    Choices choices;
+    Places chosen;       // the rows that the direction moves
+    bool sound = true;   // whether these are independent
+    double reach = INF;  // the step at which the first multiplier reaches 0
     double rise = 0.0, ascent = 0.0;
     int hit = -1;  // the row of that multiplier
     double damping;

@@ -5,9 +5,6 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
-constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
-
 Sum row_dot(const Program& program, std::size_t t, Constants delta) {
     return loops.dot(program.A[t], delta.data(), program.A.columns);
 }
@@ -40,8 +37,8 @@ double violation(const Program& program, Constants delta) {
 
 double farkas_gap(const Program& program, Numbers ray) {
     const std::size_t m = program.m();
-    double gap = 0.0, size = 0.0, largest = 0.0;
-    for (double x : ray) largest = std::max(largest, std::fabs(x));
+    const double largest = largest_of(ray);
+    double gap = 0.0, size = 0.0;
     for (std::size_t t = 0; t < m; ++t) {
         if ((t >= program.equal && ray[t] < 0.0) || std::fabs(ray[t]) <= ROUNDING * largest) ray[t] = 0.0;
         gap += ray[t] * program.r[t];

@@ -54,6 +54,9 @@ struct Program {
     }
 };
 
+inline constexpr double SMALL = 1e-2;      // of the largest row's terms: a row whose own terms are smaller is judged by these
+inline constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
+
 /// How far a feature moves per unit of price: one over its second derivative; very far where there is none.
 inline double ease_of(double curve) { return curve > 0.0 ? 0.5 / curve : 1e300; }
 

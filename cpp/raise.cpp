@@ -31,6 +31,7 @@ public:
     double respond_to(Constants lam, Tally& tally);
 
 private:
+    void set_prices(Constants lam);
     double weigh(Constants lam);
     void respond(Tally& tally);
     bool is_proof(Constants ray);
@@ -45,16 +46,17 @@ private:
     Numbers lam_, r_, miss_, trial_, line_, last_, price_, change_;
 };
 
+void Ascent::set_prices(Constants lam) {
+    std::ranges::fill(price_, 0.0);
+    each_price_term(question_, path_, lam, [&](int d, double a, double b) { price_[d] += a * b; });
+}
+
 /// The best change of each feature at the prices of ``lam``, added up; returns lam @ r as well.
 double Ascent::respond_to(Constants lam, Tally& tally) {
     double total = 0.0;
-    std::ranges::fill(price_, 0.0);
-    for (std::size_t t = 0; t < path_.size(); ++t) {
-        if (lam[t] == 0.0) continue;
-        const Terms terms = question_.row(path_.row[t]);
-        total += lam[t] * r_[t];
-        for (std::size_t k = 0; k < terms.size(); ++k) price_[terms.columns[k]] += lam[t] * path_.sign[t] * terms.weights[k];
-    }
+    for (std::size_t t = 0; t < path_.size(); ++t)
+        if (lam[t] != 0.0) total += lam[t] * r_[t];
+    set_prices(lam);
     respond(tally);
     return total + tally.total();
 }
@@ -101,14 +103,12 @@ void Ascent::respond(Tally& tally) {
 bool Ascent::is_proof(Constants ray) {
     const Features& f = question_.features;
     double gap = 0.0, size = 0.0;
-    std::ranges::fill(price_, 0.0);
+    set_prices(ray);
     for (std::size_t t = 0; t < path_.size(); ++t) {
         if (ray[t] == 0.0) continue;
-        const Terms terms = question_.row(path_.row[t]);
         gap += ray[t] * r_[t];
         size += std::fabs(ray[t] * r_[t]);
         if (t < question_.users()) gap -= std::fabs(ray[t]) * question_.wide(path_.row[t]);
-        for (std::size_t k = 0; k < terms.size(); ++k) price_[terms.columns[k]] += ray[t] * path_.sign[t] * terms.weights[k];
     }
     Tally tally(question_, box_);
     for (std::size_t d = 0; d < f.width(); ++d) {

@@ -149,7 +149,7 @@ public:
     /// share of it; 0 if none can move.
     double raise(std::span<const Terms> rows, Constants by) {
         const Scratch::Frame frame(scratch);
-        find_columns(rows);
+        const Places slot = find_columns(rows);
         const std::size_t m = rows.size(), wide = padded(columns.size());
         if (columns.empty() || m > columns.size()) return 0.0;
         const Grid A = scratch.grid(m, wide), R = scratch.grid(m, m);
@@ -159,12 +159,14 @@ public:
         std::ranges::fill(weight, 1.0);
         for (std::size_t t = 0; t < m; ++t) {
             double most = 0.0;
-            const auto entry = [&](std::size_t k) { return rows[t].weights[k] / question.features.scale[rows[t].columns[k]]; };
-            for (std::size_t k = 0; k < rows[t].size(); ++k)
-                if (can_move(rows[t].columns[k])) most = std::max(most, std::fabs(entry(k)));
+            for (std::size_t k = 0; k < rows[t].size(); ++k) {
+                const int d = rows[t].columns[k], j = slot[d];
+                if (j < 0) continue;
+                A[t][j] = rows[t].weights[k] / question.features.scale[d];
+                most = std::max(most, std::fabs(A[t][j]));
+            }
             if (!(most > 0.0)) return 0.0;
-            for (std::size_t k = 0; k < rows[t].size(); ++k)
-                if (can_move(rows[t].columns[k])) A[t][place_of(rows[t].columns[k])] = entry(k) / most;
+            loops.divide(A[t], most, wide);
             miss[t] = by[t] / most;
             all[t] = static_cast<int>(t);
         }
@@ -177,16 +179,21 @@ private:
         return x[d] != question.features.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) &&
                question.layout.group[d] < 0 && question.layout.step[d].is_free();
     }
-    std::size_t place_of(int d) const { return std::ranges::lower_bound(columns, d) - columns.begin(); }
 
-    void find_columns(std::span<const Terms> rows) {
-        columns.clear();
+    /// The variables that move, in their order; returns the place of each variable among them, or -1.
+    Places find_columns(std::span<const Terms> rows) {
+        const Places slot = scratch.places(x.size());
+        std::ranges::fill(slot, -1);
         for (const Terms& terms : rows)
-            for (int d : terms.columns)
-                if (can_move(d)) columns.push_back(d);
-        std::ranges::sort(columns);
-        const auto rest = std::ranges::unique(columns);
-        columns.erase(rest.begin(), rest.end());
+            for (int d : terms.columns) slot[d] = 0;
+        columns.clear();
+        for (std::size_t d = 0; d < x.size(); ++d) {
+            if (slot[d] < 0) continue;
+            const bool moves = can_move(static_cast<int>(d));
+            slot[d] = moves ? static_cast<int>(columns.size()) : -1;
+            if (moves) columns.push_back(static_cast<int>(d));
+        }
+        return slot;
     }
 
     double move(const Grid& A, Constants step) {
@@ -233,26 +240,30 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
     constexpr int ROUNDS = 8;
     constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
     std::vector<Terms> rows;
-    std::vector<double> by;
-    std::vector<std::size_t> near;
+    std::vector<double> by, sizes;
+    std::vector<std::size_t> near, left;
     for (std::size_t t = question.users(); t < path.size(); ++t) near.push_back(t);
     Lift lift(question, box, coarse, x, scratch);
     for (int round = 0; round < ROUNDS; ++round) {
         bool through = true;
-        std::vector<std::size_t> left;
-        rows.clear(), by.clear();
+        left.clear(), sizes.clear();
         for (std::size_t t : near) {
             const Terms terms = question.row(path.row[t]);
             const Sum sum = terms.sum(x, question.tree.narrow);
             if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
-            left.push_back(t);
-            through = routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely && through;
-            const double count = static_cast<double>(terms.size()) + 3.0;
-            const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
-            const double miss = path.sign[t] * (question.margin + share * sum.size) - terms.exactly_at(x);
-            if (path.sign[t] * miss > -CLOSE * sum.size) rows.push_back(terms), by.push_back(miss);
+            left.push_back(t), sizes.push_back(sum.size);
+            through = through && routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely;
         }
         if (through) return true;
+        rows.clear(), by.clear();
+        for (std::size_t k = 0; k < left.size(); ++k) {
+            const std::size_t t = left[k];
+            const Terms terms = question.row(path.row[t]);
+            const double count = static_cast<double>(terms.size()) + 3.0;
+            const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
+            const double miss = path.sign[t] * (question.margin + share * sizes[k]) - terms.exactly_at(x);
+            if (path.sign[t] * miss > -CLOSE * sizes[k]) rows.push_back(terms), by.push_back(miss);
+        }
         const double longest = lift.raise(rows, by);
         if (longest == 0.0) return false;
         if (longest <= SHORT) near = left;

@@ -37,6 +37,8 @@ public:
     ///
     /// 0 where a row of the user's is met there to rounding.
     double at_source(std::size_t row);
+    /// The same of every row of a path.
+    Constants at_sources(const Path& path, Scratch& scratch);
 
     /// Bound the region of a path within a box, its rows tightened by ``slack``; ``change`` gets the point of the relaxation.
     ///
@@ -59,9 +61,10 @@ public:
     Assured shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
 
 private:
+    static constexpr int OUTSIDE = -1, NAMED = -2;
+
     bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
     double snapped(std::size_t row, double value) const;
-    Constants at_sources(const Path& path, Scratch& scratch);
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                   Scratch& scratch);
     void choose_columns(const Path& path, const Box& box);

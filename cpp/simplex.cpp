@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "twofold.hpp"
+#include "rounding.hpp"
 
 namespace counterleaf {
 namespace {
@@ -12,7 +12,7 @@ constexpr int PIVOTS = 500;
 constexpr int GREEDY = 100;    // pivots that leave by the largest violation; after that by the first, so that they do not cycle
 constexpr double LARGE = 1e4;  // an entry of an inverse that has lost digits
 constexpr double TOLERANCE = 1e-13;
-constexpr double ROUNDING = 1e-13;
+constexpr double NOISE = 1e-13;
 
 struct Threshold {
     double step;   // at which a feature's price reaches a slope
@@ -185,7 +185,7 @@ private:
             largest = std::max(largest, std::fabs(rho[t]));
         }
         for (double& x : rho)
-            if (std::fabs(x) <= ROUNDING * largest) x = 0.0;  // noise, but it would offer pivots of its own size
+            if (std::fabs(x) <= NOISE * largest) x = 0.0;  // noise, but it would offer pivots of its own size
         loops.blend_some(p.A, all.data(), m, rho.data(), turn.data(), terms.data());
         loops.blend(p.A, lam.data(), price.data());
     }
@@ -210,7 +210,7 @@ private:
     void list_thresholds() {
         count = 0;
         for (std::size_t j = 0; j < n; ++j) {
-            if (seat[j] == Seat::Basic || std::fabs(turn[j]) <= ROUNDING * terms[j]) {
+            if (seat[j] == Seat::Basic || std::fabs(turn[j]) <= NOISE * terms[j]) {
                 turn[j] = 0.0;
                 continue;
             }

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "twice.hpp"
-
 namespace counterleaf {
 namespace {
 
@@ -11,17 +9,17 @@ constexpr double HAIR = 1e-9;  // the largest share by which multipliers are sca
 
 /// Row d of Q times y, as if in twice the precision.
 Near product(const Sparse& Q, std::size_t d, Constants y) {
-    Twice sum;
+    NearSum sum;
     for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) sum.add(Q.values[k], y[Q.columns[k]]);
     return sum.near(Q.start[d + 1] - Q.start[d] + 2.0);
 }
 
 class TangentBound {
 public:
-    TangentBound(const Question& question, const Path& path, const Box& box, const Known& known, Numbers lam, Constants y,
+    TangentBound(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants y,
                  Scratch& scratch)
-        : question(question), path(path), box(box), known(known), f(question.features), lam(lam), y(y), frame(scratch),
-          price(scratch.values<Twice>(f.width())) {}
+        : question(question), path(path), box(box), at_source(at_source), f(question.features), lam(lam), y(y), frame(scratch),
+          price(scratch.values<NearSum>(f.width())) {}
 
     double run() {
         set_prices();
@@ -29,20 +27,20 @@ public:
             const double hair = excess();
             if (hair == 0.0) break;
             if (!(hair <= HAIR)) return -INF;
-            for (double& one : lam) one *= 1.0 - hair - 4.0 * U;
+            for (double& one : lam) one *= 1.0 - hair - 4.0 * ROUND;
             set_prices();
         }
         for (std::size_t t = 0; t < path.size(); ++t) {
             if (lam[t] == 0.0) continue;
-            const double r = missed_at_source(question, path, known, t);
+            const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
             add(lam[t] * r);
-            lost += 2.0 * U * std::fabs(lam[t]) * std::fabs(known.at_source[t]);
-            if (t < question.users()) add(-std::fabs(lam[t]) * known.give[t]);
+            lost += 2.0 * ROUND * std::fabs(lam[t]) * std::fabs(at_source[t]);
+            if (t < question.users()) add(-std::fabs(lam[t]) * question.give(path.row[t]));
         }
         for (std::size_t d = 0; d < f.width(); ++d)
             if (question.layout.group[d] < 0 && !add_number(d)) return -INF;
         for (std::size_t g = 0; g < question.layout.groups(); ++g) add_group(g);
-        return total - lost - 8.0 * U * terms;
+        return total - lost - 8.0 * ROUND * terms;
     }
 
 private:
@@ -52,19 +50,15 @@ private:
     }
 
     void set_prices() {
-        std::ranges::fill(price, Twice{});
-        for (std::size_t t = 0; t < path.size(); ++t) {
-            if (t >= question.limits.equal) lam[t] = std::max(lam[t], 0.0);
-            if (lam[t] == 0.0) continue;
-            const Terms row = question.row(path.row[t]);
-            for (std::size_t k = 0; k < row.size(); ++k) price[row.columns[k]].add(lam[t] * path.sign[t], row.weights[k]);
-        }
+        std::ranges::fill(price, NearSum{});
+        for (double& one : lam.subspan(question.limits.equal)) one = std::max(one, 0.0);
+        each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
     }
 
     Near price_of(std::size_t d) const { return price[d].near(static_cast<double>(path.size()) + 2.0); }
     double kept(std::size_t d) const { return question.coupling->kept[d]; }
-    double lower(std::size_t d) const { return f.horizon[d] < 0.0 && box.lower(d) == f.lower[d] ? -INF : box.lower(d); }
-    double upper(std::size_t d) const { return f.horizon[d] > 0.0 && box.upper(d) == f.upper[d] ? INF : box.upper(d); }
+    double lower(std::size_t d) const { return true_lower(question, box, d); }
+    double upper(std::size_t d) const { return true_upper(question, box, d); }
 
     /// By what share the multipliers are too large for a feature that is flat and unbounded.
     double excess() const {
@@ -87,13 +81,14 @@ private:
         if (kept(d) > 0.0) {
             const Near along = product(question.coupling->matrix, d, y);
             slope.value = along.value - kept(d) * y[d];
-            slope.error = along.error + 2.0 * U * (std::fabs(along.value) + std::fabs(kept(d) * y[d]));
+            slope.error = along.error + 2.0 * ROUND * (std::fabs(along.value) + std::fabs(kept(d) * y[d]));
             add(-y[d] * slope.value);
             lost += std::fabs(y[d]) * slope.error;
         }
         const Near own = price_of(d);
         const double at = own.value - 2.0 * slope.value;
-        const double error = own.error + 2.0 * slope.error + 2.0 * U * (std::fabs(own.value) + 2.0 * std::fabs(slope.value));
+        const double error =
+            own.error + 2.0 * slope.error + 2.0 * ROUND * (std::fabs(own.value) + 2.0 * std::fabs(slope.value));
         const double one = least(d, at - error), other = least(d, at + error);
         if (!(one > -INF && other > -INF)) return false;
         add(std::min(one, other));
@@ -132,53 +127,26 @@ private:
         add(best);
         add(-f.slope_up[own]);
         add(at.value);
-        lost += at.error + 4.0 * U * most;
+        lost += at.error + 4.0 * ROUND * most;
     }
 
     const Question& question;
     const Path& path;
     const Box& box;
-    const Known& known;
+    const Constants at_source;
     const Features& f;
     const Numbers lam;
     const Constants y;
     const Scratch::Frame frame;
-    const std::span<Twice> price;  // of each variable
+    const std::span<NearSum> price;  // of each variable
     double total = 0.0, terms = 0.0, lost = 0.0;
 };
 
 }  // namespace
 
-std::vector<double> gives_of(const Question& question) {
-    const Features& f = question.features;
-    std::vector<double> gives;
-    for (std::size_t i = 0; i < question.users(); ++i) {
-        const Terms row = question.limits.rows[i];
-        double size = std::fabs(row.bias);
-        for (std::size_t k = 0; k < row.size(); ++k) {
-            const int d = row.columns[k];
-            const bool whole = question.layout.group[d] >= 0 || !question.layout.step[d].is_free();
-            const double most = std::max(std::fabs(f.lower[d]), std::fabs(f.upper[d]));
-            const bool fixed = f.lower[d] == f.upper[d];
-            size += std::fabs(row.weights[k]) * (fixed                 ? std::fabs(f.lower[d])
-                                                 : whole && most < INF ? most
-                                                                       : std::fabs(f.source[d]));
-        }
-        gives.push_back(4.0 * static_cast<double>(row.size() + 2) * U * size);
-    }
-    return gives;
-}
-
-double missed_at_source(const Question& question, const Path& path, const Known& known, std::size_t t) {
-    const double r = question.offset(path.row[t]) - path.sign[t] * known.at_source[t];
-    if (t >= question.users()) return r;
-    const double least = t < question.limits.equal ? -known.give[t] : 0.0;
-    return least <= r && r <= known.give[t] ? 0.0 : r;
-}
-
-double proved_by_tangent(const Question& question, const Path& path, const Box& box, const Known& known, Numbers lam,
+double proved_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
                          Constants y, Scratch& scratch) {
-    return TangentBound(question, path, box, known, lam, y, scratch).run();
+    return TangentBound(question, path, box, at_source, lam, y, scratch).run();
 }
 
 }  // namespace counterleaf

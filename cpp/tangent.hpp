@@ -12,21 +12,10 @@
 
 namespace counterleaf {
 
-/// A row of the user's holds if it misses by no more than this; per row.
-std::vector<double> gives_of(const Question& question);
-
-/// What is known of a path's rows: w @ source + b, and the give of the user's, which come first.
-struct Known {
-    Constants at_source, give;
-};
-
-/// The bound that the multipliers ``lam`` and the tangent at ``y`` prove of the box's rows.
+/// The bound that the multipliers ``lam`` and the tangent at ``y`` prove of the box's rows; ``at_source`` as in ``proved``.
 ///
 /// Where a price exceeds by rounding the slope of a feature that is flat and unbounded, ``lam`` is scaled down a hair.
-double proved_by_tangent(const Question& question, const Path& path, const Box& box, const Known& known, Numbers lam,
+double proved_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
                          Constants y, Scratch& scratch);
-
-/// What a row misses at the source, w @ d >= this; a user's row that misses by no more than its give misses nothing.
-double missed_at_source(const Question& question, const Path& path, const Known& known, std::size_t t);
 
 }  // namespace counterleaf

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "twofold.hpp"
+#include "rounding.hpp"
 #include "view.hpp"
 
 namespace counterleaf {
@@ -52,9 +52,13 @@ struct Terms {
     }
     double size_at(Constants x) const { return sum(x, false).size; }
     /// As if in twice the precision (compensated products and sums).
-    double exactly_at(Constants x) const { return exact_sum(x).total; }
+    double exactly_at(Constants x) const { return twofold_at(x).value(); }
     /// The same, and the size of its terms.
-    Sum exact_sum(Constants x) const;
+    Sum exact_sum(Constants x) const {
+        NearSum out{{bias, 0.0}, std::fabs(bias)};
+        for (std::size_t k = 0; k < size(); ++k) out.add(weights[k], x[columns[k]]);
+        return {out.sum.value(), out.size};
+    }
     /// The same in two parts.
     Twofold twofold_at(Constants x) const {
         Twofold sum{bias, 0.0};
@@ -64,7 +68,7 @@ struct Terms {
     /// What rounding may do to that, by the size of the terms.
     double exact_to(double whole) const {
         const double count = static_cast<double>(size()) + 2.0;
-        return whole < 1e140 ? count * count * 0x1p-106 * whole : count * 0x1p-53 * whole;
+        return whole < 1e140 ? count * count * ROUND * ROUND * whole : count * ROUND * whole;
     }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,6 +21,13 @@ inline constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
 using Numbers = std::span<double>;
 using Constants = std::span<const double>;
 using Places = std::span<int>;
+
+/// The largest size of some numbers.
+inline double largest_of(Constants x) {
+    double largest = 0.0;
+    for (double one : x) largest = std::max(largest, std::fabs(one));
+    return largest;
+}
 
 /// Room that is taken from the front and given back all at once, when the ``Frame`` that was opened before ends.
 /// It grows in blocks and never moves, so that what was taken stays good.

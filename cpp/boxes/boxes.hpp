@@ -21,8 +21,6 @@ namespace counterleaf::boxes {
 /// Where a split sends a value; Neither: it is within the margin, or the splits above send it elsewhere.
 enum class Side : std::int8_t { Left, Right, Neither };
 
-inline Side opposite(Side side) { return side == Side::Left ? Side::Right : Side::Left; }
-
 /// Something for Left and for Right.
 template <class T>
 struct BySide {

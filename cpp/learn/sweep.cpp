@@ -1,6 +1,5 @@
 #include "sweep.hpp"
 
-#include <cmath>
 #include <numeric>
 
 #include "narrow.hpp"

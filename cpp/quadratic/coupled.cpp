@@ -1,6 +1,6 @@
 #include "coupled.hpp"
 
-#include "../twice.hpp"
+#include "../rounding.hpp"
 
 namespace counterleaf {
 namespace {
@@ -30,10 +30,10 @@ void multiply(const CompressedRows& P, Constants y, const Product& out) {
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t m = program.m(), n = program.n();
-    const std::span<Twice> price = scratch.values<Twice>(n);
-    std::ranges::fill(price, Twice{});
+    const std::span<NearSum> price = scratch.values<NearSum>(n);
+    std::ranges::fill(price, NearSum{});
     const auto [lam, y] = proof;
-    Twice total;
+    NearSum total;
     double lost = 0.0;
     for (std::size_t t = 0; t < m; ++t) {
         if (t >= program.equal) lam[t] = std::max(lam[t], 0.0);
@@ -43,7 +43,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scrat
         for (std::size_t k = 0; k < columns.size(); ++k) price[static_cast<std::size_t>(columns[k])].add(lam[t], values[k]);
     }
     for (std::size_t j = 0; j < n; ++j) {
-        Twice slope;
+        NearSum slope;
         const auto [columns, values] = program.P[j];
         for (std::size_t k = 0; k < columns.size(); ++k) slope.add(values[k], y[static_cast<std::size_t>(columns[k])]);
         slope.add(-program.kept[j], y[j]);
@@ -64,7 +64,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scrat
         total.add(1.0, least);
     }
     const Near found = total.near(static_cast<double>(m + 2 * n));
-    return found.value - found.error - lost - 8.0 * U * total.size;
+    return found.value - found.error - lost - 8.0 * ROUND * total.size;
 }
 
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch) {
@@ -101,13 +101,13 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
 }
 
 Sum cost_and_size(const QuadraticProgram& program, Constants z) {
-    Twice sum;
+    NearSum sum;
     for (std::size_t j = 0; j < z.size(); ++j) {
         const auto [columns, values] = program.P[j];
         for (std::size_t k = 0; k < columns.size(); ++k) sum.add(values[k] * z[static_cast<std::size_t>(columns[k])], z[j]);
         sum.add(1.0, program.phi(j)(z[j]));
     }
-    return {sum.total + sum.rest, sum.size};
+    return {sum.sum.value(), sum.size};
 }
 
 double cost_of(const QuadraticProgram& program, Constants z) { return cost_and_size(program, z).total; }

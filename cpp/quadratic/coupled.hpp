@@ -84,12 +84,6 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
 Sum cost_and_size(const QuadraticProgram& program, Constants z);
 double cost_of(const QuadraticProgram& program, Constants z);
 
-inline double largest_of(Constants x) {
-    double largest = 0.0;
-    for (double one : x) largest = std::max(largest, std::fabs(one));
-    return largest;
-}
-
 /// A z - r of row t, and the size of its terms.
 inline Sum miss(const QuadraticProgram& program, std::size_t t, Constants z) {
     const auto [total, size] = program.rows.dot(t, z);

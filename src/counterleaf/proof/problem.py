@@ -236,7 +236,7 @@ class Problem:
         return {}
 
     def keeps(self, row: Array, tight: bool = False) -> bool:
-        """Whether a row meets the rows of the user as given, to HOLDS of their terms; ``tight``: to rounding, unless widened."""
+        """Whether a row meets the user's rows as given, to HOLDS of their terms; ``tight``: to rounding, unless widened."""
         for face in self._given():
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)
