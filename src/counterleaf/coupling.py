@@ -10,6 +10,7 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.csr import CSR
 from counterleaf.errors import CounterleafError
+from counterleaf.proof.exact import is_convex
 from counterleaf.schema import Array
 
 _SKEW = 1e-9  # of the largest entry: how far two that mirror each other may differ by rounding
@@ -132,7 +133,9 @@ def _proves(Q: Any, kept: Array, order: Array) -> bool:
     order = order[used[order]]
     band = _banded(_scale(Q, 1.0 / unit), order)
     band[0] -= (kept * unit**2)[order]
-    return bool(len(order) == 0 or _positive(band, _rounding(Q, unit)))
+    if len(order) and not _positive(band, _rounding(Q, unit)):
+        return False
+    return is_convex((Q.indptr, Q.indices, Q.data), kept)  # as the check will find it, in another order
 
 
 def _units(Q: Any) -> Array:

@@ -183,7 +183,8 @@ class Certificate:
         claim = floor if answer is None else answer.bound
         if claim == -math.inf:
             return True
-        least = claim if answer is None else claim - self._digits(answer)
+        last = 16 * ROUNDING * abs(claim)  # a bound is told to its last digits
+        least = claim - (last if answer is None else max(last, self._digits(answer)))
         return place.bound(least) >= least or place.is_empty(wide)
 
     @np.errstate(all="ignore")

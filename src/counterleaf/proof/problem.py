@@ -241,9 +241,8 @@ class Problem:
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)
             size = abs(face.constants[0]) + float(np.abs(terms).sum())
-            allowed = max(face.wide, HOLDS * size)
-            if tight and not self.question.widened:
-                allowed = max(face.give, 16 * (len(terms) + 2) * ROUNDING * size)
+            rounding = max(face.give, 16 * (len(terms) + 2) * ROUNDING * size)
+            allowed = rounding if tight and not self.question.widened else max(face.wide, HOLDS * size) + rounding
             if not (abs(miss) if face.equal else -miss) <= allowed:
                 return False
         return True

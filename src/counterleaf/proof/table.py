@@ -57,9 +57,9 @@ class Table(NamedTuple):
         for a, b in zip(self.first, self.last, strict=True):
             chosen, left = lower[a:b] > 0, upper[a:b] > 0
             if chosen.sum() == 1:
-                upper[a:b][~chosen] = 0.0
+                upper[a:b] = np.where(chosen, upper[a:b], np.minimum(upper[a:b], 0.0))
             elif left.sum() == 1:
-                lower[a:b][left] = 1.0
+                lower[a:b] = np.where(left, np.maximum(lower[a:b], 1.0), lower[a:b])
             if not left.any() or chosen.sum() > 1:
                 return False
         return True
