@@ -89,8 +89,8 @@ class Explanation(Sequence[Counterfactual]):
 
     @property
     def gap(self) -> float:
-        """What the best row costs above its ``lower_bound``: 0 on axis-aligned trees, else rounding, more after a limit."""
-        return self[0].gap if len(self) else 0.0
+        """What the best row costs above ``lower_bound``: 0 on axis-aligned trees, else rounding, more after a limit."""
+        return self[0].cost - self.lower_bound if len(self) else 0.0
 
     @property
     def question(self) -> tuple[str, ...]:

@@ -62,8 +62,8 @@ class Region:
         cost = problem.question.features[3:7]
         low, high = self.lower - source, self.upper - source
         change = _response(cost, np.zeros(len(low)), low, high)
-        if np.isinf(change).any():
-            return -math.inf
+        far = np.isinf(change)
+        change = np.where(far, 0.0, change)
         row = np.where(change == low, self.lower, np.where(change == high, self.upper, source + change))
         if table is not None:
             on = np.flatnonzero(table.step[0])
@@ -73,9 +73,11 @@ class Region:
                 left = np.flatnonzero(self.upper[a:b] > 0)
                 row[a:b] = 0.0
                 row[a + left[cost[1, a:b][left].argmin()]] = 1.0
-        worth = _phi(cost, row - source)
+        worth = np.where(far, -np.inf, _phi(cost, row - source))
         stays = self._staying(worth)
         row[stays], worth[stays] = source[stays], 0.0
+        if np.isinf(worth).any():
+            return -math.inf
         if problem.question.matrix is None:
             return float(problem.cost_of(row[None])[0])
         return float(worth.sum())  # what features cost together is not negative

@@ -206,7 +206,9 @@ class Problem:
     def unit(self) -> float:
         """What every cost, class cost left out, is a whole multiple of; 0 if there is no such number."""
         q = self.question
-        return 0.0 if self.table is None or q.matrix is not None else unit_of(self.table, q.features)
+        if self.table is None or (q.matrix is not None and np.diff(q.matrix[0])[self.table.group >= 0].any()):
+            return 0.0
+        return unit_of(self.table, q.features)
 
     def face(self, node: int, side: int) -> Face:
         """One side of an oblique split, the margin kept."""
