@@ -108,7 +108,19 @@ class Region:
                 excess, error = self._excess(self._prices(lam, np.empty(0), wide))
         if excess > max(error, _TINY):
             return True
-        exact = self._exact_prices(fractions(lam).tolist(), np.empty(0), wide, free=True)
+        y = fractions(lam).tolist()
+        return self._contradicts(y, wide) or self._contradicts(self._snapped(y), wide)
+
+    def _snapped(self, y: list[Fraction]) -> list[Fraction] | None:
+        """Multipliers close by that cancel wherever these nearly do."""
+        at = self._prices(np.array([float(a) for a in y]), np.empty(0))
+        near = np.flatnonzero((at.error > 0) & (np.abs(at.price) <= _NEAR * at.error / ROUNDING)).tolist()
+        price = np.array(combined(y, [face.whole for face in self.faces], len(self.lower)), object)
+        return self._mended(y, price, dict.fromkeys(near, _NONE)) if near else None
+
+    def _contradicts(self, y: list[Fraction] | None, wide: bool) -> bool:
+        """Whether multipliers contradict the faces in rational numbers; a sum of 0 does if an open face is in it."""
+        exact = None if y is None else self._exact_prices(y, np.empty(0), wide, free=True)
         if exact is None:
             return False
         excess = self._excess(exact)[0]
