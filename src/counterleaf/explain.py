@@ -361,8 +361,7 @@ class Explainer:
             )
 
         target = tuple(labels[k] for k in wanted)
-        told = str(self.default_cost if cost is None else cost)
-        least, asked = found.lower_bound, (conflict, given, told)
+        least, asked = found.lower_bound, (conflict, given, self.default_cost if cost is None else cost)
         return Explanation(found.status, make, least, row, labels[own], target, self.schema, certificate, *asked)
 
 

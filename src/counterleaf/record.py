@@ -128,7 +128,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
             }
             for c in answer
         ],
-        "asked": {"constraints": [_constraint_out(one) for one in answer.constraints], "cost": answer.cost},
+        "asked": {"constraints": [_constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)},
         "conflict": [_constraint_out(one) for one in answer.conflict],
         "row": _row_out(answer.row),
         "schema": schema_out(answer.schema),

@@ -66,7 +66,7 @@ class Explanation(Sequence[Counterfactual]):
     certificate: Certificate = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    cost: str = ""  # in words
+    cost: Any = ""  # or, of an answer that was read from a file, what it was called
 
     @functools.cached_property
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
