@@ -177,6 +177,14 @@ def test_06_also_on_oblique_trees():
         cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.Linear([-1.0, 0.0]))
 
 
+def test_06_a_cost_that_falls_without_end_is_named_on_tables_too():
+    schema = cl.Schema([cl.Numeric("x", -5, 5), cl.Numeric("y"), cl.Boolean("z")])
+    tree = stump([0.5, 1.0, 2.0], -1.0)
+    cost = cl.L2(times={"y": 0}) + cl.Linear({"y": -1.5, "x": 0.25})
+    with pytest.raises(cl.CounterleafError, match="the cost is unbounded: it keeps decreasing as feature 'y' moves away"):
+        cl.Explainer(tree, schema=schema).explain({"x": 0.0, "y": 0.0, "z": False}, target="yes", cost=cost)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("angle", [1e-6, 1e-7, 1e-8, 1e-9, 1e-14, 1e-15, 2.3e-16])
 def test_07_a_sliver_between_nearly_parallel_splits(dtype, angle):

@@ -184,7 +184,12 @@ class Engine:
             if _stands(found):
                 return found
         better = self._better(found, patience)
-        return found.weakened() if better is found else better
+        if better is not found:
+            return better
+        from counterleaf.refine import runaway  # as above
+
+        self._check_bounded(runaway(found))
+        return found.weakened()
 
     def _better(self, found: Certificate, patience: _core.Patience) -> Certificate:
         """What rational numbers make of a search that ended in doubt, if that is proved; else the same."""
@@ -198,14 +203,20 @@ class Engine:
     ) -> Certificate:
         status = STATUS.get(answer.verdict)
         if status is None:
-            name = self.schema.variables[answer.runaway]
+            self._check_bounded(answer.runaway)
+        assert status is not None
+        problem = self._problem(ready, wanted, prices, limits, answer, widened)
+        found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
+        return Certificate(problem, Findings(status, *found))
+
+    def _check_bounded(self, variable: int) -> None:
+        """Refuse a cost that keeps decreasing with a variable."""
+        if variable >= 0:
+            name = self.schema.variables[variable]
             raise CounterleafError(
                 f"the cost is unbounded: it keeps decreasing as feature {name!r} moves away from the source; "
                 f"bound it with between"
             )
-        problem = self._problem(ready, wanted, prices, limits, answer, widened)
-        found = answer.leaves, answer.costs, answer.bounds, answer.points, answer.lower_bound, answer
-        return Certificate(problem, Findings(status, *found))
 
     def _problem(
         self, ready: Ready, wanted: Aim, prices: Prices, limits: Limits | None, answer: _core.Answer, widened: bool = False

@@ -50,6 +50,23 @@ def refine(found: Certificate, count: int | None) -> Certificate:
     return _claim(found, parts, rows, count)
 
 
+@np.errstate(all="ignore")
+def runaway(found: Certificate) -> int:
+    """A variable that earns without end in a leaf that has a row; -1 if there is none."""
+    problem, q = found.problem, found.problem.question
+    cost, leaves = q.features[3:7], set(found.findings.leaves.tolist())
+    alone = np.ones(cost.shape[1], bool) if q.matrix is None else np.diff(q.matrix[0]) == 0
+    for place in Walk(problem, found.parts()).places():
+        region = place.region
+        up = alone & (cost[0] == 0) & (cost[1] < 0) & (region.upper == np.inf)
+        down = alone & (cost[2] == 0) & (cost[3] > 0) & (region.lower == -np.inf)
+        for d in np.flatnonzero(up | down).tolist() if place.part.node in leaves else ():
+            ways = [float(f.weights[f.columns == d].sum()) * (1 if up[d] else -1) for f in region.faces]
+            if all(way == 0 or (way > 0 and not f.equal) for way, f in zip(ways, region.faces, strict=True)):
+                return d
+    return -1
+
+
 def _improved(place: Place, parts: dict[int, Part | Fork]) -> tuple[float, Array] | None:
     """A row of a leaf, and in ``parts`` multipliers that prove the leaf's optimum."""
     part, region = place.part, place.region
