@@ -10,7 +10,7 @@ namespace {
 
 constexpr double SHARE = 1e-9;  // of the terms of a cost: what a row may cost above its bound
 
-/// A price, what rounding may have done to it, and its terms; two terms are told exactly.
+/// A price, what rounding may have done to it, and its terms; a sum of two terms is exact.
 struct Price {
     double total = 0.0, size = 0.0;
     double tail = 0.0;  // what rounding took from the products

@@ -1,8 +1,8 @@
 // What is certain about the claims of a search: every sum here is taken with all that rounding may have done to it.
 //
 // A region is empty if a combination of its rows cannot be met in its box. A row of a leaf is its best if it costs its bound,
-// to a share of its terms and to what its place on the faces costs. Where this cannot be told in floating point the search is
-// in doubt, and whoever wants to claim something must add up in exact arithmetic.
+// to a share of its terms and to what its place on the faces costs. Where floating point cannot decide, the search is in doubt,
+// and only exact arithmetic can settle the claim.
 #pragma once
 
 #include "bound.hpp"

@@ -99,7 +99,8 @@ void Ascent::respond(Tally& tally) {
     }
 }
 
-/// Whether no row of the box with so many changes obeys the sum of the rows by ``ray``, even if the user's rows were wider.
+/// Whether ``ray`` contradicts the rows for every row of the box that makes no more changes than allowed, the user's rows
+/// widened.
 bool Ascent::is_proof(Constants ray) {
     const Features& f = question_.features;
     double gap = 0.0, size = 0.0;

@@ -1,4 +1,4 @@
-// Better multipliers where only so many features may change.
+// Better multipliers where the number of changes is limited.
 //
 // The solvers do not know the count, so their multipliers may prove little. What multipliers prove with the count,
 //

@@ -54,7 +54,7 @@ public:
     /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
     bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
-    /// Better multipliers of a region where only so many features may change (see ``raise.hpp``).
+    /// Better multipliers of a region where the number of changes is limited (see ``raise.hpp``).
     Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
     /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
     /// known before.

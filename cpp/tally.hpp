@@ -1,4 +1,4 @@
-// A sum over features of which only so many may change.
+// A sum over features where the number of changes is limited.
 //
 // Each feature adds its least worth. A feature that may stay at its source, where it is worth 0, gains by moving. Those that a
 // fork has counted, or that cannot stay in the box, are some of those that change; of the others only as many of the largest

@@ -45,14 +45,18 @@ def spoil(content, rng):
             entry[1], entry[2] = [float(rng.choice([1.0, 2.0, 3.0]))], True
 
 
+def answers(make, count):
+    """Honest answers, each with a random generator of its own."""
+    for seed in range(count):
+        answer = honest(make, seed)
+        if answer is not None:
+            yield seed, answer, np.random.default_rng(seed)
+
+
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_a_dearer_answer_is_not_the_cheapest_whatever_the_proof_says(make):
     tried = 0
-    for seed in range(60):
-        answer = honest(make, seed)
-        if answer is None:
-            continue
-        rng = np.random.default_rng(seed)
+    for seed, answer, rng in answers(make, 60):
         text = answer.to_json()
         assert holds(json.loads(text)), seed
         for _ in range(15):
@@ -70,11 +74,7 @@ def test_a_dearer_answer_is_not_the_cheapest_whatever_the_proof_says(make):
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_what_has_an_answer_is_not_impossible(make):
     tried = 0
-    for seed in range(60):
-        answer = honest(make, seed)
-        if answer is None:
-            continue
-        rng = np.random.default_rng(seed)
+    for seed, answer, rng in answers(make, 60):
         for _ in range(10):
             content = json.loads(answer.to_json())
             content["counterfactuals"], content["status"], content["lower_bound"] = [], "infeasible", "inf"
@@ -93,9 +93,8 @@ def test_what_has_an_answer_is_not_impossible(make):
 def test_a_bound_that_is_too_high_by_a_hair_fails(make):
     """Of the order of 1e-9, and far above rounding: what is claimed as a bound must be one."""
     tried = 0
-    for seed in range(40):
-        answer = honest(make, seed)
-        if answer is None or answer[0].cost < 1e-3:
+    for seed, answer, _ in answers(make, 40):
+        if answer[0].cost < 1e-3:
             continue
         content = json.loads(answer.to_json())
         shown, proof = content["counterfactuals"], content["certificate"]

@@ -108,3 +108,10 @@ def test_floating_point_claims_no_more_than_rational_numbers(make):
                     assert region._excess(region._exact_prices(exact.fractions(lam).tolist(), np.empty(0), free=True))[0] > 0
                 compared += math.isfinite(quick)
     assert compared > 100
+
+
+def test_a_row_chosen_among_others_may_miss_an_equality_by_as_much_as_any_answer():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    given = [cl.among(np.array([[0.7, 0.3000000003], [1.0, 1.0]])), cl.linear({"x0": 1, "x1": 1}, "==", 1)]
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.L1(), constraints=given)
+    assert (answer.status, answer[0].row, answer.certificate.check()) == ("optimal", [0.7, 0.3000000003], True)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, below, combined, dot, exact_dot, fractions
+from counterleaf.proof.exact import ROUNDING, Array, below, combined, dot, entries, exact_dot, fractions, solved
 from counterleaf.proof.problem import Face, Problem, diagonal, times
 from counterleaf.proof.table import at_or_above, at_or_below
 
@@ -162,7 +162,7 @@ class Region:
 
     # ---- prices -------------------------------------------------------------------------------------------------------
 
-    def _room(self, wide: bool) -> list[float]:
+    def room(self, wide: bool) -> list[float]:
         """By how much each face may be missed."""
         return [face.wide if wide else face.give for face in self.faces]
 
@@ -176,7 +176,7 @@ class Region:
                 size[face.columns] += np.abs(terms)
         error, q = (len(lam) + 2) * ROUNDING * size, self.problem.question
         rest = [a * face.miss for a, face in zip(lam.tolist(), self.faces, strict=True)]
-        rest += [-abs(a) * room for a, room in zip(lam.tolist(), self._room(wide), strict=True)]
+        rest += [-abs(a) * room for a, room in zip(lam.tolist(), self.room(wide), strict=True)]
         total, cost = math.fsum(map(abs, rest)), q.features[3:7]
         if len(tangent) and q.matrix is not None and q.kept is not None:
             indptr, indices, data = q.matrix
@@ -216,7 +216,7 @@ class Region:
         else:
             return None
         rest += [a * self.problem.exact_miss(face) for a, face in zip(y, self.faces, strict=True)]
-        rest += [-abs(a) * Fraction(room) for a, room in zip(y, self._room(wide), strict=True)]
+        rest += [-abs(a) * Fraction(room) for a, room in zip(y, self.room(wide), strict=True)]
         return Prices(price, np.full(width, _NONE), cost, rest, 0.0, y)
 
     def _runaways(self, price: Array, cost: Array) -> dict[int, Fraction]:
@@ -235,7 +235,7 @@ class Region:
         free = [t for t, a in enumerate(y) if a]
         weight = [dict(zip(f.columns.tolist(), f.weights.tolist(), strict=True)) for f in self.faces]
         lines = [[Fraction(weight[t].get(d, 0.0)) for t in free] + [slope - price[d]] for d, slope in wrong.items()]
-        step = _solved(lines)
+        step = solved(lines)
         if step is None or not any(step):
             return None
         moved = list(y)
@@ -275,7 +275,7 @@ class Region:
         """The multipliers of the faces that are ``priced``, and the changes of what moves, upwards or not; others as given."""
         q, free = self.problem.question, list(ups)
         place = {d: k for k, d in enumerate(free)}
-        matrix = {} if q.matrix is None else _entries(q.matrix, free)
+        matrix = {} if q.matrix is None else entries(q.matrix, free)
         lines = []
         for d, up in ups.items():
             line = [_NONE] * (len(free) + len(priced) + 1)
@@ -294,7 +294,7 @@ class Region:
             rest = sum((w * change[d] for d, w in weight.items() if d not in place), _NONE)
             miss = self.problem.exact_miss(self.faces[t]) - Fraction(self.faces[t].give) - rest
             lines.append([weight.get(d, _NONE) for d in free] + [_NONE] * len(priced) + [miss])
-        found = _solved(lines)
+        found = solved(lines)
         if found is None:
             return None
         y, moved = [_NONE] * len(self.faces), change.copy()
@@ -312,7 +312,7 @@ class Region:
             for end in (self.lower[d], self.upper[d]):
                 if near[d] == end - source[d]:
                     change[d] = Fraction(float(end)) - Fraction(float(source[d]))
-        for a, b, own, left in self._groups():
+        for a, b, own, left in self.groups():
             best = left[(at.cost[1, left] - at.price[left]).argmin()]
             for v in range(a, b):
                 change[v] = Fraction(int(v == best) - int(v == own))
@@ -348,7 +348,7 @@ class Region:
                 size[on] = np.maximum(size[on], (_size(at.cost[:, on], move) + np.abs(price[on] * move)).max(axis=0))
             worth = np.minimum(worth, np.where(far, -np.inf, least))
             size = np.maximum(size, _size(at.cost, best) + np.abs(price * best))
-        for a, b, own, left in self._groups():  # of a group, the best value counts
+        for a, b, own, left in self.groups():  # of a group, the best value counts
             gain = (at.cost[1, left] - at.cost[1, own]) - (at.price[left] - at.price[own]) - at.error[left] - at.error[own]
             worth[a:b], size[a:b] = 0, 0
             worth[a] = np.where(left == own, 0, gain).min()
@@ -371,7 +371,7 @@ class Region:
             for end in ends:
                 reach = np.maximum(reach, np.where(used, np.where(used, price, 1) * (end - source), 0))
         size = np.abs(reach)
-        for a, b, own, left in self._groups():
+        for a, b, own, left in self.groups():
             gain = at.price[left] - at.price[own] + at.error[left] + at.error[own]
             reach[a:b], size[a:b] = 0, 0
             reach[a] = np.where(left == own, 0, gain).max()
@@ -381,7 +381,7 @@ class Region:
             return sum(at.rest, _NONE) - sum(reach.tolist(), _NONE), 0.0
         return math.fsum([*at.rest, *(-reach).tolist()]), _FEW * ROUNDING * (at.size + math.fsum(size.tolist()))
 
-    def _groups(self) -> list[tuple[int, int, int, Array]]:
+    def groups(self) -> list[tuple[int, int, int, Array]]:
         """First and last variable of each group, the one that is 1 in the source, and those that are left."""
         table = self.problem.table
         if table is None:
@@ -419,51 +419,6 @@ class Region:
         slop = 4 * ROUNDING * (total + unit)  # prices are multiples of the unit to rounding
         return max(total, math.ceil((total - slop) / unit) * unit - slop)
 
-    # ---- divisibility -------------------------------------------------------------------------------------------------
-
-    def is_off_lattice(self, lam: Array, over: float, wide: bool) -> bool:
-        """Whether lam / over makes equalities into one over whole numbers whose constant is no whole number.
-
-        Everything in it that can move must come in whole steps, and be multiplied by a whole number, or nearly so.
-        """
-        table = self.problem.table
-        if table is None or not over > 0 or any(a and not face.equal for a, face in zip(lam.tolist(), self.faces, strict=True)):
-            return False
-        y = [Fraction(a) / Fraction(over) for a in lam.tolist()]
-        price = combined(y, [face.whole for face in self.faces], len(self.lower))
-        rest = [(a, face) for a, face in zip(y, self.faces, strict=True) if a]
-        constant = sum((a * Fraction(c) for a, face in rest for c in face.constants), _NONE)
-        slack = sum((abs(a) * Fraction(room) for a, room in zip(y, self._room(wide), strict=True)), _NONE)
-        for d, p in enumerate(price):
-            if not p or table.group[d] >= 0:
-                continue
-            if self.lower[d] == self.upper[d]:
-                constant += p * Fraction(float(self.lower[d]))
-                continue
-            off = self._off(d, p)
-            if off is None:
-                return False
-            slack += off
-        for _, _, _, left in self._groups():
-            apart = [price[v] - price[left[0]] for v in left]
-            constant += price[left[0]]
-            slack += max(abs(one - round(one)) for one in apart)
-        return abs(constant - round(constant)) > slack
-
-    def _off(self, d: int, price: Fraction) -> Fraction | None:
-        """How far a price times a number on a grid may be from a whole number; None if there is no such grid."""
-        table, low, high = self.problem.table, float(self.lower[d]), float(self.upper[d])
-        assert table is not None
-        step, own = table.step[:, [d]], self.problem.source[[d]]
-        if not step[0, 0] or (low <= own[0] <= high and at_or_below(step, np.array([-np.inf]), own)[0] != own[0]):
-            return None
-        unit = Fraction(float(step[0, 0])) / Fraction(float(step[1, 0]))
-        off, far = abs(price * unit - round(price * unit)), max(abs(low), abs(high))
-        whole = unit.denominator == 1  # else numbers on the grid are floats close to it
-        if math.isinf(far):
-            return _NONE if whole and not off else None
-        return (off / unit + (0 if whole else abs(price) * Fraction(2 * ROUNDING))) * Fraction(far)
-
 
 def _response(cost: Array, price: Array, low: Array, high: Array) -> Array:
     """The change of each feature that is best at its price."""
@@ -485,35 +440,3 @@ def _size(cost: Array, change: Array) -> Array:
     cu, gu, cd, gd = np.abs(cost)
     far = np.abs(change)
     return np.asarray((np.maximum(cu, cd) * far + np.maximum(gu, gd)) * far)
-
-
-def _entries(matrix: tuple[Array, Array, Array], rows: list[int]) -> dict[int, dict[int, Fraction]]:
-    """Some rows of a matrix in CSR."""
-    indptr, indices, data = matrix
-    spans = {d: slice(indptr[d], indptr[d + 1]) for d in rows}
-    return {d: {int(e): Fraction(float(w)) for e, w in zip(indices[s], data[s], strict=True)} for d, s in spans.items()}
-
-
-def _solved(lines: list[list[Fraction]]) -> list[Fraction] | None:
-    """A solution of linear equations, each line its coefficients and then what they add up to; None if there is none."""
-    unknowns = len(lines[0]) - 1
-    pivots: list[int] = []
-    for k in range(len(lines)):
-        line = lines[k]
-        place = max(range(unknowns), key=lambda j: abs(line[j]), default=-1)
-        if place < 0 or not line[place]:
-            if line[-1]:
-                return None
-            pivots.append(-1)
-            continue
-        pivots.append(place)
-        lines[k] = line = [a / line[place] for a in line]
-        for other in range(len(lines)):
-            if other != k and lines[other][place]:
-                by = lines[other][place]
-                lines[other] = [a - by * b for a, b in zip(lines[other], line, strict=True)]
-    out = [_NONE] * unknowns
-    for line, place in zip(lines, pivots, strict=True):
-        if place >= 0:
-            out[place] = line[-1]
-    return out

@@ -131,7 +131,7 @@ class Certificate:
 
     def _is_sound(self, answer: Answer) -> bool:
         below = float(self.problem.question.nodes["below"][answer.leaf])
-        if not math.isfinite(below) or not obeys(self.problem, answer.leaf, answer.row, tight=True):
+        if not math.isfinite(below) or not obeys(self.problem, answer.leaf, answer.row, tight=self.pool is None):
             return False
         cost = float(self.problem.cost_of(answer.row[None])[0]) + below
         return (
@@ -183,7 +183,7 @@ class Certificate:
         claim = floor if answer is None else answer.bound
         if claim == -math.inf:
             return True
-        last = 16 * ROUNDING * abs(claim)  # a bound is told to its last digits
+        last = 16 * ROUNDING * abs(claim)  # the last digits of a bound are not claimed
         least = claim - (last if answer is None else max(last, self._digits(answer)))
         return place.bound(least) >= least or place.is_empty(wide)
 

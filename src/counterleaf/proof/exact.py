@@ -98,6 +98,38 @@ def below(value: Fraction | float) -> float:
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
+def entries(matrix: tuple[Array, Array, Array], rows: list[int]) -> dict[int, dict[int, Fraction]]:
+    """Some rows of a matrix in CSR."""
+    indptr, indices, data = matrix
+    spans = {d: slice(indptr[d], indptr[d + 1]) for d in rows}
+    return {d: {int(e): Fraction(float(w)) for e, w in zip(indices[s], data[s], strict=True)} for d, s in spans.items()}
+
+
+def solved(lines: list[list[Fraction]]) -> list[Fraction] | None:
+    """A solution of linear equations, each line its coefficients and then what they add up to; None if there is none."""
+    unknowns = len(lines[0]) - 1
+    pivots: list[int] = []
+    for k in range(len(lines)):
+        line = lines[k]
+        place = max(range(unknowns), key=lambda j: abs(line[j]), default=-1)
+        if place < 0 or not line[place]:
+            if line[-1]:
+                return None
+            pivots.append(-1)
+            continue
+        pivots.append(place)
+        lines[k] = line = [a / line[place] for a in line]
+        for other in range(len(lines)):
+            if other != k and lines[other][place]:
+                by = lines[other][place]
+                lines[other] = [a - by * b for a, b in zip(lines[other], line, strict=True)]
+    out = [Fraction()] * unknowns
+    for line, place in zip(lines, pivots, strict=True):
+        if place >= 0:
+            out[place] = line[-1]
+    return out
+
+
 def is_convex(matrix: tuple[Array, Array, Array], kept: Array) -> bool:
     """Whether a symmetric matrix in CSR, less ``kept`` on its diagonal, is positive semidefinite beyond doubt.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterleaf.proof.bound import Region
 from counterleaf.proof.exact import Array
+from counterleaf.proof.lattice import is_off_lattice
 from counterleaf.proof.problem import Form, Problem
 from counterleaf.proof.table import at_or_above
 
@@ -74,7 +75,7 @@ class Place:
             return True
         if not part.empty:
             return False
-        return region.is_off_lattice(part.lam, part.over, wide) if part.over else region.is_empty(part.lam, wide)
+        return is_off_lattice(region, part.lam, part.over, wide) if part.over else region.is_empty(part.lam, wide)
 
     def _is_one_row(self) -> bool:
         leaf = self.problem.tree.left[self.part.node] < 0
