@@ -14,8 +14,8 @@ import pandas as pd
 from scipy import sparse
 
 import counterleaf as cl
-from counterleaf.bench.line import timed
-from counterleaf.bench.table import head, line, machine, number
+from counterleaf.experiments.benchmark.line import timed
+from counterleaf.experiments.benchmark.table import head, line, machine, number
 
 FEATURES, LEAVES, DEPTHS, CATEGORIES = (10, 100, 1000, 10_000), (10, 100, 1000, 10_000), (6, 10, 20, 30), (2, 10, 50, 200)
 ROWS, REPEATS, TOGETHER = 200, 3, 5  # the last: features in an oblique split

@@ -27,8 +27,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
-from counterleaf.bench.line import timed
-from counterleaf.bench.table import machine
+from counterleaf.experiments.benchmark.line import timed
+from counterleaf.experiments.benchmark.table import machine
 
 RESULTS = Path(__file__).parent / "results" / "learners.jsonl"
 COLUMNS = ("data set", "learner", "test error %", "training error %", "depth", "leaves", "non-zeros per split",

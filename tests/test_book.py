@@ -8,8 +8,9 @@ import pytest
 import typer
 
 import counterleaf
-from counterleaf import baselines, cli, datasets
+from counterleaf import cli, datasets
 from counterleaf.cli.shell import CODES
+from counterleaf.experiments import baselines
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -14,8 +14,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from explorer_cases import endless
-from strategies import random_tree
+from support.explorer_cases import endless
+from support.strategies import random_tree
 
 import counterleaf as cl
 
@@ -123,7 +123,7 @@ def test_ctrl_c_ends_a_search(call, tmp_path):
     script = tmp_path / "search.py"
     script.write_text(
         f"import sys, time\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import numpy as np\nfrom explorer_cases import endless\nmade, row = endless(), np.zeros(301)\n"
+        "import numpy as np\nfrom support.explorer_cases import endless\nmade, row = endless(), np.zeros(301)\n"
         "print('ready', flush=True)\n"
         f"try:\n    made.{call}\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
     )

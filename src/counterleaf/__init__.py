@@ -3,7 +3,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from counterleaf.constraint import (
+from counterleaf.answer.explanation import Counterfactual, Explanation
+from counterleaf.answer.margins import MarginPath
+from counterleaf.answer.tree_text import export_text, plot_tree
+from counterleaf.errors import CounterleafError
+from counterleaf.explainer import Explainer
+from counterleaf.model.readers import read
+from counterleaf.model.tree import Tree
+from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.question.constraint import (
     allow,
     among,
     at_most,
@@ -17,17 +25,9 @@ from counterleaf.constraint import (
     increase,
     linear,
 )
-from counterleaf.cost import L1, L2, Linear, Quadratic
-from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
-from counterleaf.features import Boolean, Categorical, Numeric, Ordinal
-from counterleaf.outline import export_text, plot_tree
-from counterleaf.path import MarginPath
-from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.readers import read
-from counterleaf.result import Counterfactual, Explanation
-from counterleaf.schema import Schema
-from counterleaf.tree import Tree
+from counterleaf.question.cost import L1, L2, Linear, Quadratic
+from counterleaf.table.features import Boolean, Categorical, Numeric, Ordinal
+from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:
     from counterleaf.learn import TAOClassifier

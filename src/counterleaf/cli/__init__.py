@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from counterleaf.cli.bench import bench
-from counterleaf.cli.convert import convert
-from counterleaf.cli.demo import demo
-from counterleaf.cli.explain import explain
-from counterleaf.cli.explore import explore
-from counterleaf.cli.inspect import inspect
-from counterleaf.cli.reproduce import reproduce
+from counterleaf.cli.commands.bench import bench
+from counterleaf.cli.commands.convert import convert
+from counterleaf.cli.commands.demo import demo
+from counterleaf.cli.commands.explain import explain
+from counterleaf.cli.commands.explore import explore
+from counterleaf.cli.commands.inspect import inspect
+from counterleaf.cli.commands.reproduce import reproduce
+from counterleaf.cli.commands.train import train
+from counterleaf.cli.commands.verify import verify
 from counterleaf.cli.shell import CODES, OneLine
-from counterleaf.cli.train import train
-from counterleaf.cli.verify import verify
 
 _CODES = "  \n".join(f"`{code}` {meaning}" for code, meaning in CODES.items())
 app = typer.Typer(

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from counterleaf.errors import CounterleafError
-from counterleaf.files import STDIN
+from counterleaf.storage.files import STDIN
 
 INTERNAL, USAGE, UNANSWERED, FAILED, INTERRUPTED = 1, 2, 3, 4, 130
 CODES = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from counterleaf.features import Categorical, Feature, Numeric
-from counterleaf.schema import Schema
+from counterleaf.table.features import Categorical, Feature, Numeric
+from counterleaf.table.schema import Schema
 
 Split = tuple[pd.DataFrame, pd.DataFrame, "pd.Series[Any]", "pd.Series[Any]"]
 

@@ -16,8 +16,8 @@ import pandas as pd
 
 from counterleaf.datasets.dataset import Dataset
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Numeric
-from counterleaf.schema import Schema
+from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Schema
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from counterleaf import datasets, samples
+from counterleaf import datasets
+from counterleaf.datasets import samples
 from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
+from counterleaf.explainer import Explainer
 from counterleaf.explorer.scene import Scene
-from counterleaf.files import write
 from counterleaf.learn import TAOClassifier
+from counterleaf.storage.files import write
 
 _LEARNED = 10_000  # digits of MNIST
 

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from counterleaf import words
+from counterleaf.answer import text as words
+from counterleaf.answer.explanation import Explanation
+from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
+from counterleaf.explainer import Explainer
 from counterleaf.explorer import drawing, writing
 from counterleaf.explorer.bundled import bundled, mnist
 from counterleaf.explorer.own import own
@@ -19,10 +21,8 @@ from counterleaf.explorer.question import ExportQuestion, PlaneQuestion, Questio
 from counterleaf.explorer.scene import Scene, code
 from counterleaf.explorer.wishes import Wish, cost_of, reshaped, spoken, wishes, within
 from counterleaf.explorer.writing import nothing
-from counterleaf.features import Numeric
 from counterleaf.proof.certificate import Status
-from counterleaf.result import Explanation
-from counterleaf.stopping import raise_if_stopped
+from counterleaf.table.features import Numeric
 
 _REMEMBERED = 32  # explainers with steps or wider bounds, and costs, that are kept ready
 _STATES = 200_000  # of one search: a bound on memory, far beyond what seconds allow

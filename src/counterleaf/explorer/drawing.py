@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.digits import plain
+from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.short_numbers import plain
+from counterleaf.answer.tree_text import by_values, conditions, inequality, leaf_counts, one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.scene import Scene
 from counterleaf.explorer.wishes import spoken
 from counterleaf.explorer.writing import nothing
-from counterleaf.features import Numeric
-from counterleaf.outline import by_values, conditions, inequality, leaf_counts, one_line
-from counterleaf.plot.conditions import condition
-from counterleaf.plot.layout import arrange
+from counterleaf.plot.canvas import MINUS, short
 from counterleaf.plot.polygons import regions
 from counterleaf.plot.regions import window
-from counterleaf.plot.sheet import MINUS, short
-from counterleaf.plot.tree import path_to, prune
+from counterleaf.plot.trees.conditions import condition
+from counterleaf.plot.trees.path import path_to, prune
+from counterleaf.plot.trees.placement import arrange
 from counterleaf.proof.certificate import Status
-from counterleaf.result import Explanation
-from counterleaf.schema import Array
+from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Array
 
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
 _LETTER, _PAD, _LEAST, _GAP = 6.8, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
+from counterleaf.explainer import Explainer
 from counterleaf.explorer.scene import Scene
-from counterleaf.features import Numeric
-from counterleaf.models import read_model, read_rows, read_table
-from counterleaf.schema import Schema
-from counterleaf.tree import Tree
+from counterleaf.model.tree import Tree
+from counterleaf.storage.models import read_model, read_rows, read_table
+from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Schema
 
 
 def own(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:

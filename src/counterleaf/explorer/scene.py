@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
-from counterleaf.features import Feature, Numeric, is_missing, some
-from counterleaf.schema import Array
-from counterleaf.sheet import Sheet
-from counterleaf.stopping import raise_if_stopped
+from counterleaf.explainer import Explainer
+from counterleaf.table.features import Feature, Numeric, is_missing, some
+from counterleaf.table.rows import Sheet
+from counterleaf.table.schema import Array
 
 _BLOCK = 2000  # rows that are asked about together
 

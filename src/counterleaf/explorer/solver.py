@@ -16,9 +16,9 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from counterleaf._core import Stop
+from counterleaf.core.stopping import StoppedError, stoppable
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.body import render
-from counterleaf.stopping import StoppedError, stoppable
 
 STOPPED = "the explorer has been stopped; start it again with: counterleaf explore"
 _LAST_WAIT = 1.0  # seconds for the thread to notice that the server ends; a search notices at once

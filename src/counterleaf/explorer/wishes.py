@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from counterleaf.constraint import Constraint, allow, at_most, between, decrease, freeze, increase
-from counterleaf.cost import L1, L2, Quadratic
-from counterleaf.digits import plain
+from counterleaf.answer.short_numbers import plain
+from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError
-from counterleaf.explain import Explainer
+from counterleaf.explainer import Explainer
 from counterleaf.explorer.question import Control, Question
 from counterleaf.explorer.scene import Scene
-from counterleaf.features import Categorical, Feature, Numeric
-from counterleaf.words import word
+from counterleaf.question.constraint import Constraint, allow, at_most, between, decrease, freeze, increase
+from counterleaf.question.cost import L1, L2, Quadratic
+from counterleaf.table.features import Categorical, Feature, Numeric
 
 _BOTH = 1.0, 1.0  # the mixed cost: as much of absolute as of squared change
 _NEIGHBOURS = 4.0  # Q: what a difference between the changes of two neighbours costs, in units of a change itself

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from counterleaf import words
+from counterleaf.answer import text as words
+from counterleaf.answer.explanation import Explanation
 from counterleaf.explorer.question import Question
 from counterleaf.explorer.scene import Scene
-from counterleaf.features import is_missing
 from counterleaf.proof.certificate import Status
-from counterleaf.result import Explanation
+from counterleaf.table.features import is_missing
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff }

@@ -15,14 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from counterleaf.errors import CounterleafError
-from counterleaf.learn.contest import learn
-from counterleaf.learn.crew import crew
-from counterleaf.learn.finish import prune
+from counterleaf.learn.prune import prune
+from counterleaf.learn.restarts import learn
 from counterleaf.learn.rows import compress
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.schema import Array
-from counterleaf.tree import Tree
+from counterleaf.learn.threads import crew
+from counterleaf.model.tree import Tree
+from counterleaf.table.schema import Array
 
 _NARROW = 128  # up to this many columns the Hessian of a split is written down
 _MANY = 100  # columns beyond which the l1 strength grows with the root of their number

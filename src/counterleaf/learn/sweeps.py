@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from counterleaf._core import learn as kernels
-from counterleaf.learn.crew import Crew
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.schema import Array
+from counterleaf.learn.threads import Crew
+from counterleaf.table.schema import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
 

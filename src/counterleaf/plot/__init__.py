@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.tree_text import check_whole
 from counterleaf.errors import CounterleafError
-from counterleaf.features import Numeric
-from counterleaf.outline import check_whole
+from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.image import draw_image, image_shape
 from counterleaf.plot.margins import draw_path
 from counterleaf.plot.regions import draw_regions
-from counterleaf.plot.sheet import style
-from counterleaf.plot.tree import draw_tree
-from counterleaf.result import Explanation
+from counterleaf.plot.trees.path import draw_tree
+from counterleaf.table.features import Numeric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterleaf.features import Feature, Numeric, Ordinal
-from counterleaf.plot.sheet import (
+from counterleaf.answer.explanation import Counterfactual, Explanation
+from counterleaf.answer.text import shares, word, written
+from counterleaf.plot.canvas import (
     ANSWER,
     MINUS,
     NORMAL,
@@ -24,9 +25,8 @@ from counterleaf.plot.sheet import (
     short_names,
     width,
 )
-from counterleaf.result import Counterfactual, Explanation
-from counterleaf.schema import Array
-from counterleaf.words import shares, word, written
+from counterleaf.table.features import Feature, Numeric, Ordinal
+from counterleaf.table.schema import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

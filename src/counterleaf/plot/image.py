@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError
-from counterleaf.plot.sheet import add_axes, new_figure, number, reach, short
-from counterleaf.result import Explanation
+from counterleaf.plot.canvas import add_axes, new_figure, number, reach, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.plot.sheet import ANSWER, QUIET, add_axes, new_figure, style
-from counterleaf.schema import Array
+from counterleaf.plot.canvas import ANSWER, QUIET, add_axes, new_figure, style
+from counterleaf.table.schema import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

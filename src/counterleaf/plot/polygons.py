@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterleaf.schema import Array
-from counterleaf.tree import Tree
+from counterleaf.model.tree import Tree
+from counterleaf.table.schema import Array
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 

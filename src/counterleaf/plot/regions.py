@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.plot.polygons import Box, beside, near, regions, within
-from counterleaf.plot.sheet import (
+from counterleaf.answer.explanation import Explanation
+from counterleaf.model.tree import Tree
+from counterleaf.plot.canvas import (
     ANSWER,
     NORMAL,
     SMALL,
@@ -22,10 +23,9 @@ from counterleaf.plot.sheet import (
     tint,
     width,
 )
+from counterleaf.plot.polygons import Box, beside, near, regions, within
 from counterleaf.proof.problem import Question
-from counterleaf.result import Explanation
-from counterleaf.schema import Array
-from counterleaf.tree import Tree
+from counterleaf.table.schema import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, below, combined, dot, entries, exact_dot, fractions, solved
+from counterleaf.exact import ROUNDING, Array, below, combined, dot, entries, exact_dot, fractions, solved
 from counterleaf.proof.problem import Face, Problem, diagonal, times
 from counterleaf.proof.table import at_or_above, at_or_below
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, is_convex
+from counterleaf.exact import ROUNDING, Array, is_convex
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from counterleaf.exact import ROUNDING, Array, combined
 from counterleaf.proof.bound import Region
-from counterleaf.proof.exact import ROUNDING, Array, combined
 from counterleaf.proof.table import at_or_below
 
 

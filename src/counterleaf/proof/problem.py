@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterleaf.proof.exact import ROUNDING, Array, dot, exact_dot, whole
+from counterleaf.exact import ROUNDING, Array, dot, exact_dot, whole
 from counterleaf.proof.table import Table, unit_of
 
 HOLDS = 1e-9  # of its terms: how far a row of the user's may be missed

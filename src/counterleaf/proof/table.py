@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterleaf.proof.exact import Array
+from counterleaf.exact import Array
 
 _WHOLE = 2.0**53
 

@@ -9,8 +9,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from counterleaf.exact import Array
 from counterleaf.proof.bound import Region
-from counterleaf.proof.exact import Array
 from counterleaf.proof.lattice import is_off_lattice
 from counterleaf.proof.problem import Form, Problem
 from counterleaf.proof.table import at_or_above

@@ -1,0 +1,1 @@
+"""Explanations as values, as text and as HTML."""

@@ -1,0 +1,318 @@
+"""An answer in plain words, as text and as HTML: a sentence, a table, what is proved, what the model said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.answer.short_numbers import plain, round_down, shorten
+from counterleaf.proof.certificate import Status
+from counterleaf.question.constraint import Among
+from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
+from counterleaf.table.schema import Array
+
+if TYPE_CHECKING:
+    from counterleaf.answer.explanation import Explanation
+
+_IN_SENTENCE, _IN_TABLE = 12, 40  # features
+
+_CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
+_LEFT = _CELL.replace("right", "left")
+_UP, _DOWN = f"{_CELL}; background: rgba(40, 120, 220, 0.2)", f"{_CELL}; background: rgba(230, 130, 20, 0.2)"
+_OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What things are called where an answer is read."""
+
+    model: str = "Your model"  # whoever was asked to confirm it
+    lift: str = "bounds=False lifts them"  # how to get beyond the ranges seen in the data
+
+
+_PYTHON = Terms()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What there is to say; ``text`` and ``html`` only lay it out."""
+
+    sentence: str
+    head: list[str]
+    places: list[int]  # of the features that have a line
+    lines: list[list[str]]  # name, source, alternatives; "=" for what stays
+    moves: list[list[float]]  # by how much each alternative moves the feature of a line; NaN for a change without a direction
+    more: str  # how many features change but have no line
+    foot: list[list[str]]
+    proof: str
+
+
+def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
+    """The answer as it prints."""
+    page = compose(answer, terms=terms)
+    if not page.head:
+        return " ".join(filter(None, [page.sentence, page.proof]))
+    table = [page.head, *page.lines, *page.foot]
+    widths = [max(len(line[k]) for line in table) for k in range(len(page.head))]
+    rows = [
+        "  ".join([line[0].ljust(widths[0]), *(v.rjust(w) for v, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in table
+    ]
+    if page.more:
+        rows.insert(1 + len(page.lines), page.more)
+    return "\n".join([page.sentence, "", *rows, "", page.proof])
+
+
+def html(answer: Explanation) -> str:
+    """The answer for a notebook: one element, no script, readable on a light and on a dark page."""
+    page = compose(answer)
+    out = [f"<p>{escape(page.sentence)}</p>"]
+    if page.head:
+        rows = [_row("th", page.head)]
+        rows += [_row("td", line, moves) for line, moves in zip(page.lines, page.moves, strict=True)]
+        if page.more:
+            rows.append(f'<tr><td colspan="{len(page.head)}" style="{_LEFT}">{page.more}</td></tr>')
+        rows += [_row("td", line) for line in page.foot]
+        out.append(f'<table style="border-collapse: collapse">{"".join(rows)}</table>')
+    if page.proof:
+        out.append(f'<p style="opacity: 0.75">{escape(page.proof)}</p>')
+    return f"<div>{''.join(out)}</div>"
+
+
+def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
+    """A table row; arrows as well as colours say which way a number or a level moves."""
+    cells = [f'<{tag} style="{_LEFT}">{escape(line[0])}</{tag}>']
+    for k, word in enumerate(line[1:]):
+        move = moves[k - 1] if moves and k else 0.0
+        if math.isnan(move):
+            cells.append(f'<{tag} style="{_OTHER}">{escape(word)}</{tag}>')
+        elif move:
+            cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(word)}</{tag}>')
+        else:
+            faint = f'<span style="opacity: 0.4">{word}</span>' if word == "=" else escape(word)
+            cells.append(f'<{tag} style="{_CELL}">{faint}</{tag}>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+@np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
+def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE, terms: Terms = _PYTHON) -> Page:
+    """What there is to say of an answer; ``names`` are other words for the features, ``most`` how many have a line."""
+    if not len(answer):
+        return Page(_nothing_found(answer, terms), [], [], [], [], "", [], "")
+    names = [" ".join(name.splitlines()) for name in names or answer.schema.names]
+    changed = _changed(answer)
+    told, listed, before, written = _values(answer, changed, most)
+    if not listed and len(answer) == 1:  # nothing to compare
+        return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer, terms))
+    parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
+    more = len({d for places in changed for d in places}) - len(listed)
+    return Page(
+        _sentence(answer, parts, len(changed[0]) - len(told)),
+        ["", "source", *(f"#{k + 1}" for k in range(len(answer)))],
+        listed,
+        [[names[d], before[d], *(w.get(d, "=") for w in written)] for d in listed],
+        _moves(answer, listed),
+        f"... and {_features(more, 'more')}" if more else "",
+        [
+            ["cost", "", *apart([c.cost for c in answer])],
+            ["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)],
+        ],
+        _proof(answer, terms),
+    )
+
+
+def _changed(answer: Explanation) -> list[list[int]]:
+    """The places of the features that each alternative changes."""
+    problem = answer.certificate.problem
+    return [answer.schema.changed(one.row, problem.source) for one in answer.certificate.answers]
+
+
+def _moves(answer: Explanation, listed: list[int]) -> list[list[float]]:
+    """By how much each alternative moves these features: numbers by their value, levels by their place."""
+    schema, found = answer.schema, answer.certificate.findings
+    source = schema.gather(answer.certificate.problem.source)
+    moves = schema.gather(found.points) - source
+    for d, feature in enumerate(schema):
+        directed = isinstance(feature, Numeric) or (isinstance(feature, Ordinal) and source[d] < len(feature.values))
+        if not directed:
+            moves[moves[:, d] != 0, d] = math.nan
+    return [moves[:, d].tolist() for d in listed]
+
+
+def shares(answer: Explanation, points: Array) -> Array:
+    """What the change of each feature costs, in a vector or in each of several."""
+    return np.asarray(np.add.reduceat(answer.certificate.problem.shares(points), answer.schema.starts[:-1], axis=-1))
+
+
+def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list[int]:
+    """The places of the features that change, in order; if more than ``most``, those of the first rows, dearest first."""
+    places = sorted({d for row in changed for d in row})
+    if len(places) <= most:
+        return places
+    chosen: list[int] = []
+    for found, row in zip(answer.certificate.answers, changed, strict=False):
+        share = np.abs(shares(answer, found.row))
+        chosen += sorted(set(row) - set(chosen), key=lambda d: (-share[d], d))
+        if len(chosen) >= most:
+            break
+    return chosen[:most]
+
+
+def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
+    """The values (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
+    _, _, before, after = _values(answer, _changed(answer), _IN_TABLE)
+    return {d: (before[d], word) for d, word in after[k].items()}
+
+
+def _values(
+    answer: Explanation, changed: list[list[int]], most: int
+) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
+    """(places told in the sentence, places listed in the table, the source's values, those of each alternative)."""
+    told = _costliest(answer, changed[:1], _IN_SENTENCE)
+    listed = _costliest(answer, changed, most)  # those told among them
+    shown = [[d for d in listed if d in places] for places in map(set, changed)]
+    after = [_written(answer, k, places) for k, places in enumerate(shown)]
+    given = answer.schema.values(answer.row)
+    before = {d: _given(answer.schema.features[d], given[d], [w[d] for w in after if d in w]) for d in listed}
+    return told, listed, before, after
+
+
+def _written(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
+    """The values of alternative k at these places.
+
+    Only numbers off any grid are the text's to round, and not those of a row that was itself given.
+    """
+    schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
+    features = {d: schema.features[d] for d in places}
+    numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
+    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
+    row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
+    changes = answer[k].changes
+    return {d: plain(row[numbers[d]]) if d in numbers else word(changes[schema.names[d]][1]) for d in places}
+
+
+def word(value: Any) -> str:
+    """A category, a level, or yes or no, on one line."""
+    return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
+
+
+def _given(feature: Feature, value: Any, beside: list[str]) -> str:
+    """A value of the source: whole numbers and those of a grid in full, others to six digits, or as many as tell it from those
+    beside it."""
+    if not isinstance(feature, Numeric) or is_missing(value):
+        return word(value)
+    value = float(value)
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+    own = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 in its own digits: 0.1, not 0.10000000149
+    digits = 6 if feature.grid is None else 15
+    short = own if value.is_integer() or len(own) <= 8 else plain(f"{value:.{digits}g}")
+    return short if short not in beside else own if own not in beside else plain(value)
+
+
+def apart(costs: Sequence[float]) -> list[str]:
+    """Costs to four digits, or up to six where that tells two of them apart."""
+    ways = [[plain(f"{cost:.{digits}g}") for cost in costs] for digits in (4, 5, 6)]
+    return max(ways, key=lambda words: len(set(words)))
+
+
+def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
+    best = answer[0]
+    if not best.changes:
+        return f"Nothing has to change: the model already says {best.label}{_margin(answer)}."
+    changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
+    says = f"say {best.label} instead of {answer.label}" if best.label != answer.label else f"still say {best.label}"
+    start = "If" if _is_least(answer) else "The best found before the search stopped: if"
+    return f"{start} {changes}, the model would {says}{_margin(answer)}."
+
+
+def _nothing_found(answer: Explanation, terms: Terms) -> str:
+    wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
+    if answer.status is Status.LIMIT:
+        least = f" None costs less than {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
+        return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
+    if answer.certificate.pool is not None:
+        ruled = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
+        held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
+        return f"None of the given rows makes the model say {wanted}{held}."
+    tree = answer.certificate.problem.tree
+    sealed = " This is proved." if answer.proved else " NOT proved: the proof that came with it does not hold."
+    if answer.target and not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
+        return f"No leaf of the tree says {wanted}, so that nothing makes the model say it.{sealed}"
+    if not answer.conflict:
+        bounds = " within the bounds of the table" if _is_bounded(answer) else ""
+        seen = f" (They are the ranges seen in the data; {terms.lift}.)" if bounds and answer.schema.inferred else ""
+        return f"No row{bounds} makes the model say {wanted}, even without constraints.{seen}{sealed}"
+    listed = "; ".join(map(str, answer.conflict))
+    one = len(answer.conflict) == 1
+    held = "the bounds of the table and " if _is_bounded(answer) else ""
+    why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
+    if held and answer.schema.inferred:
+        why += f" (The bounds are the ranges seen in the data; {terms.lift}.)"
+    return f"No change within {held}your constraints makes the model say {wanted}. {why}{sealed}"
+
+
+def _is_bounded(answer: Explanation) -> bool:
+    """The table says how small or how large some number may be."""
+    numbers = [feature for feature in answer.schema if isinstance(feature, Numeric)]
+    return any(math.isfinite(end) for feature in numbers for end in (feature.lower, feature.upper))
+
+
+def _proof(answer: Explanation, terms: Terms) -> str:
+    this = "this one" if len(answer) == 1 else "#1"
+    if not answer[0].changes:
+        this = "leaving the row as it is"
+    pool = answer.certificate.pool
+    which = "no allowed change" if pool is None else "no other given row"
+    proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
+    if answer.gap > 1e-9 * abs(answer[0].cost):
+        proved += f", to within {answer.gap:.1g}"
+    if not answer.stands:
+        return f"NOT proved: the proof that came with it does not hold. {_confirmed(answer, terms)}"
+    if answer.status is Status.OPTIMAL:
+        others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
+        return f"{proved}{others}. {_confirmed(answer, terms)}"
+    if _is_least(answer):
+        return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
+    floor = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
+    return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer, terms)}"
+
+
+def _confirmed(answer: Explanation, terms: Terms) -> str:
+    doubted = [k for k, c in enumerate(answer) if not c.verified]
+    labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in doubted or range(len(answer))))
+    if doubted:
+        rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in doubted])
+        return f"NOT confirmed: {terms.model[0].lower()}{terms.model[1:]} does not say {labels} for {rows}."
+    if len(answer) == 1:
+        return f"{terms.model} confirms it: it says {labels} for this row."
+    every = "both" if len(answer) == 2 else f"all {len(answer)}"
+    return f"{terms.model} confirms {every}: it says {labels} for these rows."
+
+
+def _is_least(answer: Explanation) -> bool:
+    """The first answer is proved cheapest, to rounding; also where a search for more was stopped."""
+    return answer.stands and (answer.status is Status.OPTIMAL or answer.gap <= 1e-9 * abs(answer[0].cost))
+
+
+def least_of(answer: Explanation) -> str:
+    """What every answer costs at least, rounded down: what is written holds as well."""
+    return plain(round_down(answer.lower_bound, 4))
+
+
+def _margin(answer: Explanation) -> str:
+    margin = answer.certificate.problem.question.margin
+    return f" with the margin of {plain(margin)} that was asked for" if margin else ""
+
+
+def _features(count: int, which: str) -> str:
+    return f"{count} {which} feature{'s' if count > 1 else ''}"
+
+
+def _series(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

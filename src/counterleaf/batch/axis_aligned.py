@@ -1,0 +1,76 @@
+"""Axis-aligned trees as the search for many rows wants them: features, not variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterleaf import _core
+from counterleaf.core.outcomes import Outcomes
+from counterleaf.core.stopping import current
+from counterleaf.model.tree import Tree
+from counterleaf.proof.problem import Form
+from counterleaf.question.cost import Prices
+from counterleaf.question.splits import Splits
+from counterleaf.question.variables import Layout
+from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Array, Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """An axis-aligned tree and a cost without rows, coupling or gains, ready for many rows."""
+
+    core: _core.Boxes
+
+    @classmethod
+    def of(cls, tree: Tree, splits: Splits, margin: float, schema: Schema, layout: Layout, prices: Prices) -> Boxes:
+        start, nodes = schema.starts[:-1], splits.nodes
+        number = np.array([isinstance(feature, Numeric) for feature in schema])
+        size = np.where(number, 0, np.diff(schema.starts))
+        variable = nodes["index"].copy()
+        groups = nodes["form"] == Form.GROUP
+        variable[groups] = layout.first[variable[groups]]
+        feature = np.where(tree.left >= 0, layout.feature[variable], 0)
+        sides = [np.empty(0, np.int8)]
+        for node in np.flatnonzero((tree.left >= 0) & (size[feature] > 0)).tolist():
+            d = feature[node]
+            columns = slice(tree.weights.indptr[node], tree.weights.indptr[node + 1])
+            f = np.full(size[d], tree.bias[node])
+            f[tree.weights.indices[columns] - start[d]] += tree.weights.data[columns]
+            goes_right = (f > 0) | ((f == 0) & (tree.closed == "right"))
+            clear = (margin == 0) | (np.abs(f) >= margin)
+            sides.append(np.where(clear, goes_right, 2).astype(np.int8))  # 2: to neither side
+        moves = np.concatenate([np.empty(0), *(table.ravel() for table in prices.moves)])
+        fields = _core.Fields(start, size, layout.step[:, start], prices.rows[:, start], moves)
+        cuts = np.stack([nodes["cut_left"], nodes["cut_right"]])
+        left, right = np.ascontiguousarray(nodes["left"]), np.ascontiguousarray(nodes["right"])
+        return cls(_core.Boxes(fields, left, right, feature, cuts, np.concatenate(sides), tree.value))
+
+    @property
+    def plain(self) -> bool:
+        """Whether all features are numbers without grids and there is no margin."""
+        return self.core.plain
+
+    def least(self, nodes: Array) -> Array:
+        """The least class cost below each node, one line per target."""
+        return np.ascontiguousarray(nodes["below"])
+
+    def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1) -> Outcomes:
+        """The cheapest target leaf of every row inside one box, if the boxes are ``plain``; rows outside remain UNASKED.
+
+        If ``least`` has several lines, a row's line is the class of the leaf that it is in.
+        """
+        return _outcomes(self.core.nearest(codes, least, lower, upper, limit, threads, current()))
+
+    def cheapest(
+        self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1
+    ) -> Outcomes:
+        """The cheapest target leaf of every row, in one box for all or one each; ``kinds`` are its lines of ``least``."""
+        return _outcomes(self.core.cheapest(codes, least, kinds, lower, upper, limit, threads, current()))
+
+
+def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
+    outcome, leaves, costs, points = found
+    return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved: they are the bounds

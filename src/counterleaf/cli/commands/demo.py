@@ -1,0 +1,43 @@
+"""``counterleaf demo``: the best of it, in a minute of reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterleaf.cli.shell import one_line
+
+_NEXT = """
+Your turn:
+   counterleaf demo --save .                                      # the files for what follows
+   counterleaf explain model.json applicants.csv --row {row} --target granted --freeze age
+   counterleaf train loans.csv --label decision --out tree.json   # or your own CSV
+   counterleaf explore                                            # the same in your browser, with pictures
+   counterleaf --help"""
+
+
+def demo(
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Only write the files that the examples of every --help use.")
+    ] = None,
+) -> None:
+    """Show what counterleaf does, in a minute: a refused loan, what would have it granted, locks, a proof, many rows at once.
+
+    Examples:
+
+    - `counterleaf demo`
+    - `counterleaf demo --save .`
+    """
+    with one_line("run it again, or ask for counterleaf --help"):
+        from counterleaf.cli import tour
+        from counterleaf.datasets import samples
+
+        if save is not None:
+            for file in samples.save(save):
+                typer.echo(f"Wrote {file}")
+            return
+        tour.part_one()
+        tour.part_two()
+        typer.echo(_NEXT.format(row=tour.ROW))

@@ -1,0 +1,84 @@
+"""``counterleaf inspect``: a tree in numbers and a drawing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from counterleaf.answer.tree_text import export_text, looks, plot_tree
+from counterleaf.cli.shell import one_line, read_shape
+from counterleaf.errors import CounterleafError
+from counterleaf.explainer import Explainer
+from counterleaf.model.tree import Tree
+from counterleaf.storage.files import aside
+from counterleaf.storage.models import read_model
+from counterleaf.table.schema import Array
+
+_DRAWN = 4  # levels, unless others are asked for
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`.")],
+    depth: Annotated[int, typer.Option(min=1, help="So many levels of splits are drawn.")] = _DRAWN,
+    terms: Annotated[int, typer.Option(min=1, help="So many terms of a split are written, the weightiest.")] = 5,
+    png: Annotated[
+        Path | None, typer.Option(help="Draw the tree as a picture too, into this file (.png, .svg or .pdf).")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="With --png: the columns are pixels, each split a picture.")
+    ] = None,
+) -> None:
+    """Show a model: its classes, leaves and depth, its features with their bounds and how often they are used, and the tree.
+
+    Examples, with the files of `counterleaf demo --save .`:
+
+    - `counterleaf inspect model.json`
+    - `counterleaf inspect model.json --depth 2 --png tree.png`
+    """
+    with one_line("nothing was written"):
+        found = read_model(model)
+        tree = found if isinstance(found, Tree) else found.tree
+        names = None if isinstance(found, Tree) else found.schema
+        starts = np.arange(tree.n_features + 1) if isinstance(found, Tree) else found.schema.starts
+        sides = read_shape(shape)
+        if png is not None:
+            if png.suffix.lower() not in (".png", ".svg", ".pdf"):
+                raise CounterleafError(f"--png is {png}; expected a name that ends in .png, .svg or .pdf")
+            figure = plot_tree(tree, names, shape=None if sides is None else tuple(sides))
+            with aside(png) as part:
+                figure.savefig(part, format=png.suffix[1:].lower(), bbox_inches="tight", dpi=150)
+        elif sides is not None:
+            raise CounterleafError(f"--shape is {shape} without --png; a picture needs a file to go to")
+        typer.echo(_numbers(model, tree, starts))
+        if isinstance(found, Explainer):
+            typer.echo(f"\n{_features(found)}")
+        typer.echo(f"\n{export_text(tree, names, max_depth=depth, max_terms=terms)}")
+        if png is not None:
+            typer.echo(f"\nWrote {png}")
+
+
+def _numbers(model: Path, tree: Tree, starts: Array) -> str:
+    inner = tree.left >= 0
+    leaves = Counter(str(tree.classes[k]) for k in tree.value[tree.leaves])
+    told = ", ".join(f"{label}: {leaves[str(label)]:,}" for label in tree.classes.tolist())
+    per_split = len(looks(tree, starts)) / max(inner.sum(), 1)
+    return "\n".join(
+        [
+            f"{model}: a tree over {len(starts) - 1:,} features",
+            f"  leaves   {len(tree.leaves):,} ({told})",
+            f"  depth    {tree.depth}",
+            f"  splits   {inner.sum():,}, of {per_split:.1f} features each",
+        ]
+    )
+
+
+def _features(explainer: Explainer) -> str:
+    """The schema, each feature with how many splits look at it."""
+    uses = Counter(looks(explainer.tree, explainer.schema.starts)[:, 1].tolist())
+    head, *lines = str(explainer.schema).splitlines()
+    told = [f"in {uses[d]} split{'s' * (uses[d] > 1)}" if uses[d] else "unused" for d in range(len(lines))]
+    return "\n".join([head, *(f"{line}; {use}" for line, use in zip(lines, told, strict=True))])

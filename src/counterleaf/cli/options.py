@@ -1,0 +1,298 @@
+"""A question as options write it: constraints, costs, targets and features from text, checked against the model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explainer import Explainer
+from counterleaf.question.constraint import (
+    Choice,
+    Constraint,
+    Limit,
+    allow,
+    among,
+    at_most,
+    between,
+    changes,
+    decrease,
+    fix,
+    forbid,
+    freeze,
+    implies,
+    increase,
+    linear,
+)
+from counterleaf.question.cost import L1, L2
+from counterleaf.storage.models import read_rows
+from counterleaf.table.features import Boolean, Feature, Numeric, near, some
+from counterleaf.table.schema import Schema
+
+_SCALES = ("range", "std", "mad", "none")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII | re.IGNORECASE)
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a question as they were typed; each entry of a list is one use of its option."""
+
+    target: list[str] | None = None
+    freeze: list[str] | None = None
+    fix: list[str] | None = None
+    between: list[str] | None = None
+    increase: list[str] | None = None
+    decrease: list[str] | None = None
+    allow: list[str] | None = None
+    forbid: list[str] | None = None
+    linear: list[str] | None = None
+    implies: list[str] | None = None
+    among: Path | None = None
+    at_most: int | None = None
+    cost: str | None = None
+    times: list[str] | None = None
+    range: list[str] | None = None
+    step: list[str] | None = None
+
+    def constraints(self, schema: Schema) -> list[Constraint]:
+        """Those of all options, in the order in which ``--help`` lists them."""
+        out: list[Constraint] = []
+        for verb, read in _VERBS.items():
+            out += [read(schema, text) for text in getattr(self, verb) or ()]
+        out += [_linear(text) for text in self.linear or ()]
+        out += [_implies(schema, text) for text in self.implies or ()]
+        if self.at_most is not None:
+            out.append(at_most(self.at_most))
+        if self.among is not None:
+            out.append(among(read_rows(self.among, schema)))
+        return out
+
+    def priced(self, explainer: Explainer) -> Any:
+        """The cost, or None where it was left out and nothing is harder than usual."""
+        schema = explainer.schema
+        pairs = [_pair(schema, text, "--times", "NAME=FACTOR") for text in self.times or ()]
+        times = {feature.name: _number(value, f"--times of {feature.name!r}") for feature, value in pairs}
+        if self.cost is None:
+            return replace(explainer.default_cost, times=times) if times else None
+        return read_cost(self.cost, times)
+
+    def aim(self, labels: list[Any]) -> Any:
+        """The target: None, a class, several, or {class: cost}."""
+        found: dict[Any, float | None] = {}
+        for text in self.target or ():
+            label, cost = _class(labels, text)
+            found[label] = cost
+        if not found:
+            return None
+        if any(cost is not None for cost in found.values()):
+            return {label: cost or 0.0 for label, cost in found.items()}
+        return list(found)
+
+    def reshape(self, explainer: Explainer) -> Explainer:
+        """The explainer with the ranges and steps that were given."""
+        new: dict[str, Numeric] = {}
+        for option, given in (("--range", self.range), ("--step", self.step)):
+            for text in given or ():
+                form = "NAME=LOW:HIGH" if option == "--range" else "NAME=STEP"
+                feature, value = _pair(explainer.schema, text, option, form)
+                if not isinstance(feature, Numeric):
+                    raise CounterleafError(f"{option} {text}: feature {feature.name!r} is no number; use --allow")
+                old = new.get(feature.name, feature)
+                if option == "--step":
+                    step = _number(value, f"--step of {feature.name!r}")
+                    new[feature.name] = Numeric(old.name, old.lower, old.upper, old.integer, step)
+                else:
+                    low, high = _ends(feature, value, text, option)
+                    new[feature.name] = Numeric(old.name, low, high, old.integer, old.step)
+        return explainer.replace(*new.values()) if new else explainer
+
+
+def read_cost(text: str, times: dict[str, float] | None = None) -> Any:
+    """``"L1:mad + 0.1*L2:mad"``, or ``L1("mad")`` as in Python, as a cost."""
+    out: Any = 0
+    for part in text.split("+"):
+        found = _TERM.fullmatch(part.strip())
+        scale = (found[3] or found[4] or "none").lower() if found else ""
+        if found is None or scale not in _SCALES:
+            raise CounterleafError(
+                f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
+                f"'L1:range + 0.1*L2:range'"
+            )
+        kind = L1 if found[2].upper() == "L1" else L2
+        term = kind(None if scale == "none" else scale, times=times or None)
+        out = out + (term if found[1] is None else float(found[1]) * term)
+    return out
+
+
+def read_count(text: str) -> int | None:
+    """``"3"``, or ``"all"`` for every leaf."""
+    if text == "all":
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
+        raise CounterleafError(f"--count is {text!r}; expected a whole number from 1, or all")
+    return int(text)
+
+
+def read_value(feature: Feature, text: str) -> Any:
+    """A value of a feature from text."""
+    if isinstance(feature, Numeric):
+        return _number(text, f"the value of {feature.name!r}")
+    if isinstance(feature, Boolean) and text.lower() in (*_TRUE, *_FALSE):
+        return text.lower() in _TRUE
+    for value in feature.values:
+        if _says(text, value):
+            return value
+    raise CounterleafError(
+        f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}{near(text, feature.values)}"
+    )
+
+
+def _names(schema: Schema, text: str) -> list[str]:
+    """One name, or several separated by commas."""
+    names = _parts(text, schema.names.__contains__)
+    for name in names:
+        schema.index(name)
+    return names
+
+
+def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
+    """What commas separate, where something known may itself hold a comma; if anything is not known, every piece."""
+    pieces = [piece.strip() for piece in text.split(",")]
+    out, part = [], ""
+    for piece in text.split(","):
+        part = f"{part},{piece}" if part else piece
+        if known(part.strip()):
+            out.append(part.strip())
+            part = ""
+    return pieces if part.strip() or not out else out
+
+
+def _pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, str]:
+    """``NAME=VALUE``; a name may itself hold a "="."""
+    fitting = [name for name in schema.names if text.startswith(f"{name}=")]
+    if not fitting:
+        if "=" in text:
+            schema.index(text.split("=")[0])
+        raise CounterleafError(f"{option} is {text!r}; expected {form}")
+    name = max(fitting, key=len)
+    return schema.features[schema.index(name)], text[len(name) + 1 :]
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        out = float(text)
+    except ValueError:
+        out = math.nan
+    if math.isnan(out):
+        raise CounterleafError(f"{what} is {text!r}; expected a number")
+    return out
+
+
+def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, Any]:
+    """``LOW:HIGH``, either of which may be left out; numbers or levels."""
+    if text.count(":") != 1 or text == ":":
+        raise CounterleafError(f"{option} is {whole!r}; expected NAME=LOW:HIGH, of which one may be left out")
+    low, high = (part.strip() for part in text.split(":"))
+    return (
+        read_value(feature, low) if low else -math.inf,
+        read_value(feature, high) if high else math.inf,
+    )
+
+
+def _fix(schema: Schema, text: str) -> Limit:
+    feature, value = _pair(schema, text, "--fix", "NAME=VALUE")
+    return fix(feature.name, read_value(feature, value))
+
+
+def _between(schema: Schema, text: str) -> Limit:
+    feature, value = _pair(schema, text, "--between", "NAME=LOW:HIGH")
+    return between(feature.name, *_ends(feature, value, text, "--between"))
+
+
+def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], Limit]:
+    def read(schema: Schema, text: str) -> Limit:
+        if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
+            return make(*_names(schema, text))
+        feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
+        return make(feature.name, by=_number(by, f"--{verb} of {feature.name!r}"))
+
+    return read
+
+
+def _chosen(verb: str, make: Callable[..., Choice]) -> Callable[[Schema, str], Choice]:
+    def read(schema: Schema, text: str) -> Choice:
+        feature, given = _pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
+        known = [] if isinstance(feature, Numeric) else [str(value) for value in feature.values]
+        values = _parts(given, known.__contains__) if known and given not in known else [given]
+        return make(feature.name, [read_value(feature, value) for value in values])
+
+    return read
+
+
+def _freeze(schema: Schema, text: str) -> Limit:
+    return freeze(*_names(schema, text))
+
+
+_VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
+    "freeze": _freeze,
+    "increase": _directed("increase", increase),
+    "decrease": _directed("decrease", decrease),
+    "between": _between,
+    "fix": _fix,
+    "allow": _chosen("allow", allow),
+    "forbid": _chosen("forbid", forbid),
+}
+
+
+def _linear(text: str) -> Constraint:
+    """``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
+    found = re.fullmatch(rf"(.+?)\s*(>=|<=|==)\s*({_NUMBER})", text.strip())
+    parts = _parts(found[1], re.compile(rf".+=\s*{_NUMBER}").fullmatch) if found else []
+    terms = [(name.strip(), value.strip()) for name, _, value in (part.rpartition("=") for part in parts)]
+    if found is None or not all(name and re.fullmatch(_NUMBER, value) for name, value in terms):
+        raise CounterleafError(f"--linear is {text!r}; expected 'NAME=FACTOR,NAME=FACTOR >= NUMBER', or <= or ==")
+    names = [name for name, _ in terms]
+    if len(set(names)) < len(names):
+        raise CounterleafError(f"--linear is {text!r}, which names a feature twice; expected one factor for each")
+    return linear({name: float(value) for name, value in terms}, found[2], float(found[3]))
+
+
+def _implies(schema: Schema, text: str) -> Constraint:
+    """``"education: increase age=2"``."""
+    text = text.strip()
+    name = max((name for name in schema.names if text.startswith(f"{name}:")), key=len, default=text.partition(":")[0].strip())
+    verb, _, given = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
+    if verb not in _VERBS or not given.strip():
+        raise CounterleafError(
+            f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
+            f"{', '.join(_VERBS)}"
+        )
+    schema.index(name)
+    return implies(changes(name), _VERBS[verb](schema, given.strip()))
+
+
+def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:
+    """A class by its name, and its cost where ``CLASS=COST`` says one."""
+    labels = list(labels)
+    name, sign, cost = text.rpartition("=")
+    for label in labels:
+        if _says(text, label):
+            return label, None
+    for label in labels:
+        if sign and _says(name, label):
+            return label, _number(cost, f"the cost of class {name!r}")
+    raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}{near(text, map(str, labels))}")
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text stands for a value: 3 for 3.0, and true for True."""
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    number = not isinstance(value, str) and re.fullmatch(_NUMBER, text) is not None
+    return text == str(value) or (number and float(text) == value)

@@ -1,0 +1,1 @@
+"""Baselines, reference solvers, the benchmark, and the paper reproduced."""

@@ -1,0 +1,176 @@
+"""The paper's pictures: trees in the plane (figures 1 and 2) and counterfactual digits."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.experiments.baselines import NearestRow
+from counterleaf.experiments.paper import paper
+from counterleaf.experiments.paper.grounds import MNIST, Ground
+from counterleaf.experiments.paper.instances import timed
+from counterleaf.experiments.paper.trees import Grown
+from counterleaf.explainer import Explainer
+from counterleaf.learn import TAOClassifier
+from counterleaf.plot.canvas import style
+from counterleaf.plot.image import diverging
+from counterleaf.question.constraint import Constraint, decrease, increase
+from counterleaf.question.cost import L1, L2, Quadratic
+from counterleaf.table.schema import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DPI = 130
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as the bytes of a PNG file."""
+    import matplotlib.pyplot as plt
+
+    out = io.BytesIO()
+    figure.savefig(out, dpi=_DPI, bbox_inches="tight")
+    plt.close(figure)
+    return out.getvalue()
+
+
+def axis_plane(seed: int) -> Explanation:
+    """Figure 1: an axis-aligned tree of two classes over the plane, and the nearest point of every leaf of the other class."""
+    from sklearn.datasets import make_moons
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = make_moons(300, noise=0.25, random_state=seed)
+    labels = np.array(["A", "B"])[y]
+    return _plane(DecisionTreeClassifier(max_leaf_nodes=9, random_state=seed).fit(X, labels), X)
+
+
+def oblique_plane(seed: int) -> Explanation:
+    """Figure 2: the same for an oblique tree of three classes."""
+    from sklearn.datasets import make_blobs
+
+    X, blob = make_blobs(500, centers=9, cluster_std=1.0, random_state=seed)
+    labels = np.array(["A", "B", "C"])[blob % 3]
+    return _plane(TAOClassifier(max_depth=4, random_state=seed).fit(X, labels), X)
+
+
+def _plane(model: Any, X: Array) -> Explanation:
+    """A row of class A, neither near class B nor far from it, and its answers in every leaf of B."""
+    explainer = Explainer(model, data=X)
+    rows = X[model.predict(X) == "A"]
+    costs = [explainer.explain(row, "B", L2())[0].cost for row in rows]
+    return explainer.explain(rows[np.argsort(costs)[len(costs) // 2]], "B", L2(), count=None)
+
+
+def neighbours(shape: tuple[int, int]) -> Any:
+    """The paper's Q: 1 on the diagonal, -1/4 between neighbouring pixels."""
+    place = np.arange(math.prod(shape)).reshape(shape)
+    first = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+    second = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+    off = sparse.coo_array((np.full(len(first), -0.25), (first, second)), shape=(place.size, place.size))
+    return sparse.csr_array(sparse.eye_array(place.size) + off + off.T)
+
+
+class Digits:
+    """The figure of digits: for each pair of classes a source image and five answers."""
+
+    columns = ("l1", "l2", "Q, only add ink", "Q, only erase ink", "nearest row, l2")
+
+    def __init__(self, ground: Ground, grown: Grown, seed: int) -> None:
+        if ground.shape is None:
+            raise ValueError(f"{ground.key} holds no images")
+        self.ground, self.grown, self.shape = ground, grown, ground.shape
+        explainer = Explainer(grown.explained, schema=ground.schema)
+        nearest = NearestRow(grown.explained, ground.X, ground.schema)
+        every, Q = ground.schema.names, Quadratic(neighbours(ground.shape))
+        add: list[Constraint] = [increase(*every)]
+        erase: list[Constraint] = [decrease(*every)]
+        self.ask: tuple[Callable[[Array, Any], Explanation], ...] = (
+            lambda row, target: explainer.explain(row, target, L1()),
+            lambda row, target: explainer.explain(row, target, L2()),
+            lambda row, target: explainer.explain(row, target, Q, add),
+            lambda row, target: explainer.explain(row, target, Q, erase),
+            lambda row, target: nearest.explain(row, target, L2()),
+        )
+        places = np.random.default_rng(seed).permutation(ground.test)
+        said = grown.tree.predict(ground.X[places])
+        right = {own: places[(said == own) & (ground.y[places] == own)].tolist() for own in np.unique(said).tolist()}
+        self.sources = [right[own].pop() for own, _, _ in paper.DIGITS]  # another image for each
+
+    @property
+    def size(self) -> int:
+        return len(paper.DIGITS) * len(self.columns)
+
+    def run(self, tick: Callable[[], None]) -> pd.DataFrame:
+        """One line per answer; the images' pixels are joined into one text, so that a stopped run can draw them later."""
+        lines = []
+        for ask in self.ask:  # the first call prepares what later ones share
+            ask(self.ground.X[self.sources[0]], paper.DIGITS[0][1])
+        for place, (own, target, told) in zip(self.sources, paper.DIGITS, strict=True):
+            row = self.ground.X[place]
+            for name, ask, number in zip(self.columns, self.ask, told, strict=True):
+                answer, ms = timed(partial(ask, row, target))
+                x = np.asarray(answer[0].row)[None] if len(answer) else None
+                lines.append(
+                    {
+                        "source": own,
+                        "target": target,
+                        "distance": name,
+                        "place": place,
+                        "status": str(answer.status),
+                        "cost": answer[0].cost if len(answer) else math.nan,
+                        "paper": number if self.ground.key == MNIST else math.nan,
+                        "ms": ms,
+                        "proved": answer.certificate.check(),
+                        "tree_agrees": None if x is None else bool(self.grown.tree.predict(x)[0] == target),
+                        "model_agrees": None if x is None else bool(self.grown.predict(x)[0] == target),
+                        "pixels": "" if x is None else " ".join(f"{value:.17g}" for value in x[0]),
+                    }
+                )
+                tick()
+        return pd.DataFrame(lines)
+
+    def draw(self, lines: pd.DataFrame) -> Figure:
+        """A row of images per pair: the source, then each answer beside its difference, red where ink was added."""
+        import matplotlib.pyplot as plt
+
+        rows = len(paper.DIGITS)
+        with style():
+            figure, axes = plt.subplots(rows, 11, figsize=(11 * 0.95, rows * 1.12), squeeze=False)
+            for line, place, (own, target, _) in zip(axes, self.sources, paper.DIGITS, strict=True):
+                source = self.ground.X[place]
+                _show(line[0], source.reshape(self.shape), "Greys", 0.0, 1.0)
+                line[0].set_ylabel(f"{own} → {target}", rotation=90)
+                for k, name in enumerate(self.columns):
+                    at = (lines["source"] == own) & (lines["target"] == target) & (lines["distance"] == name)
+                    answer = lines[at].iloc[0]
+                    image, change = line[1 + 2 * k], line[2 + 2 * k]
+                    found = not math.isnan(answer["cost"])
+                    image.set_title(f"{answer['cost']:.3g}" if found else "none", fontsize=8, pad=2)
+                    if not found:
+                        image.set_axis_off()
+                        change.set_axis_off()
+                        continue
+                    x = np.array(answer["pixels"].split(), float)
+                    _show(image, x.reshape(self.shape), "Greys", 0.0, 1.0)
+                    most = float(np.abs(x - source).max()) or 1.0
+                    _show(change, (x - source).reshape(self.shape), diverging().reversed(), -most, most)
+            figure.subplots_adjust(wspace=0.06, hspace=0.28, top=0.93)
+            axes[0][0].set_title("source\n", fontsize=8, pad=2)
+            for k, name in enumerate(self.columns):
+                left, right = axes[0][1 + 2 * k].get_position(), axes[0][2 + 2 * k].get_position()
+                figure.text((left.x0 + right.x1) / 2, right.y1 + 0.022, name, ha="center", fontsize=8.5)
+        return figure
+
+
+def _show(axes: Any, image: Array, colours: Any, low: float, high: float) -> None:
+    axes.imshow(image, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])

@@ -1,0 +1,1 @@
+"""A user's model or pipeline as one exact tree."""

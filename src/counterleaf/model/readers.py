@@ -1,0 +1,127 @@
+"""Read other people's models into a Tree."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.cuts import cuts
+from counterleaf.model.tree import Tree
+from counterleaf.sparse import CSR
+from counterleaf.table.schema import Array
+
+_PROBES = 4_000_000  # numbers sent through the model to settle its routing
+
+
+def read(model: Any) -> Tree:
+    """The tree of ``model``, node for node.
+
+    Reads ``Tree`` itself, ``TAOClassifier``, and scikit-learn's DecisionTreeClassifier and ExtraTreeClassifier. How a
+    scikit-learn tree routes a row at each split is settled by asking the installed model, not by trusting its version.
+
+    Raises
+    ------
+    CounterleafError
+        If the model is of another kind, not fitted, or holds what a Tree cannot say.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> read(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)).n_nodes
+    5
+    """
+    if isinstance(model, Tree):
+        return model
+    kind = type(model).__name__
+    own = getattr(model, "tree_", None)
+    if isinstance(own, Tree):
+        return own
+    if any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__):
+        raise CounterleafError(f"this {kind} is not fitted; call fit first")
+    if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
+        return _read_sklearn(model, kind)
+    raise CounterleafError(
+        f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or "
+        f"ExtraTreeClassifier, or a Pipeline that ends with one"
+        f"{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
+    )
+
+
+def _read_sklearn(model: Any, kind: str) -> Tree:
+    arrays = getattr(model, "tree_", None)
+    if arrays is None:
+        raise CounterleafError(f"this {kind} is not fitted; call fit first")
+    if model.n_outputs_ != 1:
+        raise CounterleafError(f"this {kind} has {model.n_outputs_} outputs; expected one: fit one tree per output")
+    if np.any(getattr(arrays, "is_categorical", False)) or getattr(model, "categorical_features", None) is not None:
+        raise CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
+    _check_nodes(model, arrays, kind)
+    n = arrays.node_count
+    inner = np.flatnonzero(arrays.children_left >= 0)
+    threshold = arrays.threshold[inner]
+    # an infinite threshold splits off missing values only: every number goes one way
+    real = np.isfinite(threshold)
+    bias = np.zeros(n)
+    bias[inner] = np.where(real, -threshold, -np.sign(threshold))
+    weights = CSR.from_entries(inner, arrays.feature[inner], real, (n, arrays.n_features))
+    value = arrays.value[:, 0, :].argmax(axis=1)
+    tree = Tree(
+        arrays.children_left, arrays.children_right, weights, bias, value, model.classes_, closed="left", dtype="float32"
+    )
+    _probe(model, tree, kind)
+    return tree
+
+
+def _check_nodes(model: Any, arrays: Any, kind: str) -> None:
+    """scikit-learn follows the indices of a tree unchecked, and a file can hold any."""
+    leaf, n = arrays.children_left < 0, arrays.n_features
+    sound = (
+        n == model.n_features_in_
+        and arrays.value.shape[1:] == (1, len(model.classes_))
+        and (arrays.children_left[leaf] == -1).all()
+        and ((arrays.feature[~leaf] >= 0) & (arrays.feature[~leaf] < n)).all()
+    )
+    if not sound:
+        raise CounterleafError(f"this {kind} has nodes that point nowhere: the file is damaged; fit it again")
+
+
+def _probe(model: Any, tree: Tree, kind: str) -> None:
+    """Send the last row left and the first row right of every split through the model itself."""
+    feature, _, low_side, high_side = cuts(tree)
+    most = max(_PROBES // tree.n_features, 1)
+    rows: list[Array] = []
+    reached: list[int] = []
+    stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
+    while stack and len(rows) < most:
+        node, box = stack.pop()
+        if tree.left[node] < 0:
+            continue
+        d = int(feature[node])
+        low, high = box.get(d, (-np.inf, np.inf))
+        for child, side in (
+            (tree.left[node], (low, min(high, low_side[node]))),
+            (tree.right[node], (max(low, high_side[node]), high)),
+        ):
+            if side[0] > side[1] or side[0] == np.inf or side[1] == -np.inf:
+                continue
+            within = {**box, d: side}
+            row = np.zeros(tree.n_features)
+            for k, (a, b) in within.items():
+                row[k] = a if np.isfinite(a) else b if np.isfinite(b) else 0.0
+            cut = side[1] if child == tree.left[node] else side[0]
+            row[d] = cut if np.isfinite(cut) else row[d]
+            rows.append(row)
+            reached.append(int(child))
+            stack.append((int(child), within))
+    if not rows:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the model may know its columns by name
+        path = model.decision_path(np.array(rows)).tocsr()
+    if not np.asarray(path[np.arange(len(rows)), reached]).all():
+        raise CounterleafError(f"this {kind} routes rows otherwise than its thresholds say; report the version of scikit-learn")

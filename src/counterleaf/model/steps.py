@@ -1,0 +1,251 @@
+"""The steps of a fitted scikit-learn pipeline: which of them can be folded, and which raw column each output comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.readers import read
+from counterleaf.model.tree import Tree
+from counterleaf.table.features import is_missing
+
+_SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
+_ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
+_MIXERS = ("PCA", "TruncatedSVD", "PolynomialFeatures", "Normalizer", "KNNImputer", "IterativeImputer")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column on its way through the steps: the place of the raw column it comes from, and what was done to it."""
+
+    raw: int
+    encoded: bool = False
+    scaled: bool = False
+    clipped: bool = False
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What the walk through the steps finds out about the raw columns, by their place."""
+
+    names: list[str]
+    finite: set[int] = field(default_factory=set)
+    known: dict[int, list[Any]] = field(default_factory=dict)
+    gaps: dict[int, Any] = field(default_factory=dict)
+    marks: dict[int, Any] = field(default_factory=dict)
+    statistics: dict[int, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a pipeline does to each raw column, as far as its steps tell.
+
+    ``names`` are the raw columns in the order of the fit, ``named`` if they came with names. ``finite`` are those that an
+    encoder takes, ``known`` the categories that all its encoders know, ``unused`` those that never reach the tree.
+    """
+
+    names: list[str]
+    named: bool
+    finite: frozenset[str]
+    unused: frozenset[str]
+    known: dict[str, list[Any]]
+    tree: Any
+    read: Tree = field(repr=False)
+    steps: tuple[Any, ...] = field(repr=False)
+    columns: tuple[Column, ...] = field(repr=False)  # of the tree
+    gaps: Mapping[str, Any] = field(repr=False)  # how the encoders of a finite column tell a missing value
+    marks: Mapping[str, Any] = field(repr=False)  # values that an imputer takes for missing ones
+    statistics: Mapping[str, list[Any]] = field(repr=False)  # of the imputers, in raw units
+
+
+def is_pipeline(model: Any) -> bool:
+    """True for a scikit-learn Pipeline."""
+    return any(c.__name__ == "Pipeline" and c.__module__.startswith("sklearn.") for c in type(model).__mro__)
+
+
+def survey(pipeline: Any) -> Survey:
+    """Walk through the steps of a fitted pipeline and see where each column of its tree comes from.
+
+    Raises
+    ------
+    CounterleafError
+        If the pipeline is not fitted, does not end with a tree, or has a step that cannot be folded into it; it is named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"age": [20, 61], "job": ["cook", "clerk"]})
+    >>> steps = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job"]))
+    >>> found = survey(make_pipeline(steps, DecisionTreeClassifier()).fit(X, [0, 1]))
+    >>> found.names, found.known
+    (['age', 'job'], {'job': ['clerk', 'cook']})
+    """
+    if not is_pipeline(pipeline):
+        raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
+    *front, (label, model) = list(_flat(pipeline, "")) or [("", None)]
+    tree = _tree(label, model)
+    entry = next((step for _, step in front if _width(step) is not None), model)
+    width = _width(entry) or tree.n_features
+    names = [str(name) for name in getattr(entry, "feature_names_in_", [])]
+    notes = _Notes(names or [f"x{k}" for k in range(width)])
+    columns = [Column(k) for k in range(width)]
+    for step_label, step in front:
+        columns = _walk(step_label, step, columns, notes)
+    if len(columns) != tree.n_features:
+        raise CounterleafError(
+            f"the steps make {len(columns)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
+        )
+
+    def named(found: dict[int, Any]) -> dict[str, Any]:
+        return {notes.names[k]: value for k, value in sorted(found.items())}
+
+    return Survey(
+        names=notes.names,
+        named=bool(names),
+        finite=frozenset(notes.names[k] for k in notes.finite),
+        unused=frozenset(notes.names) - {notes.names[column.raw] for column in columns},
+        known=named(notes.known),
+        tree=model,
+        read=tree,
+        steps=tuple(step for _, step in front),
+        columns=tuple(columns),
+        gaps=named({k: notes.gaps.get(k, math.nan) for k in notes.finite}),
+        marks=named(notes.marks),
+        statistics=named(notes.statistics),
+    )
+
+
+def _flat(pipeline: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The steps of a pipeline and of those within it; ``__`` joins their names as in ``set_params``."""
+    for name, step in pipeline.steps:
+        if is_pipeline(step):
+            yield from _flat(step, f"{path}{name}__")
+        elif step is not None and not (isinstance(step, str) and step == "passthrough"):
+            yield f"{path}{name}", step
+
+
+def _tree(label: str, model: Any) -> Tree:
+    if model is None:
+        raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
+    for found in (model, getattr(model, "tree_", None)):
+        if isinstance(found, Tree):
+            return found
+    if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
+        _check_fitted(model)
+        return read(model)
+    raise _refusal(label, model, "it is not a single classification tree; end the pipeline with a DecisionTreeClassifier")
+
+
+def _walk(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
+    """The columns that a step makes of ``columns``, in order."""
+    kind = type(step).__name__ if type(step).__module__.startswith("sklearn.") else ""
+    choice = type(step).__module__.startswith("sklearn.feature_selection.") and hasattr(step, "get_support")
+    if isinstance(step, str):
+        return [] if step == "drop" else columns
+    if is_pipeline(step):
+        for inner_label, inner in _flat(step, f"{label}__"):
+            columns = _walk(inner_label, inner, columns, notes)
+        return columns
+    if kind == "FunctionTransformer":
+        if step.func is not None:
+            raise _refusal(label, step, "its function is not the identity; transform the column beforehand")
+        return columns
+    if not (choice or kind in (*_SCALERS, *_ENCODERS, "SimpleImputer", "ColumnTransformer")):
+        reason = "it mixes columns" if kind in _MIXERS else "only scalers, encoders, imputers and selections of columns can"
+        raise _refusal(label, step, f"{reason}; apply it to the table beforehand")
+    _check_fitted(step)
+    if len(columns) != _width(step):
+        raise CounterleafError(
+            f"{_told(label, step)} was fitted on {_width(step)} columns but gets {len(columns)}; fit the pipeline as a whole"
+        )
+    if kind == "ColumnTransformer":
+        return _parts(label, step, columns, notes)
+    if kind in _SCALERS:
+        clips = bool(getattr(step, "clip", False))
+        return [replace(column, scaled=True, clipped=column.clipped or clips) for column in columns]
+    if kind == "SimpleImputer":
+        return _imputed(label, step, columns, notes)
+    if kind in _ENCODERS:
+        return _encoded(label, step, columns, notes)
+    return [columns[k] for k in step.get_support(indices=True)]
+
+
+def _parts(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
+    out = []
+    for name, part, _ in step.transformers_:
+        taken = [columns[k] for k in step._transformer_to_input_indices[name]]
+        if taken:
+            made = _walk(f"{label}__{name}", part, taken, notes)
+            weighted = name in (step.transformer_weights or {})
+            out += [replace(column, scaled=column.scaled or weighted) for column in made]
+    return out
+
+
+def _imputed(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
+    if step.add_indicator:
+        raise _refusal(
+            label, step, "add_indicator=True makes columns that tell what was missing; leave it out", "add_indicator=True"
+        )
+    out = []
+    for column, value in zip(columns, step.statistics_.tolist(), strict=True):
+        if not is_missing(step.missing_values):
+            notes.marks[column.raw] = step.missing_values
+        elif not (column.encoded or column.scaled):
+            notes.gaps.setdefault(column.raw, step.missing_values)
+            notes.statistics.setdefault(column.raw, []).append(value)
+        if step.keep_empty_features or not is_missing(value):  # a column without any value is dropped
+            out.append(column)
+    return out
+
+
+def _encoded(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
+    dropped = getattr(step, "drop_idx_", None)
+    rare = getattr(step, "infrequent_categories_", None)
+    out = []
+    for k, (column, categories) in enumerate(zip(columns, step.categories_, strict=True)):
+        if column.scaled:
+            told = f"column {notes.names[column.raw]!r} is scaled before it; encode the column as it is"
+            raise _refusal(label, step, told)
+        notes.finite.add(column.raw)
+        if not column.encoded:
+            values = categories.tolist()
+            before = notes.known.get(column.raw, values)
+            notes.known[column.raw] = [value for value in before if value in values and not is_missing(value)]
+            notes.gaps.update((column.raw, value) for value in values if is_missing(value))
+        width = 1
+        if type(step).__name__ == "OneHotEncoder":
+            width = len(categories) - (dropped is not None and dropped[k] is not None)
+            width -= len(rare[k]) - 1 if rare is not None and rare[k] is not None else 0
+        out += [replace(column, encoded=True)] * width
+    return out
+
+
+def _width(step: Any) -> int | None:
+    return step.n_features if isinstance(step, Tree) else getattr(step, "n_features_in_", None)
+
+
+def _told(label: str, step: Any, how: str = "") -> str:
+    if type(step).__name__ == "FunctionTransformer":
+        how = f"func={getattr(step.func, '__name__', step.func)}"
+    return f"step {label!r} of the pipeline ({type(step).__name__}{f' with {how}' if how else ''})"
+
+
+def _refusal(label: str, step: Any, reason: str, how: str = "") -> CounterleafError:
+    return CounterleafError(f"{_told(label, step, how)} cannot be folded: {reason}")
+
+
+def _check_fitted(step: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        raise CounterleafError("this Pipeline is not fitted; call fit first") from None

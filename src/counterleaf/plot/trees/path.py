@@ -1,0 +1,75 @@
+"""The tree with the paths of source and answer; what lies beside them in a big tree is folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.tree_text import leaf_counts
+from counterleaf.model.tree import Tree
+from counterleaf.plot.canvas import NORMAL, SMALL, SOURCE, headline, short, tint, width
+from counterleaf.plot.trees.conditions import condition
+from counterleaf.plot.trees.placement import EDGE, MOST_LEAVES, cut, draw_node, lay_out
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def path_to(tree: Tree, leaf: int) -> list[int]:
+    """The nodes from the root to a leaf, both included."""
+    inner = np.flatnonzero(tree.left >= 0)
+    parent = np.full(tree.n_nodes, -1)
+    parent[tree.left[inner]] = parent[tree.right[inner]] = inner
+    out = [leaf]
+    while out[-1] != 0:
+        out.append(int(parent[out[-1]]))
+    return out[::-1]
+
+
+def prune(tree: Tree, paths: Sequence[Sequence[int]], most: int) -> dict[int, tuple[int, ...]]:
+    """The nodes to draw, parents first, with their children.
+
+    A tree of more than ``most`` leaves keeps the paths only; subtrees beside them have no children here.
+    """
+    whole = len(tree.leaves) <= most
+    return cut(tree, set(range(tree.n_nodes)) if whole else {node for path in paths for node in path})
+
+
+def draw_tree(answer: Explanation) -> Figure:
+    """Splits as conditions that send a row left on the page, leaves as classes, one path in dashes and one in full."""
+    from matplotlib.lines import Line2D
+
+    tree = answer.certificate.problem.tree
+    ends = [tree.leaf_of(answer.certificate.problem.source)] + [c.leaf for c in answer[:1]]
+    paths = [path_to(tree, leaf) for leaf in ends]
+    drawn, below = prune(tree, paths, MOST_LEAVES), leaf_counts(tree)
+    texts, widths = {}, {}
+    for node, children in drawn.items():
+        if children:
+            texts[node], side = condition(tree, node, answer.schema)
+            drawn[node] = children[::side]
+        elif tree.left[node] < 0:
+            texts[node] = short(str(tree.classes[tree.value[node]]), 18)
+        else:
+            texts[node] = f"{below[node]} leaves"
+        widths[node] = width(texts[node], SMALL) + 12
+    title = headline(answer, answer[0] if len(answer) else None)
+    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(str(answer.label), 18)}")]
+    if len(answer):
+        keys.append(Line2D([], [], color="#C68DBC", linewidth=4, label=f"answer: {short(str(answer[0].label), 18)}"))
+    need = max(width(title, NORMAL, "bold"), sum(width(str(key.get_label()), SMALL) + 44 for key in keys))
+    figure, sheet, at = lay_out(drawn, widths, 43.0, need)
+    for path, key, order in zip(paths, keys, (3, 2), strict=False):
+        look: dict[str, Any] = {"color": key.get_color(), "linestyle": key.get_linestyle(), "linewidth": key.get_linewidth()}
+        sheet.plot(*zip(*(at[node] for node in path), strict=True), **look, zorder=order)
+    for node, text in texts.items():
+        colour = "white" if drawn[node] else tint(int(tree.value[node])) if tree.left[node] < 0 else None
+        draw_node(sheet, at[node], text, colour)
+    wide, high = sheet.get_xlim()[1], sheet.get_ylim()[1]
+    sheet.text(EDGE, high - 13, title, weight="bold", va="center")
+    sheet.legend(handles=keys, loc="upper left", bbox_to_anchor=(EDGE / wide, (high - 23) / high),
+                 ncols=2, frameon=False, borderaxespad=0, borderpad=0, handlelength=2.4, columnspacing=1.2)  # fmt: skip
+    return figure

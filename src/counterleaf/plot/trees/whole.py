@@ -1,0 +1,137 @@
+"""A whole tree, as far down as can be read: splits as conditions or as pictures of their weights, leaves as classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.answer.tree_text import leaf_counts, one_line
+from counterleaf.model.tree import Tree
+from counterleaf.plot.canvas import NORMAL, QUIET, SMALL, short, style, tint, width
+from counterleaf.plot.image import image_shape
+from counterleaf.plot.trees.conditions import condition
+from counterleaf.plot.trees.placement import EDGE, MOST_LEAVES, TWO_LINES, breadth, cut, draw_node, lay_out
+from counterleaf.plot.trees.weights import KEY, draw_key, draw_weights, key_width, note, picture_size, sides
+from counterleaf.table.schema import Schema
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDEST = 1000.0  # points; in a wider picture, shrunk to a page, the words are lost
+_NAMED, _LETTERS = 3, 18  # classes, and letters for them, below a triangle
+
+Children = dict[int, tuple[int, ...]]
+Shape = tuple[int, ...] | None
+
+
+def draw_whole(tree: Tree, schema: Schema, max_depth: int | None, shape: Any) -> Figure:
+    """The first levels of a tree; a subtree that is left out is a triangle with the number of its leaves and their classes."""
+    pixels = None if shape is None else image_shape(shape, tree.n_features, "the model has {} columns", colour=False)
+    levels = _levels(tree)
+    with style():
+        depth = _readable(levels) if max_depth is None else min(int(max_depth), len(levels))
+        drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
+        while max_depth is None and depth > 1 and breadth(drawn, widths) > _WIDEST:
+            depth -= 1
+            drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
+        title = _title(len(tree.leaves), len(levels), depth)
+        figure, sheet, at = _sheet(tree, pixels, drawn, texts, widths, title)
+        for node, children in drawn.items():
+            if children and pixels is not None:
+                draw_weights(sheet, at[node], tree, node, pixels)
+            else:
+                colour = "white" if children else tint(int(tree.value[node])) if tree.left[node] < 0 else None
+                draw_node(sheet, at[node], texts[node], colour)
+        return figure
+
+
+def _levels(tree: Tree) -> list[list[int]]:
+    """The splits of each level, from left to right."""
+    levels, level = [], [0]
+    while inner := [node for node in level if tree.left[node] >= 0]:
+        levels.append(inner)
+        level = [int(child) for node in inner for child in (tree.left[node], tree.right[node])]
+    return levels
+
+
+def _readable(levels: list[list[int]]) -> int:
+    """How many levels leave no more ends side by side than can be read; at least one, if there is one."""
+    ends = 1 + np.cumsum([len(level) for level in levels], dtype=int)  # a split makes one end more
+    return min(len(levels), max(1, int((ends <= MOST_LEAVES).sum())))
+
+
+def _plan(
+    tree: Tree, schema: Schema, pixels: Shape, levels: list[list[int]]
+) -> tuple[Children, dict[int, str], dict[int, float]]:
+    """What is drawn if only these levels are: each node's children, its words and its width."""
+    drawn, below = cut(tree, {node for level in levels for node in level}), leaf_counts(tree)
+    texts, widths = {}, {}
+    for node, children in drawn.items():
+        if children:
+            texts[node] = condition(tree, node, schema, left=True)[0] if pixels is None else note(tree, node)
+        elif tree.left[node] < 0:
+            texts[node] = short(one_line(tree.classes[tree.value[node]]), 18)
+        else:
+            texts[node] = f"{below[node]} leaves\n{_classes(tree, node)}"
+        widths[node] = width(texts[node], SMALL) + 12
+        if children and pixels is not None:
+            widths[node] = max(widths[node], picture_size(pixels)[0] + 6)
+    return drawn, texts, widths
+
+
+def _classes(tree: Tree, node: int) -> str:
+    """The classes below a node, those of most leaves first, as many as there is room for."""
+    counts = np.zeros(len(tree.classes), int)
+    ahead = [node]
+    while ahead:
+        at = ahead.pop()
+        if tree.left[at] < 0:
+            counts[tree.value[at]] += 1
+        else:
+            ahead += [int(tree.left[at]), int(tree.right[at])]
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    names = [one_line(tree.classes[k]) for k in order]
+    if len(names) <= _NAMED + 1 and len(", ".join(names)) <= _LETTERS:
+        return ", ".join(names)
+    told = [short(names[0], _LETTERS)]
+    for name in names[1:_NAMED]:
+        if len(", ".join([*told, name, "…"])) > _LETTERS:
+            break
+        told.append(name)
+    return ", ".join([*told, "…"][: len(names)])
+
+
+def _title(leaves: int, levels: int, depth: int) -> tuple[str, str]:
+    """How large the tree is, and how much of it is drawn."""
+    if not levels:
+        return "1 leaf, no splits", ""
+    said = f"{leaves} leaves, {levels} level{'s' * (levels > 1)} of splits"
+    if depth >= levels:
+        return said, ""
+    first = "first level is" if depth == 1 else f"first {depth} levels are"
+    return said, f"only the {first} drawn; triangles stand for what is below: max_depth={depth + 1} shows more"
+
+
+def _sheet(
+    tree: Tree, pixels: Shape, drawn: Children, texts: dict[int, str], widths: dict[int, float], title: tuple[str, str]
+) -> tuple[Figure, Axes, dict[int, tuple[float, float]]]:
+    """The page with its heading and the branches, and the place of each node."""
+    need, head = max(width(title[0], NORMAL, "bold"), width(title[1], SMALL)), 43.0 if title[1] else 29.0
+    folded = {node for node in drawn if not drawn[node] and tree.left[node] >= 0}  # a triangle with two lines under it
+    if pixels is None or not drawn[0]:
+        reach = {node: (TWO_LINES[0], 30.0) if node in folded else TWO_LINES for node in drawn}
+        figure, sheet, at = lay_out(drawn, widths, head, need, reach=reach)
+    else:
+        half = picture_size(pixels)[1] / 2
+        reach = {node: (9.0, 30.0 if node in folded else 9.0) for node in drawn}
+        reach |= {node: (half, half + 14 * bool(texts[node])) for node in drawn if drawn[node]}
+        need, top = max(need, key_width()), head + KEY
+        figure, sheet, at = lay_out(drawn, widths, top, need, reach=reach, middle=False, gap=30.0, said=sides(tree))
+        draw_key(sheet, EDGE, sheet.get_ylim()[1] - head + 6)
+    height = sheet.get_ylim()[1]
+    sheet.text(EDGE, height - 13, title[0], weight="bold", va="center")
+    if title[1]:
+        sheet.text(EDGE, height - 28, title[1], size=SMALL, color=QUIET, va="center")
+    return figure, sheet, at

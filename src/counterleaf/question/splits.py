@@ -1,0 +1,99 @@
+"""From the user's words to the arrays of a question: targets, splits, nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.cuts import cuts
+from counterleaf.model.tree import Tree
+from counterleaf.proof.problem import NODE, Form
+from counterleaf.question.variables import Layout
+from counterleaf.table.features import some
+from counterleaf.table.schema import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """A tree made ready for a margin; nothing in it depends on the row or the target."""
+
+    nodes: Array  # (N,) NODE without what depends on the target; on one-feature splits the right child is the high side
+    levels: tuple[Array, ...]  # inner nodes by depth
+    oblique: bool
+
+
+def read_target(target: Any, classes: Array, own: int) -> dict[int, float]:
+    """Class index -> class cost, from a class, several, a dict of costs, or None (any class but the row's own)."""
+    labels = classes.tolist()
+    if target is None:
+        return {k: 0.0 for k in range(len(labels)) if k != own}
+    if isinstance(target, np.ndarray):
+        target = target.tolist()
+    try:
+        if isinstance(target, Mapping):
+            wanted = dict(target)
+        elif isinstance(target, Iterable) and not isinstance(target, (str, bytes)):
+            wanted = dict.fromkeys(target, 0.0)
+        else:
+            wanted = {target: 0.0}
+    except TypeError:
+        raise CounterleafError(f"target is {target!r}; expected a class, a list of classes or a dict of costs") from None
+    if not wanted:
+        raise CounterleafError("target is empty; name at least one class")
+    out: dict[int, float] = {}
+    for label, price in wanted.items():
+        if label not in labels:
+            raise CounterleafError(f"no class {label!r}; the model's classes are {some(labels)}")
+        try:
+            out[labels.index(label)] = float(price)
+        except (TypeError, ValueError):
+            raise CounterleafError(f"the cost of class {label!r} is {price!r}; expected a number") from None
+        if not math.isfinite(out[labels.index(label)]):
+            raise CounterleafError(
+                f"the cost of class {label!r} is {price!r}; expected a finite number: leave out what is forbidden"
+            )
+    return out
+
+
+def prepare(tree: Tree, margin: float, layout: Layout | None) -> Splits:
+    """Settle the cuts of the splits on one variable, or on one group, and the order of the nodes."""
+    index, swapped, low_side, high_side = cuts(tree, margin)
+    inner = tree.left >= 0
+    form = np.where(inner, np.where(index >= 0, Form.NUMBER, Form.OBLIQUE), Form.LEAF)
+    if layout is not None and len(layout.first):
+        w = tree.weights
+        for node in np.flatnonzero(inner & (np.diff(w.indptr) > 0)).tolist():
+            g = layout.group_of(w.indices[w.indptr[node] : w.indptr[node + 1]])
+            if g >= 0:
+                form[node], index[node], swapped[node] = Form.GROUP, g, False
+    nodes = np.zeros(tree.n_nodes, NODE)
+    nodes["left"] = np.where(swapped, tree.right, tree.left)
+    nodes["right"] = np.where(swapped, tree.left, tree.right)
+    nodes["form"], nodes["index"], nodes["cut_left"], nodes["cut_right"] = form, index, low_side, high_side
+    levels = []
+    level = np.array([0])
+    while len(splits := level[inner[level]]):
+        levels.append(splits)
+        level = np.concatenate([tree.left[splits], tree.right[splits]])
+    return Splits(nodes, tuple(levels), bool((form == Form.OBLIQUE).any()))
+
+
+def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
+    """The nodes with the least class cost of a target leaf below each, and the number of such leaves."""
+    price = np.full(len(tree.classes) + 1, math.inf)
+    price[list(target)] = list(target.values())
+    below = np.where(tree.left < 0, price[tree.value], math.inf)
+    leaves = np.isfinite(below).astype(np.int64)
+    first = np.where(leaves > 0, np.arange(tree.n_nodes), tree.n_nodes)
+    for inner in reversed(splits.levels):
+        below[inner] = np.minimum(below[tree.left[inner]], below[tree.right[inner]])
+        leaves[inner] = leaves[tree.left[inner]] + leaves[tree.right[inner]]
+        first[inner] = np.minimum(first[tree.left[inner]], first[tree.right[inner]])
+    nodes = splits.nodes.copy()
+    nodes["below"], nodes["leaves"], nodes["first"] = below, leaves, first
+    return nodes

@@ -1,0 +1,222 @@
+"""Where a search ends in doubt: leaves solved in rational numbers, and the rows next to their optima.
+
+Between nearly parallel splits a leaf's optimum hangs on digits that floating point does not have, and a row that the model
+sends there may differ from it in its last digits only. Both are looked for here, leaf by leaf.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from counterleaf.exact import dot, fractions
+from counterleaf.proof.bound import Region
+from counterleaf.proof.certificate import Certificate, Findings, Kind, Status
+from counterleaf.proof.problem import Face
+from counterleaf.proof.walk import Fork, Part, Place, Walk, obeys
+from counterleaf.table.schema import Array
+
+_TRIES = 2000  # rows around an optimum, for each distance
+_DIGITS = (1, 4, 32, 1000, 20000)  # units in the last place that each number is moved at most
+_TAKEN = 50  # of those that the model sends to the leaf: how many are looked at, cheapest first
+_FEW = 6  # faces, and features in them, of a leaf that is solved from nothing
+
+Optimum = tuple[list[Fraction], Array]  # multipliers, changes
+
+
+@np.errstate(all="ignore")
+def refine(found: Certificate, count: int | None) -> Certificate:
+    """The same question with better rows and multipliers for the leaves in doubt; what it then claims is to be checked."""
+    problem, parts = found.problem, dict(found.parts())
+    trace = None if found.findings.answer is None else found.findings.answer.trace()
+    left_open = set() if trace is None else set(trace["node"][trace["kind"] == Kind.UNSETTLED].tolist())
+    rows = {answer.leaf: (answer.cost, answer.row) for answer in found.answers}
+    for place in Walk(problem, parts).places():
+        leaf = place.part.node
+        if problem.tree.left[leaf] >= 0 or place.is_empty(wide=False):
+            continue
+        cost = rows[leaf][0] if leaf in rows else math.inf
+        wide = cost - place.bound(cost - 1e-9 * abs(cost)) > 1e-9 * abs(cost)
+        if not (place.part.empty or leaf in left_open or leaf in rows or wide):
+            continue
+        better = _improved(place, parts)
+        if better is not None and better[0] < cost:
+            rows[leaf] = better
+    return _claim(found, parts, rows, count)
+
+
+@np.errstate(all="ignore")
+def runaway(found: Certificate) -> int:
+    """A variable that earns without end in a leaf that has a row; -1 if there is none."""
+    problem, q = found.problem, found.problem.question
+    cost, leaves = q.features[3:7], set(found.findings.leaves.tolist())
+    alone = np.ones(cost.shape[1], bool) if q.matrix is None else np.diff(q.matrix[0]) == 0
+    for place in Walk(problem, found.parts()).places():
+        region = place.region
+        up = alone & (cost[0] == 0) & (cost[1] < 0) & (region.upper == np.inf)
+        down = alone & (cost[2] == 0) & (cost[3] > 0) & (region.lower == -np.inf)
+        for d in np.flatnonzero(up | down).tolist() if place.part.node in leaves else ():
+            ways = [float(f.weights[f.columns == d].sum()) * (1 if up[d] else -1) for f in region.faces]
+            if all(way == 0 or (way > 0 and not f.equal) for way, f in zip(ways, region.faces, strict=True)):
+                return d
+    return -1
+
+
+def _improved(place: Place, parts: dict[int, Part | Fork]) -> tuple[float, Array] | None:
+    """A row of a leaf, and in ``parts`` multipliers that prove the leaf's optimum."""
+    part, region = place.part, place.region
+    with np.errstate(all="ignore"):
+        optimum = None if part.empty else region.optimum(part.lam, part.tangent)
+    if optimum is None or not _is_inside(region, optimum[1]):
+        optimum = _solved(region) or optimum
+    if optimum is None:
+        return None
+    if parts.get(part.node) is part and place.problem.question.matrix is None:
+        parts[part.node] = replace(part, lam=np.array([float(a) for a in optimum[0]]), empty=False)
+    rows = [_row_near(place, change) for change in (optimum[1], *_next_door(region))]
+    return min((row for row in rows if row is not None), key=lambda row: row[0], default=None)
+
+
+def _next_door(region: Region) -> Iterator[Array]:
+    """The optima of a leaf without one of its faces: rounding inside the model may take rows there for the leaf's own."""
+    for t in range(len(region.faces)):
+        reduced = replace(region, faces=[*region.faces[:t], *region.faces[t + 1 :]])
+        nothing = np.full(len(region.lower), Fraction())
+        found = None if _is_inside(reduced, nothing) else _solved(reduced)
+        if found is not None:
+            yield found[1]
+
+
+def _claim(
+    found: Certificate, parts: dict[int, Part | Fork], rows: dict[int, tuple[float, Array]], count: int | None
+) -> Certificate:
+    """The rows in order of cost, and the bounds that the parts prove."""
+    problem, least = found.problem, math.inf
+    bounds: dict[int, float] = {}
+    for place in Walk(problem, parts).places():
+        enough = rows[place.part.node][0] if place.part.node in rows else max((cost for cost, _ in rows.values()), default=0.0)
+        bound = math.inf if place.is_empty(wide=False) else place.bound(enough)
+        least, bounds[place.part.node] = min(least, bound), min(bounds.get(place.part.node, math.inf), bound)
+    order = sorted(rows, key=lambda leaf: (rows[leaf][0], leaf))[:count]
+    costs = np.array([rows[leaf][0] for leaf in order])
+    own = np.minimum(np.array([bounds.get(leaf, least) for leaf in order]), costs)
+    points = np.array([rows[leaf][1] for leaf in order]).reshape(-1, len(problem.source))
+    status = Status.OPTIMAL if order else Status.INFEASIBLE
+    least = min([least, *own.tolist()])
+    claims = Findings(status, np.array(order, np.int64), costs, own, points, least, found.findings.answer)
+    return replace(found, findings=claims, kept=parts)
+
+
+def _is_inside(region: Region, change: Array) -> bool:
+    """Whether changes lie in the box and meet every face, in rational numbers."""
+    x = fractions(region.problem.source) + change
+    if not ((region.lower <= x) & (x <= region.upper)).all():
+        return False
+    for t, face in enumerate(region.faces):
+        total = sum((w * change[d] for d, w in region.weight(t).items()), Fraction()) - region.problem.exact_miss(face)
+        give = Fraction(face.give)
+        if not (-give <= total and (not face.equal or total <= give)):
+            return False
+    return True
+
+
+def _solved(region: Region) -> Optimum | None:
+    """The optimum of a leaf of few faces and features from nothing: which faces are met, and what moves, is tried out."""
+    q, table = region.problem.question, region.problem.table
+    cost, low, high = q.features[3:7], region.lower - region.problem.source, region.upper - region.problem.source
+    free = sorted({d for face in region.faces for d in face.columns.tolist() if low[d] < high[d]})
+    curved = bool((cost[[0, 2]][:, free] > 0).all()) and not cost[[1, 3]][:, free].any()
+    flat = not cost[[0, 2]][:, free].any()
+    still = (low <= 0) & (high >= 0) & (cost[1] >= 0) & (cost[3] <= 0)
+    small = 0 < len(region.faces) <= _FEW and 0 < len(free) <= _FEW
+    if table is not None or q.matrix is not None or not small or not (curved or flat) or not still.all():
+        return None
+    best: tuple[Fraction, Optimum] | None = None
+    for size in range(1, len(region.faces) + 1):
+        for priced in itertools.combinations(range(len(region.faces)), size):
+            for moved in [tuple(free)] if curved else itertools.combinations(free, size):
+                for ups in [(True,) * len(moved)] if curved else itertools.product((True, False), repeat=len(moved)):
+                    found = region.equations(dict(zip(moved, ups, strict=True)), list(priced), np.full(len(low), Fraction()))
+                    if found is None or not _is_sound(region, found, dict(zip(moved, ups, strict=True)), flat):
+                        continue
+                    paid = sum(
+                        (
+                            Fraction(float(cost[0 if d >= 0 else 2, k])) * d * d
+                            + Fraction(float(cost[1 if d >= 0 else 3, k])) * d
+                            for k, d in enumerate(found[1])
+                        ),
+                        Fraction(),
+                    )
+                    if best is None or paid < best[0]:
+                        best = paid, found
+    return None if best is None else best[1]
+
+
+def _is_sound(region: Region, found: Optimum, ups: dict[int, bool], flat: bool) -> bool:
+    """Whether a solution of the equations is a row of the region that moves the way it is priced for."""
+    y, change = found
+    if any(a < 0 and not face.equal for a, face in zip(y, region.faces, strict=True)):
+        return False
+    if flat and any((change[d] < 0) if up else (change[d] > 0) for d, up in ups.items()):
+        return False
+    return _is_inside(region, change)
+
+
+def _row_near(place: Place, change: Array) -> tuple[float, Array] | None:
+    """The cheapest row next to the optimum of a leaf's part that the model sends to the leaf, with its cost."""
+    problem, part, region = place.problem, place.part, place.region
+    source = problem.source
+    centre = np.array([float(x) for x in fractions(source) + change])
+    if not np.isfinite(centre).all():
+        return None
+    centre = np.clip(np.where(change == 0, source, centre), region.lower, region.upper)
+    inside = (region.lower < centre) & (centre < region.upper)
+    if problem.table is not None:
+        inside &= (problem.table.group < 0) & (problem.table.step[0] == 0)
+    named = np.isin(np.arange(len(source)), np.concatenate([face.columns for face in region.faces]))
+    for moves in (np.flatnonzero(inside & (centre != source)), np.flatnonzero(inside & named)):
+        row = _try_around(place, centre, moves)
+        if row is not None:
+            cost = float(problem.cost_of(row[None])[0]) + float(problem.question.nodes["below"][part.node])
+            return cost, row
+    return None
+
+
+def _try_around(place: Place, centre: Array, moves: Array) -> Array | None:
+    """The cheapest of the rows that differ from the centre in some last digits.
+
+    Most numbers are moved at random, and one of them back onto a face: between two that nearly coincide little else helps.
+    """
+    problem, region, leaf = place.problem, place.region, place.part.node
+    random = np.random.default_rng(0)
+    faces: list[Face | None] = [f for f in region.faces if not f.size and np.isin(moves, f.columns).any()]
+    for digits, face in itertools.product(_DIGITS, faces or [None]):
+        rows = np.repeat(centre[None], _TRIES, axis=0)
+        if problem.question.narrow:
+            rows[:, moves] = rows[:, moves].astype(np.float32)
+            unit = np.spacing(np.abs(rows[:, moves]).astype(np.float32)).astype(float)
+        else:
+            unit = np.spacing(np.abs(rows[:, moves]))
+        rows[:, moves] += random.integers(-digits, digits + 1, (_TRIES, len(moves))) * unit
+        rows[0] = centre
+        if face is not None:
+            at = np.flatnonzero(np.isin(face.columns, moves))
+            pivot = at[np.abs(face.weights[at] * centre[face.columns[at]]).argmax()]
+            d, w = int(face.columns[pivot]), float(face.weights[pivot])
+            miss = dot(face.weights, centre[face.columns], *face.constants)
+            off = (rows[:, face.columns] - centre[face.columns]) @ face.weights - (rows[:, d] - centre[d]) * w
+            last = np.spacing(np.float32(abs(centre[d])) if problem.question.narrow else abs(centre[d]))
+            rows[1:, d] = (centre[d] - (off + miss) / w + random.integers(-2, 3, _TRIES) * float(last))[1:]
+            if problem.question.narrow:
+                rows[:, d] = rows[:, d].astype(np.float32)
+        rows = np.clip(rows, region.lower, region.upper)
+        rows = rows[problem.tree.apply(rows) == leaf]
+        for k in np.argsort(problem.cost_of(rows), kind="stable")[:_TAKEN].tolist():
+            if obeys(problem, leaf, rows[k], tight=True):
+                return np.asarray(rows[k])
+    return None

@@ -1,0 +1,1 @@
+"""Tables, models, explainers and explanations in files."""

@@ -1,0 +1,298 @@
+"""A tree from a table: what becomes of each column and label, and that the explainer says what the pipeline says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.cli_cases import loans
+
+import counterleaf as cl
+from counterleaf.errors import CounterleafError
+from counterleaf.learn import training
+
+QUICK = {"learner": "cart", "depth": 3, "alpha": None, "test": 0.25, "seed": 0}
+
+
+def prepare(frame, label="says", drop=(), category=()):
+    return training.prepare(frame, label, list(drop), list(category), "t.csv")
+
+
+def wild():
+    """Every kind of column that a table may have."""
+    table = loans()
+    n, rng = len(table), np.random.default_rng(3)
+    table["flag"] = rng.random(n) < 0.5
+    table["gaps"] = table["flag"].astype(object).where(rng.random(n) < 0.9, None)
+    table["x"] = table["x"].where(rng.random(n) < 0.9)
+    table["k"] = table["k"].where(rng.random(n) < 0.9)
+    table["w"] = table["w"].where(rng.random(n) < 0.9, None)
+    table["same"], table["word"], table["nothing"] = 5, "one", None
+    table["day"] = pd.date_range("2020-01-01", periods=n)
+    table["id"] = [f"u{k:04d}" for k in range(n)]
+    table["whole"] = pd.array(rng.integers(0, 9, n), dtype="Int64")
+    table["maybe"] = pd.array(rng.random(n) < 0.5, dtype="boolean")
+    table.loc[[2, 3], ["whole", "maybe"]] = pd.NA
+    table["real"] = pd.array(rng.normal(size=n), dtype="Float64")
+    table["small"] = rng.normal(size=n).astype(np.float32)
+    table["sort"] = pd.Categorical(rng.choice(["p", "q"], n))
+    table["list"] = [[1]] * n
+    table["mixed"] = ["a", 1] * (n // 2)
+    table.loc[[7, 8, 9], "says"] = None
+    return table
+
+
+def test_what_a_tree_cannot_learn_from_is_left_out_and_told():
+    table = prepare(wild())
+    assert table.left_out == {
+        "3 rows": "without says",
+        "nothing": "no value at all",
+        "day": "dates",
+        "id": "157 different words",
+        "list": "neither words nor numbers",
+        "mixed": "words among numbers",
+    }
+    assert len(table.X) == len(table.y) == 157
+    assert not {"says", *table.left_out} & set(table.X.columns)
+
+
+@pytest.mark.parametrize("learner", training.LEARNERS)
+def test_the_explainer_says_what_the_pipeline_says(learner):
+    table = prepare(wild())
+    trained = training.train(table, **{**QUICK, "learner": learner, "depth": 2, "alpha": 1.0 if learner == "tao" else None})
+    again = cl.Explainer.from_json(trained.explainer.to_json())
+    codes = np.array([again.schema.encode(row) for row in table.X[again.schema.names].to_dict("records")])
+    assert again.tree.predict(codes).tolist() == trained.model.predict(table.X).tolist()
+    found = again.explain_many(table.X.iloc[:20], progress=False)
+    rows = table.X.iloc[:20].copy()
+    for name in [name for name in found.columns if name in again.schema.names]:
+        rows[name] = found[name].to_numpy()
+    assert trained.model.predict(rows).tolist() == found["label"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["a", "b"], ["a", "b"]),
+        ([1, 0], [0, 1]),
+        ([1.0, 2.0], [1, 2]),
+        ([True, False], [False, True]),
+        (pd.array([True, False] * 80, dtype="boolean"), [False, True]),
+        (pd.array([3, 4] * 80, dtype="Int64"), [3, 4]),
+        (pd.Categorical(["p", "q"] * 80), ["p", "q"]),
+        (np.array([True, False] * 80, dtype=object), [False, True]),
+    ],
+    ids=["words", "numbers", "floats", "booleans", "maybe", "nullable", "categories", "objects"],
+)
+def test_labels_come_back_as_they_are(labels, classes):
+    says = list(labels) * 80 if isinstance(labels, list) else labels
+    trained = training.train(prepare(loans().assign(says=says)), **QUICK)
+    assert trained.explainer.tree.classes.tolist() == classes
+    assert [type(one) for one in trained.explainer.tree.classes.tolist()] == [type(one) for one in classes]
+    assert cl.Explainer.from_json(trained.explainer.to_json()).tree.classes.tolist() == classes
+
+
+def test_whole_labels_stay_whole_where_some_are_missing():
+    table = loans().assign(says=lambda t: (t.says == "yes").astype(float))
+    table.loc[3, "says"] = np.nan
+    assert prepare(table).y.unique().tolist() in ([0, 1], [1, 0])
+    table = loans().assign(says=lambda t: (t.says == "yes").astype(object))
+    table.loc[3, "says"] = None
+    assert prepare(table).y.dtype == bool
+
+
+TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
+
+
+@pytest.mark.parametrize(
+    ("table", "label", "drop", "line"),
+    [
+        (loans(), "nope", (), "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
+        (loans(), "says", ("nope",), "t.csv has no column 'nope'; its columns are 'x', 'k', 'w', 'says'"),
+        (loans(), "says", ("says",), "--drop is 'says', which is the label; expected other columns"),
+        (TWICE, "says", (), "t.csv has two columns named 'x'; names must differ"),
+        (
+            loans().assign(says="a"),
+            "says",
+            (),
+            "the label 'says' has 1 different values in t.csv; expected at least two classes",
+        ),
+        (
+            loans().assign(says=None),
+            "says",
+            (),
+            "the label 'says' has 0 different values in t.csv; expected at least two classes",
+        ),
+        (
+            loans().assign(says=range(160)),
+            "says",
+            (),
+            "the label 'says' has 160 different values in t.csv; expected classes: cut it into ranges first",
+        ),
+        (
+            loans().assign(says=[0.0, 1.5] * 80),
+            "says",
+            (),
+            "the label 'says' holds the number 1.5 in t.csv; expected classes: cut it into ranges first, or write the "
+            "classes as words",
+        ),
+        (
+            loans().assign(says=["a", 1] * 80),
+            "says",
+            (),
+            "the label 'says' holds values of the kind int and str in t.csv; expected words or whole numbers",
+        ),
+        (
+            loans().assign(says=[[1]] * 160),
+            "says",
+            (),
+            "the label 'says' holds values of the kind list in t.csv; expected words or whole numbers",
+        ),
+        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from beside 'says'"),
+        (
+            loans().assign(x=None),
+            "says",
+            ("k", "w"),
+            "t.csv has no column to learn from beside 'says'; left out: x (no value at all)",
+        ),
+        (
+            loans().assign(x=np.inf),
+            "says",
+            (),
+            "the column 'x' of t.csv holds inf; expected numbers up to 1e+30: correct it, or leave it out with --drop",
+        ),
+        (
+            loans().assign(x=-1e300),
+            "says",
+            (),
+            "the column 'x' of t.csv holds -1e+300; expected numbers up to 1e+30: correct it, or leave it out with --drop",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_from_is_told(table, label, drop, line):
+    with pytest.raises(CounterleafError) as error:
+        prepare(table, label, drop)
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize(
+    ("table", "test", "line"),
+    [
+        (loans().groupby("says").head(1), 0.25, "t.csv has 2 rows, too few to hold some out; use --test 0"),
+        (loans(), 0.999, "t.csv has 160 rows, too few to hold some out; use --test 0"),
+        (
+            loans().assign(says=[f"c{k}" for k in range(40)] * 4),
+            0.9,
+            "t.csv has too few rows of says c0 to hold some out; leave them out or use --test 0",
+        ),
+    ],
+)
+def test_too_few_rows_are_told(table, test, line):
+    with pytest.raises(CounterleafError) as error:
+        training.train(prepare(table), **{**QUICK, "test": test})
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_class_of_one_row_is_learned(seed):
+    table = prepare(loans().assign(says=["rare", *["no", "yes"] * 79, "no"]))
+    trained = training.train(table, **{**QUICK, "seed": seed})
+    assert trained.explainer.tree.classes.tolist() == ["no", "rare", "yes"]
+    assert (trained.rows, len(trained.truth), set(trained.truth)) == (120, 40, {"no", "yes"})
+
+
+def test_two_rows_are_enough_to_learn_from_all():
+    trained = training.train(prepare(loans().groupby("says").head(1)), **{**QUICK, "test": 0.0, "depth": None})
+    assert (trained.rows, len(trained.truth), len(trained.explainer.tree.leaves)) == (2, 0, 2)
+    assert "held out" not in training.report(prepare(loans().groupby("says").head(1)), trained)
+
+
+@pytest.mark.parametrize("learner", training.LEARNERS)
+def test_a_seed_gives_the_same_tree_again(learner):
+    table = prepare(loans())
+    settings = {**QUICK, "learner": learner, "depth": 2, "alpha": 1.0 if learner == "tao" else None}
+    first, again, other = (training.train(table, **{**settings, "seed": seed}).explainer.to_json() for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+
+
+def test_the_size_is_the_smallest_within_one_error_of_the_best():
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    table = prepare(loans())
+    trained = training.train(table, **{**QUICK, "depth": None, "test": 0.0})
+    assert trained.chosen
+    scores = {}
+    for depth in training._DEPTHS:
+        model = training._pipeline(table.X, table.words, "cart", 0).set_params(tree__max_depth=depth)
+        scores[depth] = cross_val_score(model, table.X, table.y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    best = max(scores, key=lambda depth: scores[depth].mean())
+    least = scores[best].mean() - scores[best].std() / np.sqrt(3)
+    assert trained.settings == {"max_depth": min(depth for depth in scores if scores[depth].mean() >= least)}
+
+
+def test_the_figures_of_the_report_are_true():
+    table = prepare(wild())
+    trained = training.train(table, **QUICK)
+    lines = training.report(table, trained).splitlines()
+    counts = table.y.value_counts()
+    assert (
+        lines[0] == f"t.csv: 157 rows, 12 features; says: {', '.join(f'{label} ({count})' for label, count in counts.items())}"
+    )
+    assert lines[1:7] == [f"Left out: {name} ({reason})" for name, reason in table.left_out.items()]
+    leaves = trained.model[-1].get_n_leaves()
+    assert lines[7].startswith("Learned from 117 rows: DecisionTreeClassifier, max_depth 3; ")
+    assert f"; {leaves} leaves, " in lines[7]
+    held = table.X.loc[trained.truth.index]
+    right = np.mean(trained.model.predict(held) == table.y.loc[trained.truth.index])
+    common = trained.truth.value_counts(normalize=True)
+    assert lines[8] == (
+        f"On the 40 rows held out: {right:.1%} right; always saying {common.index[0]} would be {common.iloc[0]:.1%}"
+    )
+    said = [int(cell) for line in lines[12:14] for cell in line.split()[1:]]
+    assert sum(said) == 40
+    assert said[0] + said[3] == round(right * 40)
+    assert {*table.X.index} == {*held.index} | {*table.X.index.difference(held.index)}
+
+
+def test_whole_numbers_with_gaps_stay_whole():
+    trained = training.train(prepare(wild()), **QUICK)
+    assert {feature.name for feature in trained.explainer.schema if getattr(feature, "integer", False)} >= {"whole"}
+
+
+def test_numbers_that_are_names_become_categories():
+    table = loans().assign(code=np.tile([30, 10, 20, 40], len(loans()) // 4))
+    kinds = {f.name: f for f in training.train(prepare(table, category=["code"]), **QUICK).explainer.schema}
+    assert kinds["code"].values == (10, 20, 30, 40)
+    with pytest.raises(CounterleafError, match="--category is 'says', which is the label; expected other columns"):
+        prepare(table, category=["says"])
+    with pytest.raises(CounterleafError, match=r"t\.csv has no column 'cod'; its columns are"):
+        prepare(table, category=["cod"])
+
+
+def test_dates_and_running_numbers_are_left_out_and_told():
+    n = len(loans())
+    days = pd.date_range("2020-01-01", periods=n)
+    table = loans().assign(
+        iso=days.strftime("%Y-%m-%d"), german=days.strftime("%d.%m.%Y"), stamp=days.strftime("%Y-%m-%d 12:30:00"),
+        number=np.arange(5_000, 5_000 + n)[::-1], pay=np.random.default_rng(0).permutation(n * 50)[:n],
+    )  # fmt: skip
+    left_out = prepare(table).left_out
+    assert {"iso": "dates", "german": "dates", "stamp": "dates", "number": "a running number"}.items() <= left_out.items()
+    assert "pay" not in left_out
+
+
+def test_a_tree_that_tells_nothing_says_so():
+    table = prepare(pd.DataFrame({"x": np.random.default_rng(0).random(80), "says": ["a", "a", "a", "b"] * 20}))
+    trained = training.train(table, **{**QUICK, "depth": 1})
+    told = training.report(table, trained)
+    assert ("That is no better" in told) == ((trained.said == trained.truth.to_numpy()).mean() <= 0.75)
+    assert "That is no better" in told
+
+
+def test_words_of_the_rows_held_out_can_be_asked_about():
+    table = loans()
+    table["w"] = table["w"].astype(object)
+    for k in range(0, len(table), 40):
+        table.loc[k, "w"] = f"rare {k}"
+    explainer = training.train(prepare(table), **QUICK).explainer
+    for row in table.drop(columns="says").to_dict("records"):
+        explainer.schema.encode(row)

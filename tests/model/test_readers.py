@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+
+import counterleaf as cl
+import counterleaf.model.readers
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, ExtraTreeClassifier])
+def test_a_scikit_learn_tree_is_read_node_for_node(kind):
+    data, labels = load_breast_cancer(return_X_y=True)
+    model = kind(random_state=0).fit(data, np.where(labels, "benign", "malignant"))
+    tree = cl.read(model)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(data.min(axis=0), data.max(axis=0), size=(2000, data.shape[1]))
+    assert (tree.apply(rows) == model.apply(rows)).all()
+    assert (tree.predict(rows) == model.predict(rows)).all()
+
+
+def test_a_tree_is_read_as_itself():
+    tree = cl.read(DecisionTreeClassifier(max_depth=2).fit(X, y))
+    assert cl.read(tree) is tree
+
+
+def test_a_tree_with_missing_value_routes_is_read_and_a_row_without_gaps_explained():
+    gappy = X.copy()
+    gappy[::7, 2] = np.nan
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(gappy, y)
+    answer = cl.Explainer(model).explain(X[0], target=2)
+    assert answer[0].verified
+    with pytest.raises(cl.CounterleafError, match="'x2' of the row is nan"):
+        cl.Explainer(model).explain(gappy[0], target=2)
+
+
+class Categorical(DecisionTreeClassifier):
+    categorical_features = (0,)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (DecisionTreeClassifier(), "not fitted"),
+        (DecisionTreeClassifier().fit(X, np.c_[y, y]), "2 outputs"),
+        (Categorical().fit(X, y), "categorical splits"),
+        (DecisionTreeRegressor().fit(X, y), "cannot read a DecisionTreeRegressor"),
+        (RandomForestClassifier(n_estimators=2).fit(X, y), "cannot read a RandomForestClassifier"),
+        ("tree", "cannot read a str"),
+    ],
+)
+def test_what_a_tree_cannot_hold_is_refused_by_name(model, reason):
+    with pytest.raises(cl.CounterleafError, match=reason):
+        cl.read(model)
+
+
+def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    honest = counterleaf.model.readers.cuts
+
+    def shifted(tree):
+        feature, swapped, _, high = honest(tree)
+        return feature, swapped, high, high
+
+    monkeypatch.setattr(counterleaf.model.readers, "cuts", shifted)
+    with pytest.raises(cl.CounterleafError, match="routes rows otherwise"):
+        cl.read(model)

@@ -1,0 +1,532 @@
+"""Questions on tables: every leaf against an independent solver, and the meaning of features, costs and constraints."""
+
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from support.table_cases import table_case
+from support.table_referee import brute_optima, leaf_optima
+
+import counterleaf as cl
+from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.walk import Fork, Part
+from counterleaf.storage import explanations
+
+JOBS = ["clerk", "cook", "smith"]
+# right iff 0.1 age + 2 [cook] + 3 [smith] >= 5
+TREE = cl.Tree(
+    [1, -1, -1],
+    [2, -1, -1],
+    [[0.1, 0, 2, 3], [0] * 4, [0] * 4],
+    [-5.0, 0, 0],
+    [-1, 0, 1],
+    classes=["no", "yes"],
+    closed="right",
+)
+SCHEMA = cl.Schema([cl.Numeric("age", 0, 100, integer=True), cl.Categorical("job", JOBS)])
+ROW = {"age": 10, "job": "clerk"}
+
+
+def ask(row=ROW, tree=TREE, schema=SCHEMA, **question):
+    return cl.Explainer(tree, schema=schema).explain(row, **{"target": "yes", **question})
+
+
+def explain(case, **more):
+    question = {"target": list(case.target), "cost": case.cost(), "constraints": case.constraints(), "count": None, **more}
+    return cl.Explainer(case.tree, schema=case.schema).explain(case.row, **question)
+
+
+def disagreements(case, answer, optima, thin=()):
+    """What is wrong with an answer that should hold every target leaf, given each leaf's optimum."""
+    found = {c.leaf: c for c in answer}
+    wrong = [f"status {answer.status}"] if answer.status == "limit" else []
+    wrong += [] if answer.certificate.check() else ["the proof fails"]
+    for leaf, best in optima.items():
+        if leaf in thin:
+            continue
+        if (leaf in found) != math.isfinite(best):
+            wrong.append(f"leaf {leaf}: ours {found.get(leaf)}, optimum {best}")
+        elif leaf in found:
+            c = found[leaf]
+            size = 1e-7 * abs(best) + 1e-11  # the referee's own tolerance where the optimum is 0
+            if abs(c.cost - best) > size or not c.cost - size <= c.lower_bound <= c.cost or not c.verified:
+                wrong.append(f"leaf {leaf}: cost {c.cost}, bound {c.lower_bound}, optimum {best}, verified {c.verified}")
+            if not case.obeys(case.schema.codes(c.row)).all():
+                wrong.append(f"leaf {leaf}: {c.row} breaks a rule")
+    return wrong + [f"leaf {leaf} is no target" for leaf in found.keys() - optima.keys()]
+
+
+# from 5 on: to check the proof of question 4 alone takes a minute, ten times as long as that of 404, the next in length;
+# test_archive.py asks it up to a limit of states
+@pytest.mark.parametrize("first", [5, 100, 200, 300, 400, 500])
+def test_every_leaf_has_the_optimum_of_an_independent_solver(first):
+    for seed in range(first, first + 15):
+        case = table_case(np.random.default_rng(seed))
+        optima, thin = leaf_optima(case)
+        assert not disagreements(case, explain(case), optima, thin), seed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wide_tables_have_the_optimum_of_an_independent_solver(seed):
+    case = table_case(np.random.default_rng(9000 + seed), groups=8, numerics=4, depth=6, axis="oblique")
+    answer = explain(case, count=3)
+    optima, thin = leaf_optima(case)
+    best = sorted((cost, leaf) for leaf, cost in optima.items() if math.isfinite(cost) and leaf not in thin)
+    assert answer.certificate.check()
+    assert np.allclose([c.cost for c in answer], [cost for cost, _ in best[:3]], rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("axis", ["axis", "oblique"])
+def test_tables_without_free_numbers_agree_with_brute_force(axis):
+    tried = 0
+    for seed in range(5000, 5040):
+        case = table_case(np.random.default_rng(seed), groups=4, categories=5, numerics=0, axis=axis)
+        optima = brute_optima(case)
+        if optima is None:
+            continue
+        tried += 1
+        assert not disagreements(case, explain(case), optima), seed
+    assert tried > 20
+
+
+def test_costs_mean_what_the_design_says():
+    free = {"constraints": cl.fix("age", 20)}
+    for cost, expected in [
+        (cl.L1(), 10 + 2),
+        (cl.L2(), 100 + 2),
+        (cl.L1({"job": 3, "age": 0}), 6),
+        (cl.L1(up=1, down={"job": 4, "age": 1}), 10 + 5),
+        (cl.L1({"age": 0}) + 0.5 * cl.L2({"age": 0}), 3),
+        (cl.L1({"age": 0}) + cl.Linear({"job=smith": -1}), 1),
+    ]:
+        best = ask(cost=cost, **free)[0]
+        assert best.changes == {"age": (10, 20), "job": ("clerk", "smith")}
+        assert best.cost == pytest.approx(expected, abs=1e-12)
+    data = pd.DataFrame({"age": [0, 100], "job": ["clerk", "cook"]})
+    named = cl.Explainer(TREE, data=data, schema=SCHEMA)
+    for cost in (cl.L1("range"), cl.L2("range"), None):
+        price = 0.1 if not isinstance(cost, cl.L2) else 0.01
+        assert named.explain(ROW, target="yes", cost=cost, **free)[0].cost == pytest.approx(price + 1)
+
+
+def test_a_table_of_costs_replaces_the_usual_one():
+    costs = pd.DataFrame([[0, 9, 1.5], [1, 0, 1], [1, 1, 0]], index=JOBS, columns=JOBS)
+    nested = {old: dict(line) for old, line in costs.T.to_dict().items()}
+    for given in (costs, nested, costs.to_numpy()):
+        schema = cl.Schema([cl.Numeric("age", 0, 100), cl.Categorical("job", JOBS, costs=given)])
+        assert ask(schema=schema, cost=cl.L1({"age": 0.0}))[0].cost == 0.0
+        both = ask(schema=schema, cost=cl.L1({"age": 1.0, "job": 2.0}), constraints=cl.between("age", 10, 20))
+        assert both[0].cost == pytest.approx(10 + 3)
+
+
+def level_tree(cut):
+    return cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-cut, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+
+
+def test_levels_pay_per_level_and_know_their_order():
+    levels = ["none", "school", "college", "doctor"]
+    schema = cl.Schema([cl.Ordinal("education", levels)])
+
+    def up(**question):
+        return ask({"education": "none"}, level_tree(1.5), schema, **question)
+
+    assert up(cost=cl.L1())[0].changes == {"education": ("none", "college")}
+    assert up(cost=cl.L1())[0].cost == 2.0
+    assert up(cost=cl.L2(3.0))[0].cost == 12.0
+    assert up(constraints=cl.increase("education", by=3))[0].row == {"education": "doctor"}
+    assert up(constraints=cl.between("education", "doctor", "doctor"))[0].row == {"education": "doctor"}
+    assert up(constraints=cl.between("education", "none", "school")).status == "infeasible"
+    assert up(constraints=cl.decrease("education")).status == "infeasible"
+    assert up(constraints=cl.linear({"education": 1}, ">=", 2.5))[0].row == {"education": "doctor"}
+    dear = cl.Schema([cl.Ordinal("education", levels, costs=[[0, 1, 9, 2], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]])])
+    assert ask({"education": "none"}, level_tree(1.5), dear, cost=cl.L1())[0].row == {"education": "doctor"}
+
+
+def test_yes_or_no_is_one_column():
+    schema = cl.Schema([cl.Boolean("owner")])
+    best = ask({"owner": False}, level_tree(0.5), schema, cost=cl.L2())[0]
+    assert (best.changes, best.cost, best.row["owner"] is True) == ({"owner": (False, True)}, 1.0, True)
+    assert ask({"owner": 0}, level_tree(0.5), schema)[0].row == {"owner": 1}
+
+
+def test_a_step_makes_answers_sayable():
+    for step, expected in [(None, 44.99), (0.5, 45.0), (5, 45.0), (100, 100.0), (0.1, 45.0)]:
+        schema = cl.Schema([cl.Numeric("hours", 0, 168, step=step)])
+        best = ask({"hours": 40.0}, level_tree(44.99), schema)[0]
+        assert best.row == {"hours": expected}
+        assert best.cost == pytest.approx((expected - 40) ** 2)
+    schema = cl.Schema([cl.Numeric("hours", step=0.1)])
+    assert ask({"hours": 0.0}, level_tree(0.25), schema)[0].row == {"hours": 0.3}  # as typed, not 0.30000000000000004
+    # what stands off the grid may stay, what moves goes to the grid
+    schema = cl.Schema([cl.Numeric("hours", step=5)])
+    assert ask({"hours": 42.0}, level_tree(41.0), schema, target=["yes", "no"])[0].changes == {}
+    assert ask({"hours": 42.0}, level_tree(43.0), schema)[0].row == {"hours": 45.0}
+    assert ask({"hours": 42.0}, level_tree(41.0), schema, target="no")[0].row == {"hours": 40.0}
+
+
+@pytest.mark.parametrize(
+    ("constraints", "changes"),
+    [
+        ([cl.freeze("job")], {"age": (10, 50)}),
+        ([cl.fix("job", "cook")], {"age": (10, 30), "job": ("clerk", "cook")}),
+        ([cl.allow("job", ["cook", "clerk"])], {"age": (10, 30), "job": ("clerk", "cook")}),
+        ([cl.forbid("job", ["smith"])], {"age": (10, 30), "job": ("clerk", "cook")}),
+        ([cl.at_most(1)], {"age": (10, 50)}),
+        ([cl.increase("age", by=45)], {"age": (10, 55)}),
+        ([cl.implies(cl.changes("job"), cl.increase("age", by=12))], {"age": (10, 22), "job": ("clerk", "smith")}),
+        ([cl.implies(cl.changes("job"), cl.freeze("age"))], {"age": (10, 50)}),
+        ([cl.implies(cl.changes("age"), cl.allow("job", ["cook"]))], {"age": (10, 30), "job": ("clerk", "cook")}),
+        ([cl.linear({"job=smith": 10, "age": 1}, ">=", 33)], {"age": (10, 23), "job": ("clerk", "smith")}),
+        ([cl.linear({"job=smith": 1}, "<=", 0)], {"age": (10, 30), "job": ("clerk", "cook")}),
+        ([cl.linear({"job=smith": 1, "job=cook": 1}, "==", 0)], {"age": (10, 50)}),
+    ],
+    ids=str,
+)
+def test_constraints_on_tables(constraints, changes):
+    answer = ask(cost=cl.L1({"job": 0.5}), constraints=constraints)
+    assert answer[0].changes == changes
+    assert answer.certificate.check()
+    assert cl.Explanation.from_json(answer.to_json()).certificate.check()
+
+
+def test_conflicts_name_table_constraints():
+    held = [cl.between("age", 0, 30), cl.forbid("job", ["smith", "cook"]), cl.increase("age")]
+    assert ask(constraints=held).conflict == (held[0], held[1])
+    held = [cl.at_most(1), cl.forbid("job", ["smith"]), cl.between("age", 0, 40)]
+    assert str(ask(constraints=held).conflict) == "(at_most(1), between('age', 0, 40))"
+    held = [cl.implies(cl.changes("job"), cl.freeze("age")), cl.implies(cl.changes("age"), cl.allow("job", ["cook"]))]
+    stuck = ask(constraints=[*held, cl.between("age", 0, 40)])
+    assert str(stuck.conflict[0]) == "implies(changes('job'), freeze('age'))"
+    assert "at_most(1)" in str(ask(constraints=[cl.at_most(1), cl.between("age", 0, 40)]))
+
+
+def test_among_takes_tables_with_categories():
+    rows = pd.DataFrame({"job": ["smith", "clerk", "cook"], "age": [90, 51, 10]})
+    for table in (rows, pl.from_pandas(rows)):
+        assert ask(constraints=cl.among(table), cost=cl.L1())[0].row == {"age": 51, "job": "clerk"}
+
+
+def test_ties_go_by_leaf_index():
+    # two leaves, each one category away at the same cost
+    tree = cl.Tree(
+        [1, -1, 3, -1, -1],
+        [2, -1, 4, -1, -1],
+        [[0, 1.0, 0], [0] * 3, [0, 0, 1.0], [0] * 3, [0] * 3],
+        [-0.5, 0, -0.5, 0, 0],
+        [-1, 0, -1, 1, 1],
+        classes=["no", "yes"],
+    )
+    swapped = cl.Tree(tree.right, tree.left, -tree.weights.toarray(), -tree.bias, tree.value, tree.classes, closed="left")
+    for one in (tree, swapped):
+        answer = ask({"job": "clerk"}, one, cl.Schema([cl.Categorical("job", JOBS)]), count=None)
+        assert [c.leaf for c in answer] == sorted(c.leaf for c in answer)
+
+
+def test_a_missing_value_stays_or_is_filled_in_but_never_chosen():
+    schema = cl.Schema([cl.Categorical("job", ["clerk", "cook"], missing=True)])
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[0, 1.0, 2.0], [0] * 3, [0] * 3], [-0.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    assert ask({"job": "clerk"}, tree, schema)[0].row == {"job": "cook"}
+    assert ask({"job": None}, tree, schema, target="no")[0].row == {"job": "clerk"}
+    assert ask({"job": math.nan}, tree, schema, target=["no", "yes"])[0].changes == {}
+    assert ask({"job": "clerk"}, tree, schema, constraints=cl.forbid("job", ["cook"])).status == "infeasible"
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ({"row": {"age": 10, "job": "king"}}, "feature 'job' is 'king'; expected one of 'clerk', 'cook', 'smith'"),
+        ({"row": {"age": 10, "job": 3}}, "feature 'job' is 3; expected one of"),
+        ({"row": {"age": 10, "job": {"clerk"}}}, "feature 'job' is {'clerk'}; expected one of"),
+        ({"row": {"age": 10.5, "job": "cook"}}, "feature 'age' is 10.5; expected a whole number"),
+        ({"row": {"age": "ten", "job": "cook"}}, "feature 'age' is 'ten'; expected a number"),
+        ({"row": {"age": 10, "job": None}}, "feature 'job' of the row is missing and the model has no route for that"),
+        ({"row": {"age": None, "job": "cook"}}, "feature 'age' of the row is nan; expected a finite number"),
+        ({"constraints": cl.allow("job", ["king"])}, "feature 'job' has no value 'king'; expected one of"),
+        ({"constraints": cl.allow("age", [3])}, r"allow\('age', \[3\]\): feature 'age' is a number; use between or fix"),
+        ({"constraints": cl.increase("job")}, "feature 'job' has categories without an order; use allow or forbid"),
+        ({"constraints": cl.between("age", "a", "b")}, "feature 'age' is a number; 'a' is none"),
+        ({"constraints": cl.fix("job", 7)}, "feature 'job' has no value 7"),
+        ({"constraints": cl.linear({"job": 1}, ">=", 0)}, "feature 'job' is a category, not a number; name one of"),
+        ({"constraints": cl.linear({"job=king": 1}, ">=", 0)}, "feature 'job' has no value 'king'; expected one of"),
+        ({"constraints": [cl.changes("job")]}, r"changes\('job'\) is a condition; use it in implies"),
+        ({"constraints": cl.implies(cl.changes("pay"), cl.freeze("age"))}, "no feature 'pay'"),
+        ({"cost": cl.Linear([1.0, 2.0])}, "Linear coef must be a dict where the table has categories"),
+        ({"cost": cl.Quadratic(np.eye(4))}, r"Q has shape \(4, 4\); expected \(1, 1\), one row per numeric feature"),
+    ],
+)
+def test_bad_questions_get_one_clear_line(question, reason):
+    with pytest.raises(cl.CounterleafError, match=reason):
+        ask(**question)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: cl.at_most(-1), "at_most got -1; expected a whole number from 0"),
+        (lambda: cl.at_most(1.5), "at_most got 1.5"),
+        (lambda: cl.allow("job", "clerk"), "allow got 'clerk'; expected a list of values"),
+        (lambda: cl.forbid("job", []), "forbid got no values"),
+        (lambda: cl.increase("age", by=-1), "by= of increase is -1; expected 0 or more"),
+        (
+            lambda: cl.implies(cl.freeze("job"), cl.freeze("age")),
+            r"implies got the condition freeze\('job'\); expected changes",
+        ),
+        (lambda: cl.implies(cl.changes("a"), cl.at_most(1)), r"implies got the consequence at_most\(1\); expected freeze, fix"),
+        (lambda: cl.Categorical("job", "clerk"), "its values are 'clerk'; expected a list"),
+        (lambda: cl.Categorical("job", []), "has no values"),
+        (lambda: cl.Categorical("job", ["a", "a"]), "lists 'a' twice"),
+        (lambda: cl.Categorical("job", ["a", None]), "leave it out and set missing=True"),
+        (lambda: cl.Categorical("job", [["a"]]), "expected text or numbers"),
+        (lambda: cl.Categorical(3, ["a"]), "a feature is named 3; expected a string"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs=[[0, 1]]), r"costs has shape \(1, 2\); expected \(2, 2\)"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs="dear"), "costs is 'dear'; expected a square table"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs={"a": {"b": 1}}), "does not say what 'b' to 'a' costs"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs={"a": 1}), r"costs\['a'\] is 1; expected \{to: cost\}"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs={"a": {"b": "x"}}), "a cost is 'x'; expected a number"),
+        (lambda: cl.Categorical("job", ["a", "b"], costs=[[0, -1], [1, 0]]), "costs must be finite, 0 or more"),
+        (lambda: cl.Numeric("a", step=0), "step is 0; expected a number above 0"),
+        (lambda: cl.Numeric("a", integer=True, step=0.5), "step 0.5 and integer=True; expected a whole step"),
+        (lambda: cl.Schema.infer(pd.DataFrame([[1, 2]], columns=["a", "a"])), "data has two columns named 'a'"),
+        (
+            lambda: cl.Schema.infer(pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])})),
+            "column 'd' of the data holds datetime64",
+        ),
+        (lambda: cl.Explainer(TREE, schema=cl.Schema([cl.Numeric("a"), cl.Boolean("b")])), "2 features; the model"),
+        (
+            lambda: cl.Explainer(TREE, data=pd.DataFrame({"a": [1], "b": [2], "c": [3], "d": ["x"]})),
+            "column 'd' of the data holds text, and this model takes numbers: pass the whole pipeline",
+        ),
+    ],
+)
+def test_bad_parts_get_one_clear_line(make, reason):
+    with pytest.raises(cl.CounterleafError, match=reason):
+        make()
+
+
+def forked_answer():
+    """An answer whose proof has forks of every kind."""
+    for seed in range(100):
+        case = table_case(np.random.default_rng(seed), groups=6, categories=6, numerics=1, depth=5)
+        held = [cl.implies(cl.changes(a), cl.freeze(b)) for a, b in itertools.pairwise(case.schema.names)]
+        answer = explain(case, constraints=[cl.at_most(2), *held], cost=cl.L2(), count=2)
+        kinds = {fork.how for part in answer.certificate.parts().values() for fork in forks(part)}
+        if len(answer) == 2 and kinds == {1, 2, 3}:
+            assert answer.certificate.check()
+            return answer
+    raise AssertionError("no case forks in every way")
+
+
+def forks(part):
+    if isinstance(part, Fork):
+        yield part
+        yield from forks(part.low)
+        yield from forks(part.high)
+
+
+def replaced(part, old, new):
+    if part is old:
+        return new
+    if isinstance(part, Fork):
+        return dataclasses.replace(part, low=replaced(part.low, old, new), high=replaced(part.high, old, new))
+    return part
+
+
+def test_a_fork_that_leaves_rows_out_fails():
+    certificate = forked_answer().certificate
+    parts = certificate.parts()
+    found = dataclasses.replace(certificate.findings, answer=None)
+    assert Certificate(certificate.problem, found, None, parts).check()
+    for leaf, part in parts.items():
+        for fork in forks(part):
+            spoilt = [{"how": 9}]
+            if fork.how == 1:
+                spoilt += [{"cuts": (fork.cuts[0] - 1e3, fork.cuts[1] + 1e3)}, {"what": 10_000}]
+            if fork.how == 3:
+                spoilt += [{"what": 7}]
+            for change in spoilt:
+                other = replaced(part, fork, dataclasses.replace(fork, **change))
+                assert not Certificate(certificate.problem, found, None, {**parts, leaf: other}).check(), (fork.how, change)
+
+
+def test_a_part_of_a_fork_without_its_proof_fails():
+    certificate = forked_answer().certificate
+    parts = certificate.parts()
+    found = dataclasses.replace(certificate.findings, answer=None)
+    failed = 0
+    for leaf, part in parts.items():
+        for fork in forks(part):
+            for side in (fork.low, fork.high):
+                if isinstance(side, Part):
+                    other = replaced(part, side, dataclasses.replace(side, lam=0 * side.lam, empty=False))
+                    failed += not Certificate(certificate.problem, found, None, {**parts, leaf: other}).check()
+    assert failed > 5
+
+
+def test_a_row_off_the_table_is_no_answer():
+    certificate = forked_answer().certificate
+    table, source = certificate.problem.table, certificate.problem.source
+    for spoil in ("group", "count"):
+        points = certificate.findings.points.copy()
+        if spoil == "group":
+            points[0, table.first[0] : table.last[0]] = 0.5
+        else:
+            points[0] = np.where(table.group < 0, source + 1.0, points[0])
+        assert not Certificate(certificate.problem, dataclasses.replace(certificate.findings, points=points)).check()
+
+
+def test_a_category_that_earns_is_chosen_though_nothing_has_to_change():
+    answer = ask(target="no", cost=cl.L1() + cl.Linear({"job=cook": -5}))
+    assert (answer[0].cost, answer[0].row["job"], answer.certificate.check()) == (-3.0, "cook", True)
+
+
+def test_steps_from_the_source_land_on_the_grid():
+    schema = cl.Schema([cl.Numeric("hours", 0, 1, step=0.1)])
+    answer = ask({"hours": 0.1}, level_tree(0.15), schema, constraints=cl.increase("hours", by=0.2))
+    assert answer[0].row == {"hours": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [
+        (cl.Numeric("n", 0, 1e16, integer=True), 5),
+        (cl.Numeric("n", 0, 1e14, step=0.001), 5.0),
+        (cl.Numeric("n", integer=True), 10**16),
+    ],
+)
+def test_numbers_beyond_the_finest_grid_do_not_hang(feature, value):
+    answer = ask({"n": value}, level_tree(8.5), cl.Schema([feature]), target=["no", "yes"], count=2)
+    assert len(answer) == 2
+    assert answer.certificate.check()
+
+
+def test_a_limit_keeps_one_row_per_leaf_and_proves_its_bound():
+    for seed in range(30):
+        case = table_case(np.random.default_rng(910080 + seed), groups=5, categories=6, numerics=3, depth=4)
+        for states in (1, 5, 20, 80):
+            answer = explain(case, max_states=states)
+            leaves = [c.leaf for c in answer]
+            assert len(set(leaves)) == len(leaves)
+            assert answer.certificate.check(), (seed, states)
+
+
+def forged(answer, change):
+    content = json.loads(answer.to_json())
+    change(content, content["certificate"])
+    content.pop("digest")
+    return cl.Explanation.from_json(json.dumps({**content, "digest": explanations._digest(content)}))
+
+
+def test_multipliers_so_large_that_terms_cancel_prove_nothing():
+    tree = cl.Tree(
+        [1, 3, -1, -1, -1],
+        [2, 4, -1, -1, -1],
+        [[1.0, 1, 0], [0, 0, 1], [0] * 3, [0] * 3, [0] * 3],
+        [-5.0, -100, 0, 0, 0],
+        [-1, -1, 1, 0, 1],
+        classes=["no", "yes"],
+    )
+    schema = cl.Schema([cl.Numeric("a", 0, 3, integer=True), cl.Numeric("b", 0, 2, integer=True), cl.Numeric("y", 0, 1000)])
+    answer = ask({"a": 2, "b": 2, "y": 0.0}, tree, schema, cost=cl.L1(), count=2)
+    assert [c.cost for c in answer] == [1.0, 100.0]
+
+    def only_the_dear_one(content, certificate):
+        leaf = certificate["leaves"][0]
+        for name in ("leaves", "points", "costs", "bounds"):
+            del certificate[name][0]
+        del content["counterfactuals"][0]
+        content["lower_bound"] = certificate["bounds"][0]
+        certificate["parts"] = [[p[0], [[[1e13], [], False, []]]] if p[0] == leaf else p for p in certificate["parts"]]
+
+    assert not forged(answer, only_the_dear_one).certificate.check()
+
+
+def test_a_wide_box_does_not_make_a_leaf_thin():
+    tree = cl.Tree(
+        [1, -1, 3, -1, -1],
+        [2, -1, 4, -1, -1],
+        [[1.0, 1], [0, 0], [1, 1], [0, 0], [0, 0]],
+        [0.0, 0, -100, 0, 0],
+        [-1, 0, -1, 1, 0],
+    )
+    schema = cl.Schema([cl.Numeric("x", -1e12, 1e12), cl.Numeric("y", -1e12, 1e12)])
+    answer = ask({"x": -1.0, "y": -1.0}, tree, schema, target=1)
+
+    def nothing(content, certificate):
+        content.update(counterfactuals=[], status="infeasible", lower_bound="inf")
+        certificate.update(leaves=[], points=[], costs=[], bounds=[], parts=[[3, [[[1.0, 1.0], [], True, []]]]])
+
+    assert not forged(answer, nothing).certificate.check()
+
+
+def test_a_file_that_hides_the_table_is_refused():
+    schema = cl.Schema([cl.Numeric("n"), cl.Numeric("m")])
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1], [0, 0], [0, 0]], [-2.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    answer = ask({"n": 0.0, "m": 0.0}, tree, schema, constraints=cl.linear({"n": 1, "m": 1}, ">=", 2))
+
+    def whole(content, certificate):
+        for feature in content["schema"]["features"]:
+            feature[4] = True
+
+    def narrow(content, certificate):
+        for feature in content["schema"]["features"]:
+            feature[3] = 1.0
+
+    def twice(content, certificate):
+        certificate["rows"].update(indptr=[0, 4], indices=[0, 1, 0, 1], data=[9.0, 9.0, 1.0, 1.0])
+
+    for change in (whole, narrow, twice):
+        with pytest.raises(cl.CounterleafError, match=r"do not fit together|contradicts itself"):
+            forged(answer, change)
+
+
+def crossing():
+    """ "yes" needs x0 + x1 >= 1 and x0 - x1 < 1."""
+    weights = [[1.0, 1.0], [0, 0], [1.0, -1.0], [0, 0], [0, 0]]
+    return cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [-1.0, 0, -1.0, 0, 0], [-1, 0, -1, 1, 0], ["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("given", "cost"),
+    [
+        (cl.at_most(1), 10.0),  # the cheapest point changes x0 alone, and its leaf is open there
+        (cl.at_most(2), 1.0),
+        (cl.implies(cl.changes("x0"), cl.between("x1", 0, 5)), 1.0),
+        (cl.implies(cl.changes("x0"), cl.fix("x1", 2)), 10.0),
+    ],
+)
+def test_a_leaf_is_not_given_up_where_another_choice_is_left(given, cost):
+    explainer = cl.Explainer(crossing())
+    answer = explainer.explain([0.0, 0.0], "yes", cl.L1({"x0": 1, "x1": 10}), [given])
+    assert answer[0].cost == pytest.approx(cost, rel=1e-9)
+    assert answer.certificate.check()
+    many = explainer.explain_many(np.zeros((2, 2)), "yes", cl.L1({"x0": 1, "x1": 10}), [given])
+    assert many["cost"].tolist() == [answer[0].cost] * 2
+
+
+def test_a_change_that_costs_nothing_counts_as_one():
+    tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], np.eye(2)[[0, 0, 1, 0, 0]], [-1.0, 0, -1.0, 0, 0], [-1, 0, -1, 0, 1])
+    for free in ({"x0": 1.0, "x1": 0.0}, {"x0": 0.0, "x1": 0.0}):
+        stuck = cl.Explainer(tree).explain([0.0, 0.0], 1, cl.L2(free), [cl.at_most(1)])
+        assert stuck.status == "infeasible"
+        assert stuck.certificate.check()
+
+
+def test_columns_that_no_split_names_do_not_fork():
+    """The source lies on the face of a split, so that its leaf is searched to the end."""
+    taken = []
+    for extra in range(4):
+        features = [cl.Categorical("a", ["p", "q"]), cl.Categorical("b", ["p", "q"])]
+        features += [cl.Numeric(f"n{k}", 0, 20, integer=True) for k in range(extra)]
+        weights = np.zeros((3, 4 + extra))
+        weights[0, [0, 2]] = 1.0, -1.0
+        tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, np.zeros(3), [-1, 0, 1], closed="left")
+        row = {"a": "p", "b": "p", **{f"n{k}": 10 for k in range(extra)}}
+        answer = cl.Explainer(tree, schema=cl.Schema(features)).explain(row, target=1)
+        assert answer[0].changes == {"b": ("p", "q")}
+        taken.append(answer.certificate.findings.answer.taken)
+    assert len(set(taken)) == 1

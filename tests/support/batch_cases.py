@@ -1,0 +1,108 @@
+"""A batch beside its rows asked one by one, and random questions turned into batches: one question, several sources."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from support.strategies import random_case
+from support.table_cases import row_of, table_case
+
+import counterleaf as cl
+from counterleaf.table.features import is_missing
+
+OWN = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified", "problem")
+
+
+def one_of(rows, k):
+    """Row k as ``explain`` takes it."""
+    if isinstance(rows, pd.DataFrame):
+        return rows.iloc[[k]]
+    return rows[k]
+
+
+def cells(row, names):
+    """The values of a row of any kind by the names of the features; Python's own types, gaps as None."""
+    if isinstance(row, (pd.DataFrame, pl.DataFrame)):
+        values = {str(name): row[name].to_list()[0] for name in row.columns}
+    else:
+        values = dict(zip(names, row.tolist(), strict=True))
+    return {name: None if is_missing(value) else value for name, value in values.items()}
+
+
+def alike(a, b):
+    """Numbers by their bits, whatever type a whole column makes of them; anything else by value and type."""
+    if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)) or isinstance(a, str) or a is None or b is None:
+        return type(a) is type(b) and a == b
+    return np.float64(a).tobytes() == np.float64(b).tobytes()
+
+
+def column(out, name):
+    """A column of a frame as Python's own values, gaps as None."""
+    return [None if is_missing(value) else value for value in out[name].to_list()]
+
+
+def differences(explainer, rows, out, **question):
+    """What differs between a batch's frame and ``explain`` on each of its rows."""
+    limits = {name: value for name, value in question.items() if name not in ("n_jobs", "chunk_size", "progress")}
+    told = {name: column(out, name) for name in out.columns}
+    order = list(explainer.schema.columns or explainer.schema.names)
+    moved, wrong = set(), []
+    for k in range(len(rows)):
+        got = {name: values[k] for name, values in told.items()}
+        row = one_of(rows, k)
+        try:
+            answer = explainer.explain(row, **limits)
+        except cl.CounterleafError as error:
+            expected = dict.fromkeys(told, None) | {"status": "invalid", "problem": str(error)}
+            wrong += [(k, name, got[name], expected[name]) for name in expected if got.get(name) != expected[name]]
+            continue
+        best = answer[0] if len(answer) else None
+        expected = dict.fromkeys(told, None) | {"status": str(answer.status), "lower_bound": answer.lower_bound}
+        if best is not None:
+            named = ("cost", "lower_bound", "leaf", "label", "verified")
+            expected |= {name: getattr(best, name) for name in named} | {"n_changed": len(best.changes)}
+            new = cells(best.row, order)
+            expected |= {name: new[name] for name in told if name not in OWN}
+            moved |= best.changes.keys()
+        wrong += [(k, name, got[name], expected[name]) for name in expected if not alike(got[name], expected[name])]
+    if moved != set(told) - set(OWN):
+        wrong.append(("columns", sorted(set(told) - set(OWN)), sorted(moved)))
+    return wrong
+
+
+def compare(explainer, rows, **question):
+    """The frame of a batch, after a look at every row."""
+    out = explainer.explain_many(rows, **question)
+    assert len(out) == len(rows)
+    wrong = differences(explainer, rows, out, **question)
+    assert not wrong, wrong[:6]
+    return out
+
+
+def number_batch(rng, n=5, make=random_case, **shape):
+    """(explainer, rows, question) from a random question about numbers; some rows lie in its box, some far away."""
+    case = make(rng, **shape)
+    scale = np.ones(len(case.row)) if case.scale is None else case.scale
+    spread = rng.choice([0.3, 1.0, 3.0], size=(n, 1))
+    rows = np.vstack([case.row, case.row + spread * rng.normal(size=(n, len(case.row))) * scale])
+    if make is not random_case:
+        rows = np.round(rows)
+    target = case.target if rng.random() < 0.8 else None
+    question = {"target": target, "cost": case.cost, "constraints": case.constraints, "margin": case.margin}
+    return cl.Explainer(case.tree, schema=case.schema), rows, question
+
+
+def table_batch(rng, n=5, **shape):
+    """The same over a table, as a frame; its rows have their numbers and categories shuffled."""
+    case = table_case(rng, **shape)
+    codes = np.repeat(case.source[None], n + 1, axis=0)
+    for d, feature in enumerate(case.schema):
+        if not isinstance(feature, cl.Numeric):
+            codes[1:, d] = rng.integers(len(feature.values), size=n)
+        elif feature.grid is None:
+            codes[1:, d] += case.scale[d] * rng.normal(size=n)
+        else:
+            codes[1:, d] += float(feature.grid) * rng.integers(-9, 10, size=n)
+    rows = pd.DataFrame([row_of(case.schema, line) for line in codes])
+    target = list(case.target) if rng.random() < 0.8 else None
+    question = {"target": target, "cost": case.cost(), "constraints": case.constraints()}
+    return cl.Explainer(case.tree, schema=case.schema), rows, question

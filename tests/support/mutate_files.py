@@ -1,0 +1,190 @@
+"""Reads files that were changed at random, as many as wanted: ``python tests/mutate_files.py --count 1000000 --seed 1``.
+
+Whatever a file holds, reading and using it ends in a result or in one line of a ``CounterleafError``: no other error, no crash,
+no long wait, no memory beyond what a small file needs. Each file is known by its kind, the seed and its number, so that
+``--start`` goes on where an earlier run ended and ``--start N --count 1`` repeats one file. Work is done in processes of their
+own, so that a crash is a finding like any other.
+"""
+
+import argparse
+import collections
+import faulthandler
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+import warnings
+
+from support.hostile_cases import KINDS, honest, hostile
+
+import counterleaf as cl
+
+STRETCH = 2_000  # files of one process
+SECONDS = 5.0  # of the processor, for a file of a few kilobytes
+HANG = 60  # seconds after which a process is given up
+MEGABYTES = 150  # more memory than before
+ADDRESSES = 2**31  # bytes that a process may take
+LONGEST = 2_000  # characters of an error's line
+
+
+class Finding(Exception):  # noqa: N818  # it is not the library's error
+    """What a file should not have done."""
+
+
+def outcome(kind, text):
+    """What became of a file: "refused", "read", or for answers "holds" where the proof does."""
+    try:
+        read = {"tree": _tree, "explainer": _explainer, "answer": _answer}[kind]
+        return read(text)
+    except cl.CounterleafError as error:
+        line = str(error)
+        if "\n" in line or "\r" in line or len(line) > LONGEST or not line:
+            raise Finding(f"an error of {len(line)} characters in {line.count(chr(10)) + 1} lines: {line[:200]!r}") from None
+        if "MemoryError" in line or "allocate" in line:
+            raise Finding(f"asked for too much memory: {line[:200]}") from None
+        line.encode()
+        return "refused"
+
+
+def _tree(text):
+    tree = cl.Tree.from_json(text)
+    str(tree.classes.tolist()).encode()
+    if tree.n_features > 10_000:
+        return "read"
+    tree.predict([[0.5] * tree.n_features])
+    _asked(cl.Explainer(tree))
+    return "read"
+
+
+def _explainer(text):
+    explainer = cl.Explainer.from_json(text)
+    if explainer.to_json() != cl.Explainer.from_json(explainer.to_json()).to_json():
+        raise Finding("an explainer that is written otherwise when it is read again")
+    repr(explainer).encode()
+    str(explainer.schema).encode()
+    _asked(explainer)
+    return "read"
+
+
+def _asked(explainer):
+    row = [_typical(feature) for feature in explainer.schema]
+    row = dict(zip(explainer.schema.names, row, strict=True))
+    if explainer.schema.columns:
+        row = {name: row.get(name, 0.0) for name in explainer.schema.columns}
+    answer = explainer.explain(row, max_states=200, time_limit=1.0)
+    str(answer).encode()
+    answer.certificate.check()
+
+
+def _typical(feature):
+    if not isinstance(feature, cl.Numeric):
+        return feature.values[0]
+    value = min(max(1.0, feature.lower), feature.upper)
+    return float(int(value)) if feature.integer else value
+
+
+def _answer(text):
+    answer = cl.Explanation.from_json(text)
+    held = answer.certificate.check()
+    for told in (str(answer), repr(answer), answer._repr_html_(), answer.to_json()):
+        told.encode()
+    for one in answer:
+        repr(one).encode()
+    return "holds" if held else "read"
+
+
+def strike(kind, name):
+    """One file; raises a ``Finding`` if it does what no file should."""
+    text = hostile(kind, name)
+    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = outcome(kind, text)
+    spent, grown = time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    if spent > SECONDS:
+        raise Finding(f"{spent:.1f} seconds for {len(text):,} characters")
+    if grown > MEGABYTES:
+        raise Finding(f"{grown:.0f} MB for {len(text):,} characters")
+    return found
+
+
+def _work(kinds, seed, numbers, at, pipe):
+    """A stretch of files; ``at`` says which one is in work, should the process end."""
+    faulthandler.enable()
+    warnings.simplefilter("error")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_addresses() + ADDRESSES,) * 2)
+    counts, findings = collections.Counter(), []
+    for number in numbers:
+        at.value = number
+        kind = kinds[number % len(kinds)]
+        faulthandler.dump_traceback_later(HANG, exit=True)
+        try:
+            counts[f"{kind} {strike(kind, f'{seed} {number}')}"] += 1
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = "" if isinstance(error, Finding) else f" at {os.path.basename(last.filename)}:{last.lineno}"
+            findings.append((number, f"{type(error).__name__}{where}: {' '.join(str(error).split())[:300]}"))
+            counts[f"{kind} FAILED"] += 1
+    faulthandler.cancel_dump_traceback_later()
+    pipe.send((counts, findings))
+
+
+def _addresses():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def run(kinds, seed, start, count, tell=print):
+    """All files in turn: (how many of which outcome, what was found)."""
+    honest()
+    context = multiprocessing.get_context("fork")
+    counts, findings, at = collections.Counter(), [], context.Value("q", start)
+    first, end = start, start + count
+    while first < end:
+        stop = min(first + STRETCH, end)
+        ours, theirs = context.Pipe(False)
+        worker = context.Process(target=_work, args=(kinds, seed, range(first, stop), at, theirs))
+        worker.start()
+        theirs.close()
+        try:
+            more, found = ours.recv()
+            counts.update(more)
+        except EOFError:  # the process is gone, and what it had counted with it
+            worker.join()
+            found = [(at.value, f"the process ended with code {worker.exitcode}")]
+            stop = at.value + 1
+            counts["CRASHED"] += 1
+        worker.join()
+        for number, told in found:
+            tell(f"{kinds[number % len(kinds)]} file {number} of seed {seed}: {told}")
+        findings += found
+        first = stop
+    return counts, findings
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of tree,explainer,answer")
+    parser.add_argument("--show", action="store_true", help="print the texts instead of reading them")
+    given = parser.parse_args()
+    kinds = given.kinds.split(",")
+    if given.show:
+        for number in range(given.start, given.start + given.count):
+            print(hostile(kinds[number % len(kinds)], f"{given.seed} {number}"))
+        return 0
+    begun = time.perf_counter()
+    counts, findings = run(kinds, given.seed, given.start, given.count)
+    print(f"{given.count:,} files of seed {given.seed} from {given.start}, {time.perf_counter() - begun:.0f} s:")
+    for name, count in sorted(counts.items()):
+        print(f"  {name:20} {count:,}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
