@@ -1,84 +1,97 @@
-"""Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y."""
+"""Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
+
+Names are imported when they are first used: a proof is checked without the compiled core, and a question about a plain tree needs
+neither pandas nor scikit-learn.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from counterleaf.answer.explanation import Counterfactual, Explanation
-from counterleaf.answer.margins import MarginPath
-from counterleaf.answer.tree_text import export_text, plot_tree
-from counterleaf.errors import CounterleafError
-from counterleaf.explainer import Explainer
-from counterleaf.model.readers import read
-from counterleaf.model.tree import Tree
-from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.constraint import (
-    allow,
-    among,
-    at_most,
-    between,
-    changes,
-    decrease,
-    fix,
-    forbid,
-    freeze,
-    implies,
-    increase,
-    linear,
-)
-from counterleaf.question.cost import L1, L2, Linear, Quadratic
-from counterleaf.table.features import Boolean, Categorical, Numeric, Ordinal
-from counterleaf.table.schema import Schema
-
 if TYPE_CHECKING:
-    from counterleaf.learn import TAOClassifier
+    from counterleaf import datasets as datasets
+    from counterleaf.answer.explanation import Counterfactual as Counterfactual
+    from counterleaf.answer.explanation import Explanation as Explanation
+    from counterleaf.answer.margins import MarginPath as MarginPath
+    from counterleaf.answer.tree_text import export_text as export_text
+    from counterleaf.errors import CounterleafError as CounterleafError
+    from counterleaf.explainer import Explainer as Explainer
+    from counterleaf.learn.classifier import TAOClassifier as TAOClassifier
+    from counterleaf.model.readers import read_tree as read_tree
+    from counterleaf.model.tree import Tree as Tree
+    from counterleaf.plot.trees import plot_tree as plot_tree
+    from counterleaf.proof.certificate import Certificate as Certificate
+    from counterleaf.proof.certificate import Status as Status
+    from counterleaf.question.constraint import Constraint as Constraint
+    from counterleaf.question.constraint import allow as allow
+    from counterleaf.question.constraint import among as among
+    from counterleaf.question.constraint import between as between
+    from counterleaf.question.constraint import changed as changed
+    from counterleaf.question.constraint import fix as fix
+    from counterleaf.question.constraint import forbid as forbid
+    from counterleaf.question.constraint import freeze as freeze
+    from counterleaf.question.constraint import implies as implies
+    from counterleaf.question.constraint import linear as linear
+    from counterleaf.question.constraint import max_changes as max_changes
+    from counterleaf.question.constraint import only_decrease as only_decrease
+    from counterleaf.question.constraint import only_increase as only_increase
+    from counterleaf.question.cost import L1 as L1
+    from counterleaf.question.cost import L2 as L2
+    from counterleaf.question.cost import Cost as Cost
+    from counterleaf.question.cost import LinearCost as LinearCost
+    from counterleaf.question.cost import Quadratic as Quadratic
+    from counterleaf.table.features import Boolean as Boolean
+    from counterleaf.table.features import Categorical as Categorical
+    from counterleaf.table.features import Feature as Feature
+    from counterleaf.table.features import Numeric as Numeric
+    from counterleaf.table.features import Ordinal as Ordinal
+    from counterleaf.table.schema import Schema as Schema
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "L1",
-    "L2",
-    "Boolean",
-    "Categorical",
-    "Certificate",
-    "Counterfactual",
-    "CounterleafError",
-    "Explainer",
-    "Explanation",
-    "Linear",
-    "MarginPath",
-    "Numeric",
-    "Ordinal",
-    "Quadratic",
-    "Schema",
-    "Status",
-    "TAOClassifier",
-    "Tree",
-    "allow",
-    "among",
-    "at_most",
-    "between",
-    "changes",
-    "decrease",
-    "export_text",
-    "fix",
-    "forbid",
-    "freeze",
-    "implies",
-    "increase",
-    "linear",
-    "plot_tree",
-    "read",
-]
+_HOME = {
+    "answer.explanation": ("Counterfactual", "Explanation"),
+    "answer.margins": ("MarginPath",),
+    "answer.tree_text": ("export_text",),
+    "errors": ("CounterleafError",),
+    "explainer": ("Explainer",),
+    "learn.classifier": ("TAOClassifier",),
+    "model.readers": ("read_tree",),
+    "model.tree": ("Tree",),
+    "plot.trees": ("plot_tree",),
+    "proof.certificate": ("Certificate", "Status"),
+    "question.constraint": (
+        "Constraint",
+        "allow",
+        "among",
+        "between",
+        "changed",
+        "fix",
+        "forbid",
+        "freeze",
+        "implies",
+        "linear",
+        "max_changes",
+        "only_decrease",
+        "only_increase",
+    ),
+    "question.cost": ("L1", "L2", "Cost", "LinearCost", "Quadratic"),
+    "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
+    "table.schema": ("Schema",),
+}
+_MODULES = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted([*_MODULES, "datasets"])
 
 
 def __getattr__(name: str) -> Any:
-    """The learner needs scikit-learn and the data sets need pandas, which take long to import: only their users wait."""
-    if name == "TAOClassifier":
-        return import_module("counterleaf.learn").TAOClassifier
     if name == "datasets":
         return import_module("counterleaf.datasets")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "datasets"})
+    return [*__all__, "__version__"]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from counterleaf.types import Array
 
 ROUNDING = 2.0**-53  # of a result: the most that rounding it changes
 _LARGE, _SMALL = 1e140, 1e-140  # products of numbers between these neither overflow nor lose digits

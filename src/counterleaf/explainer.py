@@ -13,16 +13,19 @@ from counterleaf import _core
 from counterleaf.answer.explanation import Counterfactual, Explanation, tell
 from counterleaf.answer.margins import MarginPath
 from counterleaf.core.stopping import current
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, number
 from counterleaf.model.adapter import View, view
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.constraint import Constraint, listed
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
-from counterleaf.question.splits import read_target
+from counterleaf.question.target import read_target
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.search import Engine
 from counterleaf.table.features import Feature
-from counterleaf.table.schema import Array, Schema, Spreads, number
+from counterleaf.table.infer import Spreads
+from counterleaf.table.output import COLUMNS
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _MANY = 1 << 62  # as good as no limit
 
@@ -259,7 +262,7 @@ class Explainer:
         from counterleaf.table.rows import Sheet
 
         _, time_limit, most = _limits(1, number(margin, "margin"), time_limit, max_states)
-        taken = {*batch.COLUMNS, "problem"} & set(self.schema.names)
+        taken = {*COLUMNS, "problem"} & set(self.schema.names)
         if taken:
             raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
         if chunk_size is not None and (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_Array = npt.NDArray[Any]
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,9 +38,9 @@ class CSR:
     [11.0, 0.0]
     """
 
-    indptr: _Array  # (rows + 1,) int64
-    indices: _Array  # (entries,) int64
-    data: _Array  # (entries,) float64
+    indptr: Array  # (rows + 1,) int64
+    indices: Array  # (entries,) int64
+    data: Array  # (entries,) float64
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class CSR:
         return len(self.data)
 
     @property
-    def rows(self) -> _Array:
+    def rows(self) -> Array:
         """(entries,) the row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
@@ -107,7 +107,7 @@ class CSR:
         height, width = self.shape
         return height == width == self.nnz and bool((self.indices == self.rows).all() and (self.data == 1.0).all())
 
-    def row(self, i: int) -> tuple[_Array, _Array]:
+    def row(self, i: int) -> tuple[Array, Array]:
         """The columns and the numbers of row ``i``."""
         here = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         return self.indices[here], self.data[here]
@@ -138,7 +138,7 @@ class CSR:
         data = self.data[ours] * other.data[theirs]
         return CSR.from_entries(self.rows[ours], other.indices[theirs], data, (self.shape[0], other.shape[1]))
 
-    def diagonal(self) -> _Array:
+    def diagonal(self) -> Array:
         """What stands in row i and column i, for each row."""
         out = np.zeros(self.shape[0])
         rows = self.rows
@@ -149,7 +149,7 @@ class CSR:
     def __abs__(self) -> CSR:
         return CSR(self.indptr, self.indices, np.abs(self.data), self.shape)
 
-    def toarray(self) -> _Array:
+    def toarray(self) -> Array:
         """The matrix with its zeros."""
         out = np.zeros(self.shape)
         out[self.rows, self.indices] = self.data
@@ -161,13 +161,13 @@ class CSR:
 
         return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape, copy=True)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.toarray(), dtype)
 
     def __repr__(self) -> str:
         return f"<CSR: {self.shape[0]} rows, {self.shape[1]} columns, {self.nnz} entries>"
 
 
-def _apart(rows: _Array, columns: _Array) -> _Array:
+def _apart(rows: Array, columns: Array) -> Array:
     """Whether each entry comes behind the one before it, row by row."""
     return np.asarray((np.diff(rows) > 0) | (np.diff(columns) > 0))

@@ -27,7 +27,7 @@ from counterleaf.model.cuts import cuts
 from counterleaf.model.pipeline import fold
 from counterleaf.model.probing import frame_of
 from counterleaf.model.steps import survey
-from counterleaf.table.frames import codes
+from counterleaf.table.encoding import encode_table
 
 PREPARATIONS = {
     "one-hot": lambda: ColumnTransformer([("n", StandardScaler(), FULL), ("c", OneHotEncoder(), TEXT)]),
@@ -229,7 +229,7 @@ def test_an_empty_column_is_dropped_by_the_imputer():
     schema = Schema([Numeric("age"), Numeric("hours"), Numeric("pay")])
     folded = fold(model, schema, frame)
     assert survey(model).unused == {"pay"}
-    X = np.nan_to_num(codes(frame, schema), nan=folded.fills["hours"])
+    X = np.nan_to_num(encode_table(schema, frame), nan=folded.fills["hours"])
     filled = frame.assign(pay=0.0)
     with pytest.warns(UserWarning, match="without any observed values"):
         assert folded.tree.predict(X).tolist() == model.predict(filled).tolist()
@@ -311,7 +311,7 @@ def test_categories_that_a_lenient_encoder_has_not_seen(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories
             told = model.predict(given).tolist()
-        assert folded.tree.predict(schema.spread(codes(given, schema))).tolist() == told
+        assert folded.tree.predict(schema.spread(encode_table(schema, given))).tolist() == told
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
@@ -362,7 +362,7 @@ def test_an_oblique_tree_folds_up_to_rounding(closed):
     folded = fold(model, schema, frame)
     assert not folded.exact
     assert folded.tree.closed == closed
-    X = codes(frame, schema)
+    X = encode_table(schema, frame)
     hours = schema.names.index("hours")
     X[np.isnan(X[:, hours]), hours] = folded.fills["hours"]
     assert folded.tree.predict(schema.spread(X)).tolist() == tree.predict(encoded).tolist()
@@ -381,4 +381,4 @@ def test_an_oblique_tree_on_categories_only():
     folded = fold(model, schema, frame)
     told = last.predict(encode.transform(frame))
     assert set(told) == {"no", "yes"}
-    assert folded.tree.predict(schema.spread(codes(frame, schema))).tolist() == told.tolist()
+    assert folded.tree.predict(schema.spread(encode_table(schema, frame))).tolist() == told.tolist()

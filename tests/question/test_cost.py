@@ -6,7 +6,7 @@ import pytest
 
 import counterleaf as cl
 from counterleaf.question.cost import lower_cost
-from counterleaf.table.schema import Spreads
+from counterleaf.table.infer import Spreads
 
 COSTS = np.array([[0, 1, 4], [2, 0, 1], [3, 3, 0]])
 SCHEMA = cl.Schema(

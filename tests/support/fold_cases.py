@@ -10,7 +10,7 @@ from counterleaf.model.cuts import cuts
 from counterleaf.model.pipeline import fold
 from counterleaf.model.probing import frame_of
 from counterleaf.model.steps import survey
-from counterleaf.table.frames import codes
+from counterleaf.table.encoding import encode_table
 
 NUMBERS = ["age", "pay", "tiny", "hours"]
 FULL = ["age", "pay", "tiny"]
@@ -86,7 +86,7 @@ def same(model, table, schema=None, rows=200, seed=5):
                 made.append(row)
     order = [schema.index(name) for name in found.names] if found.named else range(len(schema))
     for given in (table, frame_of([[row[d] for d in order] for row in made], found, table)):
-        X = codes(given, Schema([Numeric(f.name) if isinstance(f, Numeric) else f for f in schema]))
+        X = encode_table(Schema([Numeric(f.name) if isinstance(f, Numeric) else f for f in schema]), given)
         for d, fill in enumerate(fills):
             unused = schema.names[d] in found.unused
             X[np.isnan(X[:, d]), d] = 0.0 if unused else np.nan if fill is None else fill

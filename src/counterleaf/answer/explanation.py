@@ -12,10 +12,11 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Answer, Certificate, Status
 from counterleaf.question.constraint import Constraint
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.output import frame_of
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -129,13 +130,11 @@ class Explanation(Sequence[Counterfactual]):
     def _repr_html_(self) -> str:
         return words.html(self)
 
-    def to_frame(self, only_changed: bool = False) -> pd.DataFrame:
+    def to_frame(self, only_changed: bool = False) -> Any:
         """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, verified.
 
         ``only_changed`` leaves out the features that keep their value in all of them.
         """
-        import pandas as pd
-
         source = {name: old for name, old in self.source.items() if not only_changed or any(name in c.changes for c in self)}
         taken = {"cost", "lower_bound", "label", "leaf", "verified"} & set(source)
         if taken:
@@ -153,8 +152,7 @@ class Explanation(Sequence[Counterfactual]):
                     "verified": c.verified,
                 }
             )
-        frame = pd.DataFrame(rows, index=["source", *range(1, len(self) + 1)])
-        return frame.astype({"leaf": "Int64", "verified": "boolean"})
+        return frame_of(rows, ["source", *range(1, len(self) + 1)], {"leaf": "Int64", "verified": "boolean"})
 
     def plot(
         self,

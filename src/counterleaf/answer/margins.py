@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.table.output import frame_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -47,15 +47,13 @@ class MarginPath(Sequence[Explanation]):
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, na_rep=""))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Any:
         """One row per margin: margin, status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""
-        import pandas as pd
-
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
             best = answer.to_frame().iloc[1:2].to_dict("records")
             rows.append({"margin": margin, "status": str(answer.status), **(best[0] if best else {})})
-        return pd.DataFrame(rows)
+        return frame_of(rows)
 
     def plot(self) -> Figure:
         """The cost against the margin, as a matplotlib figure; margins that leave no room are marked."""

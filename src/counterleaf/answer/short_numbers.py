@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from counterleaf.proof.certificate import Answer
-from counterleaf.proof.problem import Problem, Question
+from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
-from counterleaf.table.schema import Array
+from counterleaf.question.arrays import Question
+from counterleaf.types import Array
 
 _CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is
 _DEARER = 3e-3  # of the cost: what all of that may add

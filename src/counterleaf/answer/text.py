@@ -14,7 +14,7 @@ from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.proof.certificate import Status
 from counterleaf.question.constraint import Among
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from counterleaf.answer.explanation import Explanation

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.model.readers import read
 from counterleaf.model.steps import is_pipeline
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import MISSING, Finite, Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 _OF_WEIGHTS, _OF_BOUNDS = 4, 6  # digits in weighted sums: a weight is off by at most 0.05 %
 
@@ -71,7 +72,7 @@ def export_text(
     """
     tree, names = named(model, feature_names)
     for name, value, least in (("max_depth", max_depth, 1), ("max_terms", max_terms, 1), ("decimals", decimals, 0)):
-        check_whole(name, value, least)
+        check_whole_number(name, value, least)
     below = leaf_counts(tree)
     lines = []
     ahead = [(0, 0, "")]  # node, its level, the condition that leads to it
@@ -97,40 +98,6 @@ def looks(tree: Tree, starts: Array) -> Array:
     return np.unique(np.stack([tree.weights.rows, features], axis=1), axis=0)
 
 
-def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = None, shape: Any = None) -> Figure:
-    """The tree as a matplotlib figure: splits as conditions, leaves as classes.
-
-    Parameters
-    ----------
-    model : whatever ``read`` takes.
-    feature_names : one name per column, or the schema whose variables the columns are; by default the names that the model was
-        fitted with, else x0, x1, ...
-    max_depth : how many levels of splits are drawn; a subtree below is a triangle that counts its leaves. None: as many
-        levels as keep the picture readable.
-    shape : (height, width) where the columns are pixels: each split is then the picture of its weights, on its own scale.
-
-    Raises
-    ------
-    CounterleafError
-        If the model cannot be read, an argument does not fit it, or matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> figure = plot_tree(DecisionTreeClassifier(max_leaf_nodes=10, random_state=0).fit(X, y), shape=(8, 8))
-    >>> len(figure.axes[0].images)  # nine splits and the scale of colours
-    10
-    """
-    from counterleaf.plot.trees.whole import draw_whole
-
-    tree, names = named(model, feature_names)
-    check_whole("max_depth", max_depth, 1)
-    schema = feature_names if isinstance(feature_names, Schema) else Schema([Numeric(name) for name in names])
-    return draw_whole(tree, schema, max_depth, shape)
-
-
 def named(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
     """The tree of a model and the names of its columns."""
     if is_pipeline(model):
@@ -154,12 +121,6 @@ def named(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
     if times > 1:
         raise CounterleafError(f"feature_names holds {name!r} {times} times; names must differ to tell the columns apart")
     return tree, names
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is neither None nor a whole number from ``least``."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
-        raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}, or None")
 
 
 def one_line(value: Any) -> str:

@@ -10,12 +10,13 @@ from counterleaf import _core
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.model.tree import Tree
-from counterleaf.proof.problem import Form
+from counterleaf.question.arrays import Form
 from counterleaf.question.cost import Prices
 from counterleaf.question.splits import Splits
 from counterleaf.question.variables import Layout
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,39 +16,19 @@ from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import View
 from counterleaf.proof.certificate import Findings, Status
-from counterleaf.question.constraint import Constraint, Limit, Limits, lower_constraints
+from counterleaf.question.constraint import Constraint, Limit
 from counterleaf.question.cost import Prices
-from counterleaf.search.search import Engine, Target
+from counterleaf.question.lowering import Limits, lower_constraints
+from counterleaf.search.prepared import Target
+from counterleaf.search.search import Engine
 from counterleaf.table.features import Finite, Numeric
+from counterleaf.table.output import STATUSES, Results, results_frame
 from counterleaf.table.rows import Sheet
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
-INVALID = "invalid"  # the status of a row that cannot be asked about
-STATUSES = (*map(str, Status), INVALID)
-COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified")
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
 _MOST_THREADS = 1024
 _NUMBERS = 1 << 19  # numbers in the arrays of one stretch of rows
-
-
-class Answers:
-    """The answers for n rows: one array per column of the frame, written a stretch at a time."""
-
-    def __init__(self, n: int) -> None:
-        self.status = np.full(n, _INVALID, np.int8)  # places in STATUSES
-        self.costs = np.full(n, np.nan)
-        self.bounds = np.full(n, np.nan)
-        self.leaves = np.full(n, -1)
-        self.counts = np.zeros(n, np.int64)  # of changed features
-        self.verified = np.zeros(n, bool)
-        self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
-        self.problems: dict[int, str] = {}  # row -> what is wrong with it
-
-    def column(self, d: int) -> Array:
-        """The new codes of a feature, made when it first changes: most features of most trees never do."""
-        if d not in self.codes:
-            self.codes[d] = np.full(len(self.status), np.nan)
-        return self.codes[d]
 
 
 class Batch:
@@ -76,7 +56,7 @@ class Batch:
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.boxes = self._boxes()
         self.least = self.nodes["below"].copy() if self.boxes is None else self.boxes.least(self.nodes)
-        self.answers = Answers(sheet.n)
+        self.answers = Results(sheet.n)
 
     def _neutral(self) -> Array:
         """A row that widens no bounds and lacks no value."""
@@ -280,7 +260,7 @@ def run(batch: Batch, chunk: int | None, progress: bool) -> Any:
             at = slice(start, min(start + size, n))
             batch.answer(at)
             advance(at.stop - at.start)
-    return _frame(batch)
+    return results_frame(batch.answers, batch.sheet, batch.tree.classes, batch.tree.value)
 
 
 def workers(n_jobs: Any) -> int:
@@ -291,63 +271,3 @@ def workers(n_jobs: Any) -> int:
         raise CounterleafError(f"n_jobs is {n_jobs!r}; expected a number of workers from 1, or -1 for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
-
-
-def _frame(batch: Batch) -> Any:
-    """One line per row: what was found, and the new values of every feature that changes somewhere."""
-    answers, sheet, classes = batch.answers, batch.sheet, batch.tree.classes
-    answered = answers.leaves >= 0
-    cells = {}
-    for d in sorted(answers.codes):
-        cells[batch.schema.names[d]] = sheet.changed(d, answers.codes.pop(d), answered)
-    if sheet.polars:
-        return _polars_frame(answers, classes.tolist(), batch.tree.value, answered, cells)
-    import pandas as pd
-
-    without = ~answered
-    labels = batch.tree.value.astype(np.min_scalar_type(-len(classes)))[answers.leaves]
-    labels[without] = -1
-    told = {
-        "status": pd.Categorical.from_codes(answers.status, dtype=_few(STATUSES, "")),
-        "cost": answers.costs,
-        "lower_bound": answers.bounds,
-        "leaf": pd.arrays.IntegerArray(answers.leaves, without),
-        "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(classes.tolist()), classes.dtype.str)),
-        "n_changed": pd.arrays.IntegerArray(answers.counts, without.copy()),
-        "verified": pd.arrays.BooleanArray(answers.verified, without.copy()),
-    }
-    if answers.problems:
-        problem = np.full(sheet.n, None, object)
-        problem[list(answers.problems)] = list(answers.problems.values())
-        told["problem"] = problem
-    return pd.DataFrame({**told, **cells}, index=sheet.index, copy=False)
-
-
-@functools.lru_cache(maxsize=64)
-def _few(values: tuple[Any, ...], kind: str) -> Any:
-    """The type of a column that holds few different values; ``kind`` tells 0 and 1 from False and True."""
-    import pandas as pd
-
-    return pd.CategoricalDtype(list(values))
-
-
-def _polars_frame(answers: Answers, classes: list[Any], value: Array, answered: Array, cells: dict[str, Any]) -> Any:
-    import polars as pl
-
-    there = pl.Series(answered)
-    labels = pl.Series(classes)
-    told = {
-        "status": pl.Series(STATUSES).gather(answers.status),
-        "cost": pl.Series(answers.costs).fill_nan(None),
-        "lower_bound": pl.Series(answers.bounds).fill_nan(None),
-        "leaf": pl.Series(answers.leaves),
-        "label": labels.gather(value[answers.leaves]),
-        "n_changed": pl.Series(answers.counts),
-        "verified": pl.Series(answers.verified),
-    }
-    if answers.problems:
-        told["problem"] = pl.Series([answers.problems.get(k) for k in range(len(answered))], dtype=pl.String)
-    out = pl.DataFrame({**told, **cells})
-    return out.with_columns(
-        pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "verified")
-    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.question.constraint import (
     Choice,
@@ -30,7 +30,7 @@ from counterleaf.question.constraint import (
 )
 from counterleaf.question.cost import L1, L2
 from counterleaf.storage.models import read_rows
-from counterleaf.table.features import Boolean, Feature, Numeric, near, some
+from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
 
 _SCALES = ("range", "std", "mad", "none")

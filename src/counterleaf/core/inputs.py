@@ -9,9 +9,9 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraint import Limits
+from counterleaf.question.lowering import Limits
 from counterleaf.question.splits import Splits
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 STATUS = {
     _core.Verdict.OPTIMAL: Status.OPTIMAL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 class Outcome(IntEnum):

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.tree_text import check_whole
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, check_whole_number, number
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
 from counterleaf.question.constraint import Among, among, listed
-from counterleaf.question.splits import read_target
+from counterleaf.question.target import read_target
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema, number
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 __all__ = ["FeatureTweaking", "NearestRow"]
 
@@ -102,7 +102,7 @@ class FeatureTweaking:
         """The nearest tweaks; the parameters are those of ``Explainer.explain``, but ``constraints`` must be empty."""
         if listed(constraints):
             raise CounterleafError("Feature Tweaking takes no constraints; use Explainer or NearestRow")
-        check_whole("count", count, 1)
+        check_whole_number("count", count, 1)
         tree, schema = self._tree, self.explainer.schema
         source = schema.encode(row)
         wanted = list(read_target(target, tree.classes, int(tree.value[self.explainer.tree.leaf_of(source)])))

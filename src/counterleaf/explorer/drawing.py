@@ -22,7 +22,7 @@ from counterleaf.plot.trees.path import path_to, prune
 from counterleaf.plot.trees.placement import arrange
 from counterleaf.proof.certificate import Status
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _MOST_LEAVES = 48  # a larger tree shows the paths of source and answers only
 _LETTER, _PAD, _LEAST, _GAP = 6.8, 18.0, 64.0, 14.0  # pixels: of a letter, around a node's words, of a node, between nodes

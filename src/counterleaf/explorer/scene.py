@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
-from counterleaf.table.features import Feature, Numeric, is_missing, some
+from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.rows import Sheet
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _BLOCK = 2000  # rows that are asked about together
 

@@ -22,7 +22,7 @@ from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.learn.threads import crew
 from counterleaf.model.tree import Tree
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _NARROW = 128  # up to this many columns the Hessian of a split is written down
 _MANY = 100  # columns beyond which the l1 strength grows with the root of their number

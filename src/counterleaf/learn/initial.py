@@ -11,7 +11,7 @@ from counterleaf._core import learn as kernels
 from counterleaf.errors import CounterleafError
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
 _RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split

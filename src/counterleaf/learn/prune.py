@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterleaf.learn.shape import Shape
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 def prune(shape: Shape, counts: Array, price: float, slack: float) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from counterleaf._core import learn as kernels
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _SAMPLE = 999  # rows that stand for all where a column's median is sought
 _ZEROS = 0.2  # a column with this share of zeros is worth storing without them

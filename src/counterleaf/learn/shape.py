@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from counterleaf._core import learn as kernels
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from counterleaf._core import learn as kernels
 from counterleaf.learn.shape import Shape
 from counterleaf.learn.task import Settings, Task
 from counterleaf.learn.threads import Crew
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from counterleaf._core import learn as kernels
 from counterleaf.learn.rows import Rows
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _LEAST = 500  # rows that are worth a thread
 _GROUPS = 4  # groups of nodes per thread, so that an idle one finds work

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from counterleaf.answer.tree_text import looks
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
-from counterleaf.table.features import near, some
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.model.pipeline import fold
 from counterleaf.model.probing import frame_of
 from counterleaf.model.readers import read
@@ -17,8 +17,10 @@ from counterleaf.model.steps import Survey, is_pipeline, survey
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table import frames
-from counterleaf.table.features import Categorical, Feature, Finite, Numeric, some
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.encoding import encode_table
+from counterleaf.table.features import Categorical, Feature, Finite, Numeric
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from counterleaf.table.rows import Sheet
@@ -91,7 +93,7 @@ class View:
 
     def spread_codes(self, data: Any) -> Array:
         """The data as one number per cell, NaN where a value is missing."""
-        codes = frames.codes(data, self.schema)
+        codes = encode_table(self.schema, data)
         for d, feature in enumerate(self.schema):
             if not isinstance(feature, Numeric):
                 codes[codes[:, d] == len(feature.values), d] = np.nan

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from counterleaf.model.tree import Tree
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:

@@ -21,7 +21,8 @@ from counterleaf.model.steps import Survey, survey
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
 _FAR = 2.0**200  # a number next to which the offset of a scaler is nothing

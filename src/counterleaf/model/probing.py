@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
 from counterleaf.model.steps import Survey
 from counterleaf.model.tree import Tree
-from counterleaf.table.features import Categorical, Feature, Numeric, is_missing, some
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.features import Categorical, Feature, Numeric, is_missing
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 TOP = 2.0**500  # far beyond any table, and scaled up or down still a finite number
 

@@ -11,7 +11,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _PROBES = 4_000_000  # numbers sent through the model to settle its routing
 

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from counterleaf._core import Router
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.sparse import CSR
 from counterleaf.strict_json import check_whole, loads
-from counterleaf.table.features import brief
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _FORMAT, _VERSION = "counterleaf-tree", 1
 _WIDEST = 1_000_000  # columns of a tree in a file, which need not name them all

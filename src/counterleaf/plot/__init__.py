@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.tree_text import check_whole
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.image import draw_image, image_shape
@@ -28,7 +27,7 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
-    check_whole("count", count, 1)
+    check_whole_number("count", count, 1)
     if not len(answer) and kind in ("changes", "image"):
         raise CounterleafError(
             f'the answer is "{answer.status}" and holds no row, so there is no change to draw; kind="tree" shows the source'

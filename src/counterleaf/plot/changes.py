@@ -26,7 +26,7 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.table.features import Feature, Numeric, Ordinal
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.plot.canvas import ANSWER, QUIET, add_axes, new_figure, style
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

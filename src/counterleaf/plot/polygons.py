@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterleaf.model.tree import Tree
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 

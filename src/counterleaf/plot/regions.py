@@ -24,8 +24,8 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.plot.polygons import Box, beside, near, regions, within
-from counterleaf.proof.problem import Question
-from counterleaf.table.schema import Array
+from counterleaf.question.arrays import Question
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

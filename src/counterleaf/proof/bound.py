@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.exact import ROUNDING, Array, below, combined, dot, entries, exact_dot, fractions, solved
+from counterleaf.exact import ROUNDING, below, combined, dot, entries, exact_dot, fractions, solved
 from counterleaf.proof.problem import Face, Problem, diagonal, times
-from counterleaf.proof.table import at_or_above, at_or_below
+from counterleaf.question.discrete import at_or_above, at_or_below
+from counterleaf.types import Array
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
 _HAIR = Fraction(1, 10**6)  # the most by which multipliers are scaled down to fit a slope

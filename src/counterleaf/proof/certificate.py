@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.exact import ROUNDING, Array, is_convex
+from counterleaf.exact import ROUNDING, is_convex
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
+from counterleaf.types import Array
 
 GAP = 1e-9  # of its cost: what an optimal answer may exceed its bound by
 

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from counterleaf.exact import ROUNDING, Array, combined
+from counterleaf.exact import ROUNDING, combined
 from counterleaf.proof.bound import Region
-from counterleaf.proof.table import at_or_below
+from counterleaf.question.discrete import at_or_below
+from counterleaf.types import Array
 
 
 def is_off_lattice(region: Region, lam: Array, over: float, wide: bool) -> bool:

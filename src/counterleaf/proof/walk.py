@@ -9,11 +9,12 @@ from enum import IntEnum
 
 import numpy as np
 
-from counterleaf.exact import Array
 from counterleaf.proof.bound import Region
 from counterleaf.proof.lattice import is_off_lattice
-from counterleaf.proof.problem import Form, Problem
-from counterleaf.proof.table import at_or_above
+from counterleaf.proof.problem import Problem
+from counterleaf.question.arrays import Form
+from counterleaf.question.discrete import at_or_above
+from counterleaf.types import Array
 
 
 class Parting(IntEnum):

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief, number
 from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix
-from counterleaf.table.features import Categorical, Finite, Numeric, brief
-from counterleaf.table.schema import SPREADS, Array, Schema, Spreads, labelled, number
+from counterleaf.table.features import Categorical, Finite, Numeric
+from counterleaf.table.infer import SPREADS, Spreads
+from counterleaf.table.schema import Schema, labelled
+from counterleaf.types import Array
 
 
 class _Term:

@@ -11,7 +11,7 @@ from counterleaf import _core
 from counterleaf.errors import CounterleafError
 from counterleaf.exact import is_convex
 from counterleaf.sparse import CSR
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _SKEW = 1e-9  # of the largest entry: how far two that mirror each other may differ by rounding
 _LARGEST = 1e100  # entry, and one over the smallest

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterleaf.proof.table import Table
+from counterleaf.question.discrete import Table
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from counterleaf.proof.bound import Region
 from counterleaf.proof.certificate import Certificate, Findings, Kind, Status
 from counterleaf.proof.problem import Face
 from counterleaf.proof.walk import Fork, Part, Place, Walk, obeys
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _TRIES = 2000  # rows around an optimum, for each distance
 _DIGITS = (1, 4, 32, 1000, 20000)  # units in the last place that each number is moved at most

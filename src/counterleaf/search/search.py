@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,63 +15,24 @@ from counterleaf.core.outcomes import Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
-from counterleaf.proof.problem import Problem, Question
-from counterleaf.proof.table import Table
+from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
-from counterleaf.question.constraint import Constraint, Limits, lower_constraints
+from counterleaf.question.arrays import Question
+from counterleaf.question.constraint import Constraint
 from counterleaf.question.cost import Prices
+from counterleaf.question.discrete import Table
+from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.splits import Splits, aim, prepare
 from counterleaf.question.variables import Layout
+from counterleaf.search.prepared import Aim, Ready, Store, Target
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from counterleaf.batch.axis_aligned import Boxes
 
-Target = dict[int, float]  # class index -> class cost
-_T = TypeVar("_T")
 _FLOAT32 = float(np.finfo(np.float32).max)
-_REMEMBERED = 64  # targets, and margins, that are kept ready
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ready:
-    """The tree with one margin: as the proof reads it, and as the core does."""
-
-    splits: Splits
-    margin: float
-    core: _core.Engine
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Aim:
-    """What a target makes of the nodes: as the proof reads it, and as the core does."""
-
-    nodes: Array
-    core: _core.Target
-
-
-class Store:
-    """A few values by their keys, made when they are first asked for; several threads may ask."""
-
-    def __init__(self) -> None:
-        self._made: dict[Hashable, Any] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """The value of a key; the oldest one leaves when there are too many."""
-        found = self._made.get(key)
-        if found is None:
-            found = make()
-            with self._lock:
-                self._made[key] = found
-                while len(self._made) > _REMEMBERED:
-                    self._made.pop(next(iter(self._made)))
-        made: _T = found
-        return made
-
-    def __len__(self) -> int:
-        return len(self._made)
 
 
 class Engine:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model.adapter import View
 from counterleaf.model.tree import Tree
-from counterleaf.strict_json import loads, schema_in, schema_out
-from counterleaf.table.features import Numeric, brief, some
-from counterleaf.table.schema import SPREAD_ENDS, SPREADS, Schema, Spreads
+from counterleaf.storage.schemas import schema_in, schema_out
+from counterleaf.strict_json import loads
+from counterleaf.table.features import Numeric
+from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
+from counterleaf.table.schema import Schema
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")

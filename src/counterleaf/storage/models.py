@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.steps import is_pipeline
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import read_frame
-from counterleaf.table.features import Numeric, some
+from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief, some
 
 MISSING = "(missing)"
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +187,6 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, (float, np.floating)):
         return bool(math.isnan(value))
     return type(value).__name__ in ("NAType", "NaTType")
-
-
-def near(given: Any, known: Any) -> str:
-    """A hint for a message where something nearly right was given."""
-    by_name = {str(value).lower(): value for value in known}
-    found = difflib.get_close_matches(str(given).lower(), by_name, 1, cutoff=0.5)
-    return f"; did you mean {by_name[found[0]]!r}?" if found else ""
-
-
-def some(values: Any, most: int = 12) -> str:
-    """Values for a message, cut where there are many."""
-    values = list(values)
-    shown = [brief(value) for value in (values if len(values) <= most else values[: most - 4])]
-    return ", ".join([*shown, f"... {len(values) - most + 4} more"] if len(values) > most else shown)
-
-
-def brief(value: Any) -> str:
-    """A value for a message, cut where it is long: a file may hold anything, nested however deep."""
-    told = _SHORT.repr(value)
-    return told if len(told) <= 240 else f"{told[:230]}..."
 
 
 def _check_name(name: Any) -> None:

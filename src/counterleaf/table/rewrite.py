@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from counterleaf.table.features import Feature, Numeric
-from counterleaf.table.frames import fitting, in_type_of
-from counterleaf.table.schema import Array
+from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.types import Array
 
 
 def column(feature: Feature, old: Any, codes: Array, answered: Array) -> Any:
@@ -120,3 +120,83 @@ def _emptied(series: Any, lines: Array) -> Any:
     if isinstance(dtype, np.dtype) and dtype.kind in "iub":
         series = series.astype("boolean" if dtype.kind == "b" else dtype.name.replace("int", "Int").replace("uInt", "UInt"))
     return series.mask(lines)
+
+
+def rewrite_row(like: Any, new: Mapping[str, Any], names: list[str]) -> Any:
+    """A copy of the row ``like`` with the named values replaced, each in the type of the old one where that loses nothing."""
+    if hasattr(like, "with_columns"):  # polars
+        import polars as pl
+
+        out = like.clone()
+        for name, value in new.items():
+            out = out.with_columns(
+                pl.Series(name, [in_type_of(value, like[name].to_list()[0])]).cast(_polars_type(value, like[name]))
+            )
+        return out
+    if hasattr(like, "columns"):
+        out = like.copy()
+        for name in like.columns:
+            if str(name) in new:
+                out[name] = _cell(new[str(name)], like[name])
+        return out
+    if hasattr(like, "index") and hasattr(like, "to_dict"):
+        values = [in_type_of(new[str(name)], old) if str(name) in new else old for name, old in like.items()]
+        if like.dtype.kind == "O" or not new:
+            return type(like)(values, index=like.index, name=like.name, dtype=like.dtype)
+        return type(like)(values, index=like.index, name=like.name).astype(fitting(values, like.dtype))
+    if isinstance(like, Mapping):
+        return {name: in_type_of(new[str(name)], old) if str(name) in new else old for name, old in like.items()}
+    row = [in_type_of(new[name], old) if name in new else old for name, old in zip(names, like, strict=True)]
+    if type(like) in (list, tuple):
+        return type(like)(row)
+    if isinstance(like, np.ndarray) and like.dtype.kind in "OU":
+        return np.array(row, dtype=object if like.dtype.kind == "O" else None)
+    return np.array(row, dtype=np.float64).astype(fitting(row, like.dtype)) if isinstance(like, np.ndarray) else np.array(row)
+
+
+def _cell(value: Any, column: Any) -> Any:
+    """A one-row pandas column that holds ``value``, in the type of ``column`` where that loses nothing."""
+    import pandas as pd
+
+    dtype, old = column.dtype, column.to_list()[0]
+    if isinstance(value, float):
+        dtype = fitting(value, dtype) if isinstance(getattr(dtype, "numpy_dtype", dtype), np.dtype) else dtype
+    elif isinstance(dtype, pd.CategoricalDtype) and value not in dtype.categories:
+        dtype = object
+    return pd.Series([in_type_of(value, old)], index=column.index, dtype=dtype)
+
+
+def _polars_type(value: Any, column: Any) -> Any:
+    import polars as pl
+
+    if isinstance(value, float) and column.dtype.is_integer() and not value.is_integer():
+        return pl.Float64
+    if isinstance(value, float) and column.dtype == pl.Float32 and float(np.float32(value)) != value:
+        return pl.Float64
+    return column.dtype
+
+
+def fitting(value: Any, dtype: Any) -> Any:
+    """``dtype`` if it holds ``value`` exactly, else float64."""
+    plain = getattr(dtype, "numpy_dtype", dtype)  # of pandas' nullable columns
+    if plain == np.float64 or not isinstance(plain, np.dtype):
+        return dtype if plain == np.float64 else np.float64
+    with np.errstate(all="ignore"):
+        cast = np.asarray(value).astype(plain)
+    return dtype if np.array_equal(cast.astype(np.float64), value) else np.float64
+
+
+def in_type_of(value: Any, old: Any) -> Any:
+    """``value`` in the type of ``old`` where that loses nothing; a number is else a float."""
+    kind = type(old)
+    if isinstance(value, bool):
+        return value if is_missing(old) or isinstance(old, (bool, np.bool_)) else kind(value)
+    if not isinstance(value, float) or kind is float:
+        return value
+    if isinstance(old, (bool, np.bool_)):
+        kind = int
+    try:
+        cast = kind(value)
+        return cast if float(cast) == value else value
+    except (TypeError, ValueError, OverflowError):
+        return value

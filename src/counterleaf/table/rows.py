@@ -10,7 +10,8 @@ from counterleaf.errors import CounterleafError
 from counterleaf.table import rewrite
 from counterleaf.table.features import Feature, Finite, Numeric, is_missing
 from counterleaf.table.frames import cells_of, numbers_of
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 
 class Sheet:

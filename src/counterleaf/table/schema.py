@@ -13,44 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, near, number, some
 from counterleaf.sparse import CSR
-from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, is_missing, near, some
-
-Array = npt.NDArray[Any]
-
-SPREADS = ("range", "std", "mad")  # by which weights can be named
-SPREAD_ENDS = 1e-150, 1e150  # within these a spread, its square and the inverses of both are numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Spreads:
-    """How widely each feature varies in the data: three arrays, one entry per feature."""
-
-    range: Array
-    std: Array
-    mad: Array
-
-    @classmethod
-    def of(cls, X: Array) -> Spreads:
-        """Range, standard deviation and median absolute deviation, gaps left out; 0 falls back to the range, then to 1.
-
-        A spread too small for its inverse square to be a number counts as 0.
-        """
-        X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
-            mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
-            std = np.where(width > 0, np.nanstd(X, axis=0), 0.0)  # of equal numbers it may be their mean's rounding
-        width = _usable(width, 1.0)
-        return cls(width, _usable(std, width), _usable(mad, width))
-
-
-def _usable(spread: Array, other: Any) -> Array:
-    low, high = SPREAD_ENDS
-    return np.where(spread > low, np.minimum(spread, high), other)
+from counterleaf.table import encoding
+from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
+from counterleaf.table.frames import columns
+from counterleaf.table.infer import guess
+from counterleaf.types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +105,6 @@ class Schema:
           pay  number, 1.5 to 2
           job  one of 2: clerk, cook
         """
-        from counterleaf.table.frames import columns, guess
-
         finite, leave = set(finite), set(leave)
         found = [guess(name, column, bounds, name in finite) for name, column in columns(data) if name not in leave]
         return cls(found, inferred=True)
@@ -241,72 +209,7 @@ class Schema:
 
     def codes(self, row: Any) -> Array:
         """One number per feature: its value, or the place of its value."""
-        if (
-            type(row) is dict and not self.columns and row.keys() == self._index.keys()
-        ):  # the usual case, without a look at every name
-            row = [row[name] for name in self.names]
-        if hasattr(row, "columns"):
-            if len(row) != 1:
-                raise CounterleafError(
-                    f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]"
-                )
-            names = [str(name) for name in row.columns]
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise CounterleafError(f"the row has two columns named {twice!r}; names must differ")
-            row = {str(name): row[name].to_list()[0] for name in row.columns}
-        if hasattr(row, "index") and hasattr(row, "to_dict"):
-            if not row.index.is_unique:
-                twice = row.index[row.index.duplicated()][0]
-                raise CounterleafError(f"the row names the feature {str(twice)!r} twice; names must differ")
-            row = row.to_dict()
-        if isinstance(row, Mapping):
-            row = {str(name): value for name, value in row.items()}
-            missing = [name for name in self.names if name not in row]
-            extra = [name for name in row if name not in self._index and name not in self.columns]
-            if missing or extra:
-                told = [f"lacks [{some(missing)}]"] * bool(missing) + [f"has the unknown [{some(extra)}]"] * bool(extra)
-                raise CounterleafError(f"the row {' and '.join(told)}; expected exactly the features [{some(self.names)}]")
-            row = [row[name] for name in self.names]
-        elif self.columns and not isinstance(row, (str, bytes)) and isinstance(row, Iterable):
-            cells = dict(zip(self.columns, row, strict=False))
-            row = [cells[name] for name in self.names if name in cells]
-        if not (self.plain and isinstance(row, np.ndarray) and row.dtype.kind in "fiub"):
-            if not isinstance(row, Iterable) or isinstance(row, (str, bytes)):
-                raise CounterleafError(f"the row is {row!r}; expected a dict, a Series, a one-row frame or numbers")
-            row = row.tolist() if isinstance(row, np.ndarray) else list(row)
-            if len(row) != len(self):
-                inner = (
-                    (len(row[0]),) if row and isinstance(row[0], (Sequence, np.ndarray)) and not isinstance(row[0], str) else ()
-                )
-                raise CounterleafError(f"the row has shape {(len(row), *inner)}; expected {len(self)} numbers, one per feature")
-            row = [
-                value
-                if type(value) is kind and value == value
-                else places[value]
-                if type(value) is str and value in places
-                else self._code(feature, value)
-                for feature, kind, places, value in zip(self.features, self._kinds, self._places, row, strict=True)
-            ]
-        x = np.array(row, dtype=np.float64)
-        if x.shape != (len(self),):
-            raise CounterleafError(f"the row has shape {x.shape}; expected {len(self)} numbers, one per feature")
-        if not np.isfinite(x).all():
-            bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise CounterleafError(
-                f"feature {self.names[bad]!r} of the row is {x[bad]}; expected a finite number: fill it in first"
-            )
-        return x
-
-    def _code(self, feature: Feature, value: Any) -> float:
-        if not isinstance(feature, Numeric):
-            return float(feature.place(value))
-        if is_missing(value):
-            return self.fills.get(feature.name, math.nan)
-        code = _real(value, feature.name)
-        if feature.integer and math.isfinite(code) and not code.is_integer():
-            raise CounterleafError(f"feature {feature.name!r} is {value!r}; expected a whole number")
-        return code
+        return encoding.codes(self, row)
 
     def spread(self, codes: Array) -> Array:
         """(n, F) codes as (n, width) variables."""
@@ -333,34 +236,12 @@ class Schema:
         return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()))
 
     def decode(self, x: Array, like: Any) -> Any:
-        """The row of vector ``x`` in the type of the row ``like``; what is unchanged stays as it is, integers stay integers."""
-        from counterleaf.table.frames import fitting, rewritten
-
-        if self.plain and not self.columns and isinstance(like, np.ndarray) and like.dtype.kind in "fiub":
-            return x.astype(fitting(x, like.dtype))  # the usual case, without a look at every cell
-        source, codes = self.codes(like), self.gather(x)
-        new: dict[str, Any] = {}
-        for d in np.flatnonzero(codes != source).tolist():
-            feature = self.features[d]
-            new[feature.name] = float(codes[d]) if isinstance(feature, Numeric) else feature.values[int(codes[d])]
-        names = list(self.columns or self.names)
-        if not (new and _has_gaps(like)):
-            return rewritten(like, new, names)
-        return _retyped(rewritten(like.astype(object), new, names), like.dtype)
+        """The row of vector ``x`` in the type of the row ``like``; unchanged cells stay as they are, integers stay integers."""
+        return encoding.decode(self, x, like)
 
     def values(self, row: Any) -> list[Any]:
         """The values of a row of any type that ``encode`` takes, in the order of the features."""
-        if isinstance(row, np.ndarray):
-            row = row.tolist()
-        if hasattr(row, "columns"):
-            found = {str(name): row[name].to_list()[0] for name in row.columns}
-        elif (hasattr(row, "index") and hasattr(row, "to_dict")) or isinstance(row, Mapping):
-            found = {str(name): value for name, value in row.items()}
-        elif self.columns:
-            found = dict(zip(self.columns, row, strict=True))
-        else:
-            return list(row)
-        return [found[name].item() if isinstance(found[name], np.generic) else found[name] for name in self.names]
+        return encoding.values(self, row)
 
     def replace(self, *features: Feature) -> Schema:
         """The same schema with some features, known by their names, given anew.
@@ -381,23 +262,6 @@ class Schema:
     def renamed(self, names: Sequence[str]) -> Schema:
         """The same features under other names."""
         return replace(self, features=[_named(f, name) for f, name in zip(self, names, strict=True)])
-
-
-def _has_gaps(row: Any) -> bool:
-    """Whether the row is a Series of a type that marks a gap by a value that is no number: pandas' boolean, Int64, ..."""
-    if not (hasattr(row, "index") and hasattr(row, "to_dict") and hasattr(row, "dtype")):
-        return False
-    return not isinstance(row.dtype, np.dtype) and any(map(is_missing, row))
-
-
-def _retyped(row: Any, dtype: Any) -> Any:
-    """A Series of cells in ``dtype`` where that holds them all, else as numbers that may have gaps."""
-    try:
-        typed = row.astype(dtype)
-    except (TypeError, ValueError):
-        return row.astype("Float64")
-    kept = all(is_missing(old) or bool(old == new) for old, new in zip(row, typed.astype(object), strict=True))
-    return typed if kept else row.astype("Float64")
 
 
 def _named(feature: Feature, name: str) -> Feature:
@@ -431,24 +295,3 @@ def _kind(feature: Feature) -> str:
 def labelled(index: Any) -> bool:
     """True if a pandas index holds names, not just the positions 0, 1, ..."""
     return list(index) != list(range(len(index)))
-
-
-def number(value: Any, what: str) -> float:
-    """``value`` as a finite float, or an error that says what it should have been."""
-    try:
-        out = float("nothing" if isinstance(value, (str, bytes)) else value)
-    except (TypeError, ValueError, OverflowError):
-        raise CounterleafError(f"{what} is {value!r}; expected a number") from None
-    if not math.isfinite(out):
-        raise CounterleafError(f"{what} is {value!r}; expected a finite number")
-    return out
-
-
-def _real(value: Any, name: str) -> float:
-    """A number of a row; NaN and infinity pass, to be named later."""
-    if isinstance(value, (str, bytes)):
-        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise CounterleafError(f"feature {name!r} is {value!r}; expected a number") from None

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from counterleaf.batch.batch import COLUMNS, INVALID
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import Asked, read_count
@@ -25,6 +24,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.storage.files import aside, write, write_frame
 from counterleaf.storage.models import fit_rows, read_model, read_table, text_types
 from counterleaf.table.features import Numeric
+from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:

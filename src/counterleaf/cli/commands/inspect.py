@@ -9,14 +9,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from counterleaf.answer.tree_text import export_text, looks, plot_tree
+from counterleaf.answer.tree_text import export_text, looks
 from counterleaf.cli.shell import one_line, read_shape
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
+from counterleaf.plot.trees import plot_tree
 from counterleaf.storage.files import aside
 from counterleaf.storage.models import read_model
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _DRAWN = 4  # levels, unless others are asked for
 

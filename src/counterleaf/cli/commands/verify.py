@@ -14,12 +14,11 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.progress import shown
 from counterleaf.cli.output import PROBLEM
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
 from counterleaf.storage.explanations import FORMAT
 from counterleaf.storage.files import STDIN
-from counterleaf.table.features import brief
 
 if TYPE_CHECKING:
     from counterleaf.cli.confirmation import Judge

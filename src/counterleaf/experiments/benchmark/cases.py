@@ -15,7 +15,7 @@ from counterleaf.question.constraint import freeze
 from counterleaf.question.cost import L1, L2
 from counterleaf.explainer import Explainer
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 from counterleaf.experiments.solvers import Leaves, Question
 from counterleaf.model.tree import Tree
 

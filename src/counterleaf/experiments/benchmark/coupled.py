@@ -15,7 +15,7 @@ from counterleaf.experiments.benchmark.table import line, number
 from counterleaf.question.constraint import decrease, increase
 from counterleaf.question.cost import Quadratic
 from counterleaf.experiments.paper.figures import neighbours
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 from counterleaf.experiments.solvers import PiqpCoupled
 
 WAYS = ("both ways", "ink added only", "ink erased only")

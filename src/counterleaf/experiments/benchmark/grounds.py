@@ -13,7 +13,8 @@ import pandas as pd
 from counterleaf import datasets
 from counterleaf.table.features import Numeric
 from counterleaf.experiments.paper import grounds
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _LOADERS: dict[str, Callable[[], datasets.Dataset]] = {
     "breast": datasets.load_breast_cancer,

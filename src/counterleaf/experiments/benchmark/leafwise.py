@@ -10,7 +10,7 @@ from typing import Any
 from counterleaf.experiments.benchmark.cases import Case
 from counterleaf.experiments.benchmark.line import Line, OutOfTimeError, ask, one_line
 from counterleaf.experiments.paper.referee import BruteForce
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 from counterleaf.experiments.solvers import Daqp, Gurobi, Highs, Piqp, Program, Question, Scip, Solver, SolverTimeoutError, enumerate_leaves
 
 SOLVERS: dict[str, Callable[[float], Solver]] = {  # seconds for each program, where a solver can be told

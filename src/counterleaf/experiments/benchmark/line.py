@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.experiments.benchmark.cases import Case
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 OURS, ONE, SEARCH = "counterleaf, batch", "counterleaf, one by one", "counterleaf, search alone"
 

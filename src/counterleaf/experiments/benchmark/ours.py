@@ -13,9 +13,9 @@ from counterleaf import _core
 from counterleaf.experiments.benchmark.cases import Case
 from counterleaf.experiments.benchmark.line import ONE, OURS, SEARCH, Answer, Line, timed
 from counterleaf.question.constraint import listed
-from counterleaf.question.splits import read_target
-from counterleaf.table.schema import Array
-from counterleaf.table.frames import codes
+from counterleaf.question.target import read_target
+from counterleaf.types import Array
+from counterleaf.table.encoding import encode_table
 
 _REPEATS = 3
 
@@ -80,4 +80,4 @@ def _rows(case: Case, found: pd.DataFrame) -> Array:
     for name in schema.names:
         if name in found:
             frame[name] = found[name].where(found[name].notna(), frame[name])
-    return schema.spread(codes(frame, schema))
+    return schema.spread(encode_table(schema, frame))

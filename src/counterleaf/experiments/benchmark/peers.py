@@ -18,8 +18,8 @@ import pandas as pd
 
 from counterleaf.experiments.benchmark.cases import Case
 from counterleaf.experiments.benchmark.line import Line, ask, one_line
-from counterleaf.table.schema import Array
-from counterleaf.table.frames import codes
+from counterleaf.types import Array
+from counterleaf.table.encoding import encode_table
 
 Propose = Callable[[int], Array | None]  # the place of a row among those asked about -> the columns proposed
 _OUTCOME = "outcome of the model"  # the column that DiCE wants beside the features
@@ -99,7 +99,7 @@ def _dice(case: Case, budget: float) -> Propose:
         if rows is None or not len(rows):
             return None
         given = rows[schema.names].iloc[[0]].astype(dict.fromkeys(numbers, float))
-        return np.asarray(schema.spread(codes(given, schema))[0])
+        return np.asarray(schema.spread(encode_table(schema, given))[0])
 
     return propose
 
@@ -113,7 +113,7 @@ class _Worded:
 
     def predict_proba(self, frame: pd.DataFrame) -> Array:
         numbers = {f: float for f in frame.columns if f in self._schema.names and _is_number(frame[f])}
-        return np.asarray(self._model.predict_proba(self._schema.spread(codes(frame.astype(numbers), self._schema))))
+        return np.asarray(self._model.predict_proba(self._schema.spread(encode_table(self._schema, frame.astype(numbers)))))
 
     def predict(self, frame: pd.DataFrame) -> Array:
         return np.asarray(self.predict_proba(frame).argmax(axis=1))

@@ -9,7 +9,7 @@ from typing import Any
 from counterleaf.experiments.benchmark.grounds import Ground
 from counterleaf.errors import CounterleafError
 from counterleaf.experiments.paper.trees import OBLIQUE, grow
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 from counterleaf.model.tree import Tree
 
 _LEAVES = {"breast": 10, "spambase": 90, "letter": 500, "adult": 100, "german": 30}

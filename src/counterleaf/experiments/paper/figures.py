@@ -24,7 +24,7 @@ from counterleaf.plot.canvas import style
 from counterleaf.plot.image import diverging
 from counterleaf.question.constraint import Constraint, decrease, increase
 from counterleaf.question.cost import L1, L2, Quadratic
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,10 @@ import numpy as np
 
 from counterleaf import datasets
 from counterleaf.datasets import Dataset
+from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Numeric
-from counterleaf.table.frames import codes
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 MNIST = "mnist"
 STAND_IN = "digits"  # scikit-learn's 8 x 8 digits, where there is no MNIST
@@ -63,7 +64,7 @@ def names() -> list[str]:
 
 def _table(key: str, data: Dataset, seed: int, levels: Levels | tuple[int, int]) -> Ground:
     schema = _continuous(data.schema)
-    X = codes(data.data, schema)
+    X = encode_table(schema, data.data)
     table = None
     if schema.numeric:  # the paper's distances are those of features from 0 to 1
         lower, upper = schema.bounds()

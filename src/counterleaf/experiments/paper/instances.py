@@ -19,7 +19,7 @@ from counterleaf.experiments.paper.trees import AXIS, Grown
 from counterleaf.explainer import Explainer
 from counterleaf.question.constraint import freeze
 from counterleaf.question.cost import L1, L2
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 NORMS = ("l2", "l1")
 LEVELS = 3

@@ -14,7 +14,8 @@ import numpy as np
 from counterleaf.experiments.solvers import Gurobi, Leaves, Piqp, Question, ScipyHighs, Solver, SolverError, enumerate_leaves
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Numeric
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 
 def spans(schema: Schema) -> list[slice]:

@@ -14,7 +14,7 @@ from counterleaf.experiments.paper.grounds import Ground
 from counterleaf.model.readers import read
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 OBLIQUE, AXIS = "oblique", "axis"
 KINDS = (OBLIQUE, AXIS)

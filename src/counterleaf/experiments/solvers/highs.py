@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from counterleaf.experiments.solvers.program import Program, Question, SolverError, SolverTimeoutError
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 class Highs:

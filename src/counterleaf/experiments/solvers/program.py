@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from counterleaf.model.tree import Tree
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 Region = tuple[Array, Array]  # A and r of A x >= r
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from counterleaf.experiments.solvers.program import Program, Question, Region, SolverError
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 _FAR = 1e30  # DAQP's infinity
 _DAQP_INFEASIBLE = -1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.experiments.solvers.program import Program, Question, SolverError, SolverTimeoutError
-from counterleaf.table.schema import Array
+from counterleaf.types import Array
 
 
 class Scip:

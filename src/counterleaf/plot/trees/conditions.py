@@ -10,7 +10,8 @@ from counterleaf.answer.tree_text import Inequality, inequality, values_right
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS, number, short
 from counterleaf.table.features import MISSING, Boolean, Finite, Ordinal
-from counterleaf.table.schema import Array, Schema
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _MOST_TERMS, _MOST_VALUES = 3, 3
 

@@ -1,4 +1,4 @@
-"""What a table has beyond numbers in a box: groups, grids, clauses."""
+"""Groups, grids and clauses: what a question about a table has beyond numbers in a box. NumPy only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterleaf.exact import Array
+from counterleaf.types import Array
 
 _WHOLE = 2.0**53
 
