@@ -91,7 +91,7 @@ def measure(schema, X, groups, table, leaves, depth, rng, deep=False):
         explainer, asked = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "progress": False}
         explainer.explain_many(table[:2], **asked)  # prepares the tree
         found, first = timed(explainer.explain_many, table, **asked)
-        assert found["verified"].all(), "an answer that the model does not confirm"
+        assert found["confirmed"].all(), "an answer that the model does not confirm"
         times = [timed(explainer.explain_many, table, **asked)[1] for _ in range(REPEATS if first < 5000 else 0)]
         out.append((len(tree.leaves), tree.depth, statistics.median(times or [first]) / len(found)))
     return out

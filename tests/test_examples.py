@@ -11,7 +11,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
     "01_quickstart.py": [
         "If mean concave points were 0.0708 instead of 0.1043, the model would say benign instead of malignant.",
         "Proved: no allowed change costs less than #1",
-        "the model says benign - verified: True",
+        "the model says benign - confirmed: True",
         "optimal - proof holds: True",
     ],
     "02_adult_story.py": [
@@ -20,12 +20,12 @@ SHOWN = {  # by page: lines without which its text would be wrong
         "These cannot all hold: ",
         "proved: True",
     ],
-    "03_images.py": ["verified: True", "\nTrue\n"],
+    "03_images.py": ["confirmed: True", "\nTrue\n"],
     "04_constraints.py": ["male: married/widowed", "infeasible - proved: True", "  freeze('savings')"],
     "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.1: Barbera", "'cook'), 'hours': (20, "],
     "06_pipelines.py": [
         "as guessed from the data",
-        ">50K - verified: True",
+        ">50K - confirmed: True",
         "FunctionTransformer with func=log1p) cannot be folded",
         "no class '>50k'",
         "proof holds: True",

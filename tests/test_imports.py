@@ -35,12 +35,12 @@ QUESTIONS = {
     "import": "import counterleaf",
     "numbers": TREE + "print(cl.Explainer(cl.Tree.from_json(tree.to_json())).explain([0.1, 0.23], target='yes'))",
     "curved": TREE + "print(cl.Explainer(tree).explain({'x0': 0.1, 'x1': 0.23}, target='yes', cost=cl.L2(), count=2))",
-    "margins": TREE + "print(cl.Explainer(tree).explain_path([0.1, 0.23], margins=[0.0, 0.1], target='yes')[1])",
+    "margins": TREE + "print(cl.Explainer(tree).explain_margins([0.1, 0.23], margins=[0.0, 0.1], target='yes')[1])",
     "proof": TREE + "answer = cl.Explainer(tree).explain([0.1, 0.23]); text = answer.to_json(); answer._repr_html_()\n"
     "assert cl.Explanation.from_json(text).certificate.check()",
     "outline": TREE + "print(cl.export_text(tree))",
     "table": TABLE + "print(explainer.explain(row, target=1))",
-    "conflict": TABLE + "print(explainer.explain(row, target=1, constraints=[cl.freeze('age'), cl.at_most(0)]))",
+    "conflict": TABLE + "print(explainer.explain(row, target=1, constraints=[cl.freeze('age'), cl.max_changes(0)]))",
 }
 
 

@@ -29,7 +29,7 @@ def test_the_frame_has_the_source_first():
     assert list(frame.index) == ["source", 1, 2, 3]
     assert (frame.loc["source", X.columns] == X.iloc[0]).all()
     assert frame["label"].tolist() == [0, 2, 2, 2]
-    assert frame["verified"].tolist()[1:] == [True] * 3
+    assert frame["confirmed"].tolist()[1:] == [True] * 3
     assert (MODEL.predict(frame[X.columns].astype(float)) == frame["label"]).all()
 
 
@@ -37,10 +37,10 @@ def test_the_frame_can_leave_out_what_stays():
     frame = ANSWER.to_frame(only_changed=True)
     moved = [name for name in X.columns if any(name in c.changes for c in ANSWER)]
     assert 0 < len(moved) < len(X.columns)
-    assert list(frame.columns) == [*moved, "cost", "lower_bound", "label", "leaf", "verified"]
+    assert list(frame.columns) == [*moved, "cost", "lower_bound", "label", "leaf", "confirmed"]
     pd.testing.assert_frame_equal(frame, ANSWER.to_frame()[frame.columns])
     none = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=0).to_frame(only_changed=True)
-    assert list(none.columns) == ["cost", "lower_bound", "label", "leaf", "verified"]
+    assert list(none.columns) == ["cost", "lower_bound", "label", "leaf", "confirmed"]
 
 
 def test_columns_of_the_frame_stay_whole_where_the_values_are():

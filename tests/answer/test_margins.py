@@ -19,7 +19,7 @@ def test_a_path_is_what_single_questions_give(make, block):
         case = make(np.random.default_rng(seed))
         explainer = cl.Explainer(case.tree, schema=case.schema)
         question = {"target": case.target, "cost": case.cost, "constraints": case.constraints, "count": 3}
-        path = explainer.explain_path(case.row, margins=MARGINS, **question)
+        path = explainer.explain_margins(case.row, margins=MARGINS, **question)
         assert path.margins == tuple(MARGINS)
         for margin, answer in zip(MARGINS, path, strict=True):
             single = explainer.explain(case.row, margin=margin, **question)
@@ -33,7 +33,7 @@ def test_costs_rise_with_the_margin_and_the_warm_start_saves_work():
     for seed in range(10):
         case = random_case(np.random.default_rng(seed), features=20, depth=8)
         explainer = cl.Explainer(case.tree)
-        path = explainer.explain_path(case.row, margins, cost=cl.L2(), target=case.target)
+        path = explainer.explain_margins(case.row, margins=margins, cost=cl.L2(), target=case.target)
         costs = [answer[0].cost for answer in path if len(answer)]
         assert costs == sorted(costs)
         singles = [explainer.explain(case.row, margin=margin, cost=cl.L2(), target=case.target) for margin in margins]
@@ -48,7 +48,7 @@ def taken_up(answer):
 
 def test_margins_that_leave_no_room_say_so():
     schema = cl.Schema([cl.Numeric("x", 0, 1), cl.Numeric("y", 0, 1)])
-    path = cl.Explainer(LINE, schema=schema).explain_path([0.0, 0.0], [0.0, 1.0, 1.5], target="yes")
+    path = cl.Explainer(LINE, schema=schema).explain_margins([0.0, 0.0], margins=[0.0, 1.0, 1.5], target="yes")
     assert [str(answer.status) for answer in path] == ["optimal", "optimal", "infeasible"]
     assert "with the margin of 1.5" in str(path[2])
     assert str(path).splitlines()[-1].split() == ["1.5", "no", "row", "(infeasible)"]
@@ -56,7 +56,7 @@ def test_margins_that_leave_no_room_say_so():
 
 
 def test_as_a_table_and_a_frame():
-    path = cl.Explainer(LINE).explain_path([0.0, 0.0], [0.0, 1.0], target="yes")
+    path = cl.Explainer(LINE).explain_margins([0.0, 0.0], margins=[0.0, 1.0], target="yes")
     assert [line.split() for line in str(path).splitlines()] == [
         ["margin", "cost", "model", "says", "changed", "features"],
         ["0", "0.5", "yes", "2"],
@@ -72,7 +72,7 @@ def test_as_a_table_and_a_frame():
 
 def test_the_plot_shows_cost_against_margin():
     schema = cl.Schema([cl.Numeric("x", 0, 1), cl.Numeric("y", 0, 1)])
-    path = cl.Explainer(LINE, schema=schema).explain_path([0.0, 0.0], [0.0, 0.5, 1.0, 2.0], target="yes")
+    path = cl.Explainer(LINE, schema=schema).explain_margins([0.0, 0.0], margins=[0.0, 0.5, 1.0, 2.0], target="yes")
     (axes,) = path.plot().axes
     assert axes.get_xlabel() == "margin"
     assert axes.lines[0].get_ydata()[:3] == pytest.approx([0.5, 1.125, 2.0])
@@ -92,4 +92,4 @@ def test_the_plot_shows_cost_against_margin():
 )
 def test_bad_margins(margins, message):
     with pytest.raises(cl.CounterleafError, match=message):
-        cl.Explainer(LINE).explain_path([0.0, 0.0], margins, target="yes")
+        cl.Explainer(LINE).explain_margins([0.0, 0.0], margins=margins, target="yes")

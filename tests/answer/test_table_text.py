@@ -128,12 +128,12 @@ def test_the_costliest_features_are_told_by_the_cost_of_all_their_values():
         ([cl.freeze("job")], "freeze('job')"),
         ([cl.allow("job", ["cook", "nurse"])], "allow('job', ['cook', 'nurse'])"),
         ([cl.forbid("job", ["clerk"])], "forbid('job', ['clerk'])"),
-        ([cl.at_most(1)], "at_most(1)"),
+        ([cl.max_changes(1)], "max_changes(1)"),
         ([cl.fix("job", "cook")], "fix('job', 'cook')"),
         ([cl.between("education", "none", "HS")], "between('education', 'none', 'HS')"),
         (
-            [cl.implies(cl.changes("education"), cl.freeze("job"))],
-            "implies(changes('education'), freeze('job'))",
+            [cl.implies(cl.changed("education"), cl.freeze("job"))],
+            "implies(changed('education'), freeze('job'))",
         ),
     ],
 )
@@ -147,12 +147,14 @@ def test_a_conflict_is_told_in_the_users_words(constraints, told):
 def test_several_constraints_in_conflict():
     text = str(
         chain(({"job=clerk": 1, "education": 1}, -1.5)).explain(
-            ROW, target="yes", constraints=[cl.implies(cl.changes("education"), cl.increase("age", by=60)), cl.freeze("job")]
+            ROW,
+            target="yes",
+            constraints=[cl.implies(cl.changed("education"), cl.only_increase("age", by=60)), cl.freeze("job")],
         )
     )
     assert text == (
         "No change within the bounds of the table and your constraints makes the model say yes. These cannot all hold: "
-        "implies(changes('education'), increase('age', by=60)); freeze('job'). At least one of them has to give. "
+        "implies(changed('education'), only_increase('age', by=60)); freeze('job'). At least one of them has to give. "
         "This is proved."
     )
 
@@ -176,7 +178,7 @@ def test_frames_and_paths_of_a_pipeline():
     assert "age" not in told
     assert answer.to_frame()["age"].dtype == np.int64
     assert (model.predict(answer.to_frame()[frame.columns]) == answer.to_frame()["label"]).all()
-    path = explainer.explain_path(row, [0.0, 5.0, 1000.0], target="granted")
+    path = explainer.explain_margins(row, margins=[0.0, 5.0, 1000.0], target="granted")
     assert [line.split()[-1] for line in str(path).splitlines()[1:3]] == [str(len(a[0].changes)) for a in path[:2]]
     assert path.to_frame()["job"].tolist()[:2] == [a[0].row["job"].iloc[0] for a in path[:2]]
     assert "self-employed" in path._repr_html_() or "clerk" in path._repr_html_()

@@ -111,7 +111,7 @@ def test_rows_copied_from_the_table_of_random_questions_are_valid():
     while checked < 150:
         case = random_case(rng)
         answer = cl.Explainer(case.tree, schema=case.schema).explain(
-            case.row, case.target, case.cost, case.constraints, count=3, margin=case.margin
+            case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=3, margin=case.margin
         )
         if not len(answer) or not any(c.changes for c in answer):
             continue
@@ -211,7 +211,7 @@ def test_a_search_that_stopped_says_so():
     rng = np.random.default_rng(0)
     explainer = cl.Explainer(random_tree(rng, 6, 4, 2, "oblique", np.ones(4)))
     row = rng.normal(size=4)
-    asked = [explainer.explain(row, max_states=most, count=4) for most in range(1, 12)]
+    asked = [explainer.explain(row, max_nodes=most, count=4) for most in range(1, 12)]
     nothing = next(answer for answer in asked if answer.status == "limit" and not len(answer))
     assert str(nothing).startswith("The search stopped before it found a change that makes the model say ")
     if nothing.lower_bound > 0:
@@ -228,18 +228,18 @@ def test_a_search_that_stopped_says_so():
 
 def test_a_model_that_disagrees_is_named():
     answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2)
-    doubted = replace(answer, maker=lambda: (answer[0], replace(answer[1], verified=False)))
+    doubted = replace(answer, maker=lambda: (answer[0], replace(answer[1], confirmed=False)))
     assert str(doubted).endswith("NOT confirmed: your model does not say yes for #2.")
     assert cells(str(doubted))["model says"] == ["no", "no", "?"]
 
 
 def test_infeasible_answers_name_the_conflict():
     explainer = steps(10.0, 20.0)
-    many = [cl.increase("f0"), cl.freeze("f1"), cl.between("f0", 0, 9)]
+    many = [cl.only_increase("f0"), cl.freeze("f1"), cl.between("f0", 0, 9)]
     assert str(explainer.explain([1.0, 21.0], target="yes", constraints=many)) == (
         "No change within your constraints makes the model say yes. This one rules it out: between('f0', 0, 9). This is proved."
     )
-    many = [cl.increase("f0"), cl.fix("f1", 22), cl.linear({"f0": 1, "f1": 1}, "<=", 25)]
+    many = [cl.only_increase("f0"), cl.fix("f1", 22), cl.linear({"f0": 1, "f1": 1}, "<=", 25)]
     assert str(explainer.explain([1.0, 2.0], target="yes", constraints=many)) == (
         "No change within your constraints makes the model say yes. This one rules it out: "
         "linear({'f0': 1, 'f1': 1}, '<=', 25). This is proved."
@@ -352,7 +352,7 @@ def test_a_tiny_change_is_written_as_one_that_can_be_typed():
     """scikit-learn sends 20 left and the next float32 right: 20.001 costs a little more and says the same."""
     X = np.array([[20.0, 0.0], [20.0, 5.0], [30.0, 0.0], [30.0, 5.0]] * 5)
     model = DecisionTreeClassifier(random_state=0).fit(X, ["no", "no", "no", "yes"] * 5)
-    tree = cl.read(model)
+    tree = cl.read_tree(model)
     cut = float(-tree.bias[0])
     row = [cut, 0.0] if tree.weights.indices[0] == 0 else [0.0, cut]
     answer = cl.Explainer(model).explain(row, target="yes", cost=cl.L1())

@@ -73,15 +73,15 @@ QUESTIONS = {
     "L2": {"target": "low", "cost": cl.L2()},
     "sum": {"target": "low", "cost": cl.L2("std") + 0.3 * cl.L1("mad")},
     "up and down": {"target": "mid", "cost": cl.L1(up=1.0, down=[3.0, 1.0, 0.5, 0.0])},
-    "gains": {"target": "mid", "cost": cl.L1() + cl.Linear([0.5, -2.0, 0, 0])},
+    "gains": {"target": "mid", "cost": cl.L1() + cl.LinearCost([0.5, -2.0, 0, 0])},
     "Quadratic": {"target": "mid", "cost": cl.Quadratic(np.eye(4) + 0.3)},
     "freeze": {"target": "high", "constraints": cl.freeze("x0")},
-    "increase": {"target": "mid", "constraints": [cl.increase("x0", by=0.5), cl.decrease("x2")]},
+    "increase": {"target": "mid", "constraints": [cl.only_increase("x0", by=0.5), cl.only_decrease("x2")]},
     "between": {"target": "high", "constraints": cl.between("x0", 6, 8)},
     "fix": {"target": "mid", "constraints": [cl.fix("x3", 7.25), cl.linear({"x1": 2}, "<=", 19)]},
     "linear": {"target": "high", "constraints": cl.linear({"x0": 1, "x1": -1}, ">=", 0.25)},
-    "at_most": {"target": "high", "constraints": cl.at_most(1)},
-    "implies": {"target": "high", "constraints": cl.implies(cl.changes("x0"), cl.increase("x1", by=0.1))},
+    "at_most": {"target": "high", "constraints": cl.max_changes(1)},
+    "implies": {"target": "high", "constraints": cl.implies(cl.changed("x0"), cl.only_increase("x1", by=0.1))},
     "among": {"target": "high", "constraints": cl.among(X[100:])},
     "nothing works": {"target": "high", "constraints": [cl.freeze("x0", "x1", "x2"), cl.between("x3", 6, 7)]},
 }
@@ -92,7 +92,7 @@ def test_every_question_about_a_float32_tree(name):
     outside = [[0.0, 6, 6, 6], [20, 30, 6, 6], [9, 9, -4, 9]]
     rows = np.vstack([X[:12], outside, np.float32(X[:3])])
     out = compare(tree_explainer(), rows, **QUESTIONS[name])
-    assert out["verified"].dropna().all()
+    assert out["confirmed"].dropna().all()
     if name != "Quadratic":
         compare(tree_explainer(bounds=False), rows, **QUESTIONS[name])
 
@@ -168,8 +168,11 @@ DTYPES = {
 LOAN_QUESTIONS = {
     "free": {},
     "dear": {"target": "granted", "cost": cl.L1({"pay": 9.0, "age": 0.1, "zone": 0.2, "job": 0.3})},
-    "by the row": {"target": "granted", "constraints": [cl.freeze("owner", "pay"), cl.increase("age", by=2)]},
-    "chosen": {"target": "granted", "constraints": [cl.forbid("job", ["nurse"]), cl.allow("zone", [1, 2, 4]), cl.at_most(2)]},
+    "by the row": {"target": "granted", "constraints": [cl.freeze("owner", "pay"), cl.only_increase("age", by=2)]},
+    "chosen": {
+        "target": "granted",
+        "constraints": [cl.forbid("job", ["nurse"]), cl.allow("zone", [1, 2, 4]), cl.max_changes(2)],
+    },
     "tight": {"target": "granted", "constraints": [cl.freeze("job", "owner", "zone", "rate"), cl.between("pay", 0, 700)]},
     "numbers held": {"target": "granted", "constraints": [cl.freeze("pay", "age", "rate")]},
 }
@@ -183,7 +186,7 @@ def test_frames_of_every_type(dtypes, question):
     before = rows.copy()
     out = compare(explainer, rows, **LOAN_QUESTIONS[question])
     pd.testing.assert_frame_equal(rows, before)
-    assert dtypes == "narrow" or out["verified"].dropna().all()  # there the pipeline itself computes in float32
+    assert dtypes == "narrow" or out["confirmed"].dropna().all()  # there the pipeline itself computes in float32
     for name in set(out.columns) - set(OWN):
         old = rows[name].dtype
         if out[name].notna().all() and name in ("age", "job", "zone", "owner"):
@@ -199,7 +202,7 @@ def test_polars_frames(question):
     out = compare(explainer, rows, **LOAN_QUESTIONS[question])
     assert isinstance(out, pl.DataFrame)
     assert out.schema["leaf"] == pl.Int64
-    assert out.schema["verified"] == pl.Boolean
+    assert out.schema["confirmed"] == pl.Boolean
     for name in {"age", "job", "zone", "owner"} & set(out.columns):
         assert out.schema[name] == rows.schema[name]
     nothing = explainer.explain_many(rows[:0], **LOAN_QUESTIONS[question])
@@ -262,12 +265,12 @@ def test_missing_values():
     explainer = cl.Explainer(model, data=frame)
     for rows in (frame.iloc[:16], frame.iloc[:16].astype({"age": "Int64", "job": "category"}), pl.from_pandas(frame.iloc[:16])):
         compare(explainer, rows)
-        compare(explainer, rows, target="granted", constraints=[cl.increase("age"), cl.freeze("pay")])
+        compare(explainer, rows, target="granted", constraints=[cl.only_increase("age"), cl.freeze("pay")])
     levels = cl.Ordinal("job", ["clerk", "cook", "nurse", "smith"], missing=True)
     ordered = cl.Explainer(model, data=frame, schema=explainer.schema.replace(levels))
     rows = frame.iloc[:12]
     gaps = np.flatnonzero(rows["job"].isna()).tolist()
-    said = refused(ordered, rows, gaps, target="granted", constraints=cl.increase("job"))
+    said = refused(ordered, rows, gaps, target="granted", constraints=cl.only_increase("job"))
     assert "feature 'job' of the row is missing, which is no level; use allow" in said[0]
 
 
@@ -334,19 +337,19 @@ def test_classes_keep_their_type():
 def test_cells_of_the_answer_can_be_changed_one_by_one():
     rows = X[:4].copy()
     out = tree_explainer().explain_many(rows, target="high", constraints=cl.freeze("x0", "x1", "x2"))
-    gaps = out["verified"].isna().tolist()
+    gaps = out["confirmed"].isna().tolist()
     assert any(gaps)
     out.loc[:, "leaf"] = 1
     out.iloc[:, 7:] = 0.0
-    assert out["verified"].isna().tolist() == out["n_changed"].isna().tolist() == gaps
+    assert out["confirmed"].isna().tolist() == out["n_changed"].isna().tolist() == gaps
     assert (rows == X[:4]).all()
 
 
 def test_limits():
     explainer, rows, question = number_batch(np.random.default_rng(7), n=8, features=30, depth=8)
-    assert "limit" in compare(explainer, rows, **question, max_states=3)["status"].tolist()
+    assert "limit" in compare(explainer, rows, **question, max_nodes=3)["status"].tolist()
     assert "limit" not in compare(explainer, rows, **question, time_limit=60)["status"].tolist()
-    out = compare(tree_explainer(), X[:30], target="high", max_states=1)
+    out = compare(tree_explainer(), X[:30], target="high", max_nodes=1)
     assert out["status"].tolist().count("limit") > 5
     assert out["lower_bound"].notna().all()
     out = explainer.explain_many(rows, **question, time_limit=1e-9)
@@ -365,7 +368,7 @@ MISTAKES = [
     ({"margin": -1.0}, "margin is -1.0; expected 0 or more"),
     ({"margin": "wide"}, "margin is 'wide'; expected a number"),
     ({"time_limit": 0}, "time_limit is 0.0; expected seconds above 0"),
-    ({"max_states": 0}, "max_states is 0; expected a whole number from 1"),
+    ({"max_nodes": 0}, "max_nodes is 0; expected a whole number from 1"),
     ({"n_jobs": 0}, "n_jobs is 0; expected a number of workers from 1, or -1 for every core"),
     ({"n_jobs": 1.5}, "n_jobs is 1.5; expected a number of workers"),
     ({"n_jobs": True}, "n_jobs is True; expected a number of workers"),
@@ -435,10 +438,10 @@ def test_a_model_that_fails_on_some_row():
     plain = tree_explainer().explain_many(X[:40], target="high", cost=cl.L1([9.0, 1, 1, 1]))
     bad = plain["x0"].to_numpy() > 9.5 if "x0" in plain else X[:40, 0] > 9.5
     assert 0 < bad.sum() < 40
-    assert out["verified"].tolist() == (~bad).tolist()
+    assert out["confirmed"].tolist() == (~bad).tolist()
     assert set(out["problem"][bad]) == {"the model's predict raised ValueError: too large"}
     assert out["problem"][~bad].isna().all()
-    same = [name for name in plain if name != "verified"]
+    same = [name for name in plain if name != "confirmed"]
     pd.testing.assert_frame_equal(out[same], plain[same])
 
 

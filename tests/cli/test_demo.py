@@ -27,7 +27,7 @@ def test_the_tour_tells_what_is_true(told):
     assert "4 of 4 proofs hold" in told
     explainer, rows = samples.load("german"), samples.applicants()
     first = explainer.explain(rows.iloc[tour.ROW], target="granted", constraints=[tour.GIVEN])
-    assert first.label == "refused"
+    assert first.source_label == "refused"
     assert str(first) in told
     table = explainer.explain_many(rows, target="granted", constraints=[tour.GIVEN, tour.MONEY], progress=False)
     still = int((table["n_changed"] == 0).sum())

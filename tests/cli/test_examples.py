@@ -160,8 +160,8 @@ def test_the_version():
             "Invalid value for '--row': .*integer.*; see: counterleaf explain --help",
         ),
         (
-            ["explain", "m.json", "r.csv", "--at-most", "-1"],
-            "Invalid value for '--at-most': .*0.*; see: counterleaf explain --help",
+            ["explain", "m.json", "r.csv", "--max-changes", "-1"],
+            "Invalid value for '--max-changes': .*0.*; see: counterleaf explain --help",
         ),
         (["train", "t.csv"], "Missing option '--label'; see: counterleaf train --help"),
     ],

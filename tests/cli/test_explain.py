@@ -119,7 +119,15 @@ def test_whole_numbers_stay_whole_beside_rows_without_an_answer(folder, tmp_path
     ROWS.head(3).astype({"level": object}).replace({"level": {ROWS.level[1]: "none"}}).to_csv(tmp_path / "r.csv", index=False)
     for count in ("1", "2"):
         done = call(
-            "explain", folder / "model.json", tmp_path / "r.csv", "--count", count, "--format", "csv", "--increase", "age=1"
+            "explain",
+            folder / "model.json",
+            tmp_path / "r.csv",
+            "--count",
+            count,
+            "--format",
+            "csv",
+            "--only-increase",
+            "age=1",
         )
         assert done.code == 3
         found = pd.read_csv(files.io.StringIO(done.out), dtype=str)
@@ -191,13 +199,13 @@ def test_a_mistake_in_every_row_is_one_line(folder, tmp_path, form):
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_what_is_impossible_is_code_3(folder, form):
-    ask = ["explain", folder / "model.json", folder / "rows.csv", "--target", 2, "--at-most", 0, "--format", form]
+    ask = ["explain", folder / "model.json", folder / "rows.csv", "--target", 2, "--max-changes", 0, "--format", form]
     done = call(*ask)
     assert done.code == 3
-    assert "infeasible" in done.out or "no such row: at_most(0)" in done.out
+    assert "infeasible" in done.out or "no such row: max_changes(0)" in done.out
     one = call(*ask, "--row", next(k for k, row in enumerate(ROWS.to_dict("records")) if EXPLAINER.explain(row).label != 2))
     assert one.code == 3
-    assert form != "table" or "This one rules it out: at_most(0)." in one.out
+    assert form != "table" or "This one rules it out: max_changes(0)." in one.out
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
@@ -456,13 +464,13 @@ def test_a_row_stopped_by_the_limit_is_code_3(folder, monkeypatch, form):
     from counterleaf import _core
     from counterleaf.search import search
 
-    certify = search.Engine.certify
+    certify = search.Search.certify
 
-    def tired(self, source, leaf, wanted, prices, some, margin, patience, *more):
+    def tired(self, source, query, patience, *more):
         assert patience.seconds == pytest.approx(5, abs=1)
-        return certify(self, source, leaf, wanted, prices, some, margin, _core.Patience(patience.count, 1), *more)
+        return certify(self, source, query, _core.Patience(patience.count, 1), *more)
 
-    monkeypatch.setattr(search.Engine, "certify", tired)
+    monkeypatch.setattr(search.Search, "certify", tired)
     arguments = ["--time-limit", "5", "--target", 2, "--format", form]
     assert call("explain", folder / "model.json", folder / "rows.csv", *arguments).code == 3
 

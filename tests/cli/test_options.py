@@ -36,12 +36,12 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
         ("between", "pay=net=1e-1:", [cl.between("pay=net", 0.1, math.inf)]),
         ("between", "level=low:mid", [cl.between("level", "low", "mid")]),
         ("between", "level=mid:", [cl.between("level", "mid", math.inf)]),
-        ("increase", "age", [cl.increase("age")]),
-        ("increase", "pay=net", [cl.increase("pay=net")]),
-        ("increase", "age,pay=net", [cl.increase("age", "pay=net")]),
-        ("increase", "age=2", [cl.increase("age", by=2)]),
-        ("decrease", "pay=net=0.5", [cl.decrease("pay=net", by=0.5)]),
-        ("decrease", "level", [cl.decrease("level")]),
+        ("increase", "age", [cl.only_increase("age")]),
+        ("increase", "pay=net", [cl.only_increase("pay=net")]),
+        ("increase", "age,pay=net", [cl.only_increase("age", "pay=net")]),
+        ("increase", "age=2", [cl.only_increase("age", by=2)]),
+        ("decrease", "pay=net=0.5", [cl.only_decrease("pay=net", by=0.5)]),
+        ("decrease", "level", [cl.only_decrease("level")]),
         ("allow", "job, main=cook", [cl.allow("job, main", ["cook"])]),
         ("allow", "job, main=clerk, paid", [cl.allow("job, main", ["clerk, paid"])]),
         ("allow", "job, main=cook,clerk, paid,a=b", [cl.allow("job, main", ["cook", "clerk, paid", "a=b"])]),
@@ -50,10 +50,10 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
         ("linear", "age=1,pay=net=-2 >= 0", [cl.linear({"age": 1.0, "pay=net": -2.0}, ">=", 0.0)]),
         ("linear", "job, main=cook=1,age=.1<=6", [cl.linear({"job, main=cook": 1.0, "age": 0.1}, "<=", 6.0)]),
         ("linear", "age = 1 == 3e1", [cl.linear({"age": 1.0}, "==", 30.0)]),
-        ("implies", "level: increase age=2", [cl.implies(cl.changes("level"), cl.increase("age", by=2))]),
-        ("implies", "level : freeze age,level", [cl.implies(cl.changes("level"), cl.freeze("age", "level"))]),
-        ("implies", "owns: home: fix floor=3", [cl.implies(cl.changes("owns: home"), cl.fix("floor", 3))]),
-        ("implies", "age:allow job, main=cook", [cl.implies(cl.changes("age"), cl.allow("job, main", ["cook"]))]),
+        ("implies", "level: only-increase age=2", [cl.implies(cl.changed("level"), cl.only_increase("age", by=2))]),
+        ("implies", "level : freeze age,level", [cl.implies(cl.changed("level"), cl.freeze("age", "level"))]),
+        ("implies", "owns: home: fix floor=3", [cl.implies(cl.changed("owns: home"), cl.fix("floor", 3))]),
+        ("implies", "age:allow job, main=cook", [cl.implies(cl.changed("age"), cl.allow("job, main", ["cook"]))]),
     ],
 )
 def test_an_option_is_the_constraint_it_stands_for(verb, text, meant):
@@ -68,7 +68,7 @@ def test_options_come_together():
         cl.freeze("age"),
         cl.freeze("level"),
         cl.linear({"age": 1.0}, ">=", 3.0),
-        cl.at_most(2),
+        cl.max_changes(2),
     ]
 
 
@@ -103,9 +103,12 @@ def test_among_is_a_file(tmp_path):
             ["--between", "floor=1:2"],
             "between('floor', 1, 2): feature 'floor' has categories without an order; use allow or forbid",
         ),
-        (["--increase", "age=-2"], "by= of increase is -2.0; expected 0 or more"),
-        (["--increase", "age=two"], "--increase of 'age' is 'two'; expected a number"),
-        (["--increase", "floor"], "increase('floor'): feature 'floor' has categories without an order; use allow or forbid"),
+        (["--only-increase", "age=-2"], "by= of increase is -2.0; expected 0 or more"),
+        (["--only-increase", "age=two"], "--only-increase of 'age' is 'two'; expected a number"),
+        (
+            ["--only-increase", "floor"],
+            "only_increase('floor'): feature 'floor' has categories without an order; use allow or forbid",
+        ),
         (["--allow", "floor"], "--allow is 'floor'; expected NAME=VALUE,VALUE"),
         (["--allow", "floor=1,7"], "feature 'floor' has no value '7'; expected one of 1, 2, 3"),
         (["--forbid", "age=3"], "forbid('age', [3.0]): feature 'age' is a number; use between or fix"),
@@ -118,15 +121,15 @@ def test_among_is_a_file(tmp_path):
         (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (
             ["--implies", "age increase"],
-            "--implies is 'age increase'; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
+            "--implies is 'age increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
             "freeze, increase, decrease, between, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--target", "7"], "--target is '7'; expected one of '0', '1', '2'"),
         (["--target", "1=x"], "the cost of class '1' is 'x'; expected a number"),
-        (["--times", "age"], "--times is 'age'; expected NAME=FACTOR"),
-        (["--times", "age=x"], "--times of 'age' is 'x'; expected a number"),
-        (["--times", "age=-3"], "L2 times factor of 'age' is -3.0; expected 0 or more"),
+        (["--multiplier", "age"], "--multiplier is 'age'; expected NAME=FACTOR"),
+        (["--multiplier", "age=x"], "--multiplier of 'age' is 'x'; expected a number"),
+        (["--multiplier", "age=-3"], "L2 multiplier of 'age' is -3.0; expected 0 or more"),
         (["--range", "floor=1:2"], "--range floor=1:2: feature 'floor' is no number; use --allow"),
         (["--range", "age=5"], "--range is 'age=5'; expected NAME=LOW:HIGH, of which one may be left out"),
         (["--range", "age=5:1"], "feature 'age': lower is 5.0 and upper is 1.0; expected lower <= upper"),
@@ -151,7 +154,9 @@ def test_a_mistake_is_one_line(tmp_path, options, line):
     assert mistake("explain", tmp_path / "model.json", json.dumps(ROW), *options) == line
 
 
-@pytest.mark.parametrize("options", [["--at-most", "-1"], ["--margin", "-1"], ["--margin", "nan"], ["--row", "-1"], ["--nope"]])
+@pytest.mark.parametrize(
+    "options", [["--max-changes", "-1"], ["--margin", "-1"], ["--margin", "nan"], ["--row", "-1"], ["--nope"]]
+)
 def test_a_wrong_option_is_a_usage_error(tmp_path, options):
     (tmp_path / "model.json").write_text(EXPLAINER.to_json())
     done = call("explain", tmp_path / "model.json", json.dumps(ROW), *options)
@@ -219,7 +224,7 @@ def _random_question(rng):
         say("freeze", "age,job, main", cl.freeze("age", "job, main"))
     if rng.random() < 0.3:
         by = int(rng.integers(1, 4))
-        say("increase", f"age={by}", cl.increase("age", by=by))
+        say("increase", f"age={by}", cl.only_increase("age", by=by))
     if rng.random() < 0.3:
         high = round(rng.uniform(3, 9), 2)
         say("between", f"pay=net=:{high}", cl.between("pay=net", -math.inf, high))
@@ -228,13 +233,13 @@ def _random_question(rng):
     if rng.random() < 0.3:
         say("linear", "age=0.1,level=1 <= 6", cl.linear({"age": 0.1, "level": 1.0}, "<=", 6.0))
     if rng.random() < 0.3:
-        say("implies", "owns: home: freeze level", cl.implies(cl.changes("owns: home"), cl.freeze("level")))
+        say("implies", "owns: home: freeze level", cl.implies(cl.changed("owns: home"), cl.freeze("level")))
     if rng.random() < 0.3:
         most = int(rng.integers(1, 4))
-        say("at-most", str(most), cl.at_most(most))
+        say("at-most", str(most), cl.max_changes(most))
     if rng.random() < 0.5:
-        options.extend(["--cost", "L1 + 0.25*L2", "--times", "age=0.1"])
-        asked["cost"] = cl.L1(times={"age": 0.1}) + 0.25 * cl.L2(times={"age": 0.1})
+        options.extend(["--cost", "L1 + 0.25*L2", "--multiplier", "age=0.1"])
+        asked["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
     if rng.random() < 0.3:
         options.extend(["--margin", "0.01"])
         asked["margin"] = 0.01
@@ -259,7 +264,8 @@ def test_the_command_answers_what_python_answers(tmp_path, seed):
 
 def test_as_many_changes_as_one_likes():
     assert (
-        EXPLAINER.explain(ROW, target=1, constraints=[cl.at_most(10**30)])[0].cost == EXPLAINER.explain(ROW, target=1)[0].cost
+        EXPLAINER.explain(ROW, target=1, constraints=[cl.max_changes(10**30)])[0].cost
+        == EXPLAINER.explain(ROW, target=1)[0].cost
     )
 
 

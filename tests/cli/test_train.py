@@ -98,7 +98,7 @@ def test_gaps_are_asked_about_like_any_row(folder):
     call("train", "u.csv", *CART, "--out", "u.json")
     done = call("explain", "u.json", "u.csv", "--out", "answers.csv")
     assert done.code == 0
-    assert pd.read_csv("answers.csv")["verified"].all()
+    assert pd.read_csv("answers.csv")["confirmed"].all()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_every_kind_of_line_is_counted(folder):
     rows = ROWS.astype({"level": object})
     rows.loc[0, "level"] = "top"
     rows.to_csv("rows.csv", index=False)
-    call("explain", "model.json", "rows.csv", "--at-most", "0", "--target", "2", "--out", "b.jsonl")
+    call("explain", "model.json", "rows.csv", "--max-changes", "0", "--target", "2", "--out", "b.jsonl")
     done = call("verify", "b.jsonl")
     assert done.code == 0
     assert "1 not asked about" in done.out
@@ -98,7 +98,7 @@ def _no_proof(content):
 
 
 def _doubted(content):
-    content["counterfactuals"][0]["verified"] = False
+    content["counterfactuals"][0]["confirmed"] = False
 
 
 @pytest.mark.parametrize("change", [_cheaper, _cheaper_everywhere, _other_label, _other_tree, _no_proof, _doubted])

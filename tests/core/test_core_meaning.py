@@ -45,7 +45,7 @@ def test_a_row_that_is_missed_by_more_than_rounding_is_missed():
         assert (str(answer.status), in_doubt(answer)) == (status, False)
 
 
-@pytest.mark.parametrize("cost", [cl.Linear([-1.0]), cl.L1() + cl.Linear([-2.0])])
+@pytest.mark.parametrize("cost", [cl.LinearCost([-1.0]), cl.L1() + cl.LinearCost([-2.0])])
 def test_a_leaf_far_away_is_found_where_the_cost_falls(cost):
     tree = cl.Tree(*TWO, [[1.0], [0], [1.0], [0], [0]], [-2e12, 0, -3e12, 0, 0], [-1, 0, -1, 1, 0], classes=["no", "yes"])
     answer = cl.Explainer(tree).explain([0.0], target="yes", cost=cost)
@@ -57,7 +57,7 @@ def test_a_leaf_far_away_is_found_where_the_cost_falls(cost):
 
 def test_of_several_best_rows_none_is_out_of_sight():
     tree = cl.Tree(*ONE, [[1.0, 1.0], [0, 0], [0, 0]], [-1.7e12, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    answer = cl.Explainer(tree).explain([0.0, 0.0], target="no", cost=cl.L1() + cl.Linear([-2.0, 0.0]))
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target="no", cost=cl.L1() + cl.LinearCost([-2.0, 0.0]))
     assert answer[0].cost == pytest.approx(-1.7e12, rel=1e-12)
     assert max(map(abs, answer[0].row)) < 1e13
 

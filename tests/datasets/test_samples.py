@@ -54,7 +54,7 @@ def test_a_tree_answers(make):
     explainer = read(make.__name__)
     table = explainer.explain_many(X.iloc[:40], progress=False)
     assert set(table["status"]) == {"optimal"}
-    assert table["verified"].all()
+    assert table["confirmed"].all()
     assert explainer.explain(X.iloc[0]).certificate.check()
 
 

@@ -64,7 +64,7 @@ def test_the_nearest_row_is_that_of_a_plain_search(seed):
                 answer = nearest.explain(row, target=target, cost=cost)
                 expected = (np.abs(X[said == target] - row) ** power).sum(axis=1).min()
                 assert answer[0].cost == pytest.approx(expected, rel=1e-12)
-                assert answer[0].verified
+                assert answer[0].confirmed
                 assert answer.certificate.check()
                 assert exact.explain(row, target=target, cost=cost)[0].cost <= answer[0].cost
 
@@ -117,7 +117,7 @@ def test_both_take_whole_pipelines():
         for answer in (nearest.explain(row, target=target, cost=cl.L2()), tweaking.explain(row, target=target, cost=cl.L2())):
             for found in answer:
                 answered += 1
-                assert found.verified
+                assert found.confirmed
                 assert best[0].cost <= found.cost
         assert len(order) == bare.n_features_in_
         x = encode.transform(pd.DataFrame([row]))[0]
@@ -138,7 +138,7 @@ def test_feature_tweaking_is_that_of_scikit_learns_arrays(seed, only_failed):
             expected = tweaked(model, row, target, 0.1, only_failed)
             assert (answer[0].cost if len(answer) else math.inf) == pytest.approx(expected, rel=1e-12)
             for found in answer:
-                assert found.verified
+                assert found.confirmed
                 assert exact.explain(row, target=target, cost=cl.L2())[0].cost <= found.cost
 
 
@@ -185,12 +185,12 @@ def test_several_tweaks_come_nearest_first():
         (lambda: FeatureTweaking(jobs_tree(), schema=JOBS, epsilon=0), "epsilon is 0; expected a number above 0"),
         (lambda: FeatureTweaking(jobs_tree(), schema=JOBS, epsilon="a"), "epsilon is 'a'; expected a number"),
         (
-            lambda: FeatureTweaking(jobs_tree(), schema=JOBS).explain({"age": 30, "job": "cook"}, "yes", count=2.5),
+            lambda: FeatureTweaking(jobs_tree(), schema=JOBS).explain({"age": 30, "job": "cook"}, target="yes", count=2.5),
             "count is 2.5; expected a whole number from 1, or None",
         ),
         (
             lambda: FeatureTweaking(jobs_tree(), schema=JOBS).explain(
-                {"age": 30, "job": "cook"}, "yes", constraints=cl.freeze("age")
+                {"age": 30, "job": "cook"}, target="yes", constraints=cl.freeze("age")
             ),
             "Feature Tweaking takes no constraints; use Explainer or NearestRow",
         ),
@@ -204,5 +204,5 @@ def test_what_feature_tweaking_refuses(make, message):
 def test_the_text_says_what_was_compared():
     rows = [[1.0, 1.0], [0.0, 1.5]]
     assert "Proved: no other given row costs less than this one (2)" in str(
-        NearestRow(OBLIQUE, rows).explain([0.0, 0.0], "yes", cl.L2())
+        NearestRow(OBLIQUE, rows).explain([0.0, 0.0], target="yes", cost=cl.L2())
     )

@@ -141,7 +141,7 @@ def test_a_row_is_judged_by_the_model_and_by_its_categories():
     ground = grounds.load("german", 0)
     subject = cases.Subject(ground, trees.axis_aligned(ground, 0), 10, 0)
     case = cases.Case(subject, 1)
-    answer = subject.explainer.explain(case.row(0), subject.targets[0], case.cost)
+    answer = subject.explainer.explain(case.row(0), target=subject.targets[0], cost=case.cost)
     x = ground.schema.encode(answer[0].row)
     assert case.judge(0, x) == pytest.approx(answer[0].cost)
     assert math.isnan(case.judge(0, None))
@@ -211,7 +211,7 @@ def test_a_tool_is_asked_in_process_and_kept_quiet(capsys, monkeypatch):
 
         def propose(k):
             print("a bar", file=sys.stderr)
-            answer = case.subject.explainer.explain(case.row(k), case.subject.targets[k], case.cost)
+            answer = case.subject.explainer.explain(case.row(k), target=case.subject.targets[k], cost=case.cost)
             return np.asarray(answer[0].row)
 
         return propose
@@ -231,7 +231,7 @@ def test_a_peer_where_it_is_installed(name, package):
     ground = grounds.load("german", 0)
     case = cases.Case(cases.Subject(ground, trees.axis_aligned(ground, 0), 10, 0), 1)
     found = peers.in_process(case, name, 1, 5.0)
-    best = case.subject.explainer.explain(case.row(0), case.subject.targets[0], case.cost)
+    best = case.subject.explainer.explain(case.row(0), target=case.subject.targets[0], cost=case.cost)
     assert not found.note
     assert found.answers[0].cost >= best.lower_bound * (1 - 1e-6)
 

@@ -88,7 +88,7 @@ def test_referees_agree_with_the_search_and_with_each_other(key):
 def test_a_row_from_which_nothing_leads_to_the_target_is_passed_over():
     ground = grounds.load("letter", 0)
     model = DecisionTreeClassifier(max_leaf_nodes=30, random_state=0).fit(ground.X[ground.train], ground.y[ground.train])
-    contest = Contest(ground, trees.Grown(cl.read(model), model, np.ones(16), {"kind": AXIS}))
+    contest = Contest(ground, trees.Grown(cl.read_tree(model), model, np.ones(16), {"kind": AXIS}))
     drawn = contest.draw(1, 0)
     assert drawn["passed"].sum() > 0
     assert drawn["unproved"].sum() == 0
@@ -106,7 +106,7 @@ def test_where_no_class_leads_to_another_there_is_one_line():
     alone = DecisionTreeClassifier(max_depth=1, random_state=0).fit(
         ground.X[ground.train], np.full(len(ground.train), "benign")
     )
-    contest = Contest(ground, trees.Grown(cl.read(alone), alone, np.ones(9), {"kind": AXIS}))
+    contest = Contest(ground, trees.Grown(cl.read_tree(alone), alone, np.ones(9), {"kind": AXIS}))
     with pytest.raises(cl.CounterleafError, match="Breast Cancer: from no row does anything lead to another class"):
         contest.draw(1, 0)
 
@@ -124,5 +124,5 @@ def test_the_planes_show_a_confirmed_answer_in_every_leaf():
     for answer in (figures.axis_plane(0), figures.oblique_plane(0)):
         tree = answer.certificate.problem.tree
         assert len(answer) == (tree.classes[tree.value[tree.leaves]] == "B").sum()
-        assert all(found.verified for found in answer)
+        assert all(found.confirmed for found in answer)
         assert answer.certificate.check()

@@ -344,7 +344,7 @@ def test_a_tiny_limit_gives_a_bound_or_an_answer(key, limit):
                 true = ask(given)[1]
                 assert answer.lower_bound <= (true[0].cost if len(true) else math.inf) * (1 + 1e-9)
             for one in told["answers"]:
-                assert one["verified"]
+                assert one["confirmed"]
             for verb in ("check", "tree"):
                 json.dumps(at.handle(verb, given), allow_nan=False)
             at.handle("export", {"format": "html", "questions": [given]})

@@ -204,7 +204,7 @@ def test_costs_alternatives_features_and_margin(adult):
     for label in ("L2: small changes", "mixed: both", "L1: few changes"):
         adult.after(lambda label=label: page.get_by_label(label).check())
     assert adult.costs() == costs
-    adult.after(lambda: page.get_by_label("Changes counted in").select_option("standard deviations"))
+    adult.after(lambda: page.get_by_label("Changed counted in").select_option("standard deviations"))
     assert adult.state()["spread"] == "std"
     adult.after(lambda: (page.get_by_label("Alternatives", exact=True).fill("5"), page.keyboard.press("Tab")))
     assert len(adult.costs()) == 5

@@ -94,7 +94,7 @@ def test_costs_of_pictures(digits):
         told.add(digits.sentence())
         assert "confirmed by the model" in digits.badges()
     assert len(told) > 1
-    expect(digits.page.get_by_label("Changes counted in")).to_be_disabled()
+    expect(digits.page.get_by_label("Changed counted in")).to_be_disabled()
 
 
 def test_the_empty_pixels_are_locked(digits):

@@ -228,7 +228,7 @@ def test_back_while_a_row_is_on_its_way(loans):
 
 
 def test_undo_is_seen_in_a_field_of_choices(loans):
-    field = loans.page.get_by_label("Changes counted in")
+    field = loans.page.get_by_label("Changed counted in")
     loans.after(lambda: field.select_option("standard deviations"))
     field.focus()
     loans.after(lambda: loans.page.keyboard.press("Control+z"))

@@ -110,7 +110,7 @@ def proper(asked, at=None):
         assert "\n" not in refusal
         return False
     assert told["status"] in ("optimal", "infeasible", "limit")
-    assert all(one["verified"] for one in told["answers"])
+    assert all(one["confirmed"] for one in told["answers"])
     assert bool(told["answers"]) == (told["status"] == "optimal") or told["status"] == "limit"
     confirmed(answer, asked, at)
     wishes_hold(asked, answer)

@@ -268,7 +268,9 @@ def test_the_browser_is_opened_at_the_printed_address(tmp_path):
         "webbrowser.open = lambda address: print('opened', address, flush=True)\n"
         "server.serve(fake_desk.FakeDesk(), 0, True)"
     )
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True
+    )
     printed, opened = process.stdout.readline(), process.stdout.readline()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)

@@ -76,7 +76,7 @@ def test_the_costs_of_all_leaves_are_those_of_explain(key):
     scene = desk().scene(key)
     every = scene.explainer.explain(
         scene.values(given["row"], {}),
-        scene.explainer.tree.classes.tolist(),
+        target=scene.explainer.tree.classes.tolist(),
         constraints=[cl.freeze(numbers(key)[0])],
         count=None,
     )

@@ -254,7 +254,7 @@ def test_the_tree_routes_as_the_model_predicts_and_survives_json():
     model = TAO(max_depth=5, random_state=0).fit(X, y)
     rows = np.random.default_rng(0).normal(size=(2000, X.shape[1]))
     assert (model.predict(rows) == model.tree_.predict(rows)).all()
-    assert cl.read(model) is model.tree_
+    assert cl.read_tree(model) is model.tree_
     again = cl.Tree.from_json(model.tree_.to_json())
     assert (again.apply(rows) == model.apply(rows)).all()
 
@@ -267,7 +267,7 @@ def test_its_rows_are_explained_and_confirmed(settings):
     for k in range(0, len(X), 17):
         answer = explainer.explain(X.iloc[k])
         assert answer.status == "optimal"
-        assert answer[0].verified
+        assert answer[0].confirmed
         assert answer.certificate.check()
         assert model.predict(answer[0].row.to_frame().T)[0] == answer[0].label
 
@@ -283,7 +283,7 @@ def test_at_the_end_of_a_pipeline_over_a_table():
     explainer = cl.Explainer(model, data=frame)
     for k in range(8):
         answer = explainer.explain(frame.iloc[k])
-        assert answer[0].verified
+        assert answer[0].confirmed
         assert answer.certificate.check()
         assert isinstance(answer[0].row["age"], (int, np.integer))
 
@@ -356,4 +356,4 @@ def test_rows_that_make_no_sense():
     with pytest.raises(ValueError, match="expecting 4 features"):
         TAO().fit(X, y).predict(X[:, :3])
     with pytest.raises(cl.CounterleafError, match="this TAOClassifier is not fitted; call fit first"):
-        cl.read(TAO())
+        cl.read_tree(TAO())

@@ -44,7 +44,7 @@ def test_replacing_equals_starting_anew_on_pipelines(which):
     rng = np.random.default_rng(3)
     for _ in range(2):  # draws of new features for each of the pipelines: every kind of feature many times over
         some = [other(rng, f) for f in explainer.schema if rng.random() < 0.6]
-        ours = explainer.replace(*some)
+        ours = explainer.with_features(*some)
         theirs = cl.Explainer(model, data=table, schema=explainer.schema.replace(*some))
         assert ours.schema == theirs.schema
         assert ours.tree.to_json() == theirs.tree.to_json()
@@ -74,7 +74,7 @@ def test_replacing_equals_starting_anew_on_oblique_pipelines():
         cl.Numeric("age", 16, 99),
         cl.Categorical("job", explainer.schema.features[3].values, 1 - np.eye(4)),
     )
-    ours, theirs = explainer.replace(*new), cl.Explainer(model, data=table, schema=explainer.schema.replace(*new))
+    ours, theirs = explainer.with_features(*new), cl.Explainer(model, data=table, schema=explainer.schema.replace(*new))
     assert ours.tree.to_json() == theirs.tree.to_json()
     for k in range(8):
         for cost in (None, cl.L2("std")):

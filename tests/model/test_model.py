@@ -27,10 +27,10 @@ def test_every_answer_is_confirmed_and_none_undercuts_its_bound(name, scale):
         row = X.iloc[i]
         answer = explainer.explain(row, count=2, cost=cl.L1("std"))
         assert answer.status == "optimal"
-        assert all(c.verified for c in answer)
+        assert all(c.confirmed for c in answer)
         assert answer[0].cost == answer[0].lower_bound
         assert answer.certificate.check()
-        written = answer.to_frame().drop(columns=["cost", "lower_bound", "label", "leaf", "verified"]).iloc[1:]
+        written = answer.to_frame().drop(columns=["cost", "lower_bound", "label", "leaf", "confirmed"]).iloc[1:]
         read_back = pd.read_csv(io.StringIO(written.to_csv(index=False)))
         parsed = pd.DataFrame([c["row"] for c in json.loads(answer.to_json())["counterfactuals"]])
         for table in (written, read_back, parsed):
@@ -65,7 +65,7 @@ def test_extra_trees_and_rows_of_any_type_agree():
     assert [type(a.row) for a in answers] == [type(row) for row in rows]
     assert len({a.cost for a in answers}) == 1
     assert all(a.changes == answers[0].changes for a in answers)
-    assert all(a.verified for a in answers)
+    assert all(a.confirmed for a in answers)
 
 
 def test_a_model_that_disagrees_is_reported():
@@ -75,5 +75,5 @@ def test_a_model_that_disagrees_is_reported():
 
     X, y = load_wine(return_X_y=True)
     answer = cl.Explainer(Stubborn(random_state=0).fit(X, y)).explain(X[0], target=2)
-    assert not answer[0].verified
+    assert not answer[0].confirmed
     assert "NOT confirmed" in str(answer)

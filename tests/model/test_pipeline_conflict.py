@@ -47,24 +47,24 @@ def conflict(*constraints):
 
 
 def test_the_fewest_constraints_in_conflict_are_named():
-    others = [cl.freeze("dog"), cl.increase("rooms")]
+    others = [cl.freeze("dog"), cl.only_increase("rooms")]
     assert conflict(*others, cl.between("rooms", 1, 3)) == ["between('rooms', 1, 3)"]
     assert conflict(cl.between("rooms", 0, 5), *others, cl.freeze("type")) == ["between('rooms', 0, 5)", "freeze('type')"]
     assert conflict(*others, cl.forbid("type", ["flat"]), cl.forbid("floor", ["top"])) == [
         "forbid('type', ['flat'])",
         "forbid('floor', ['top'])",
     ]
-    assert conflict(*others, cl.at_most(1)) == ["at_most(1)"]
-    assert conflict(cl.at_most(2), cl.allow("type", ["loft"]), *others) == ["at_most(2)", "allow('type', ['loft'])"]
-    assert conflict(cl.implies(cl.changes("rooms"), cl.fix("floor", "low")), cl.forbid("type", ["flat"]), *others) == [
-        "implies(changes('rooms'), fix('floor', 'low'))",
+    assert conflict(*others, cl.max_changes(1)) == ["max_changes(1)"]
+    assert conflict(cl.max_changes(2), cl.allow("type", ["loft"]), *others) == ["max_changes(2)", "allow('type', ['loft'])"]
+    assert conflict(cl.implies(cl.changed("rooms"), cl.fix("floor", "low")), cl.forbid("type", ["flat"]), *others) == [
+        "implies(changed('rooms'), fix('floor', 'low'))",
         "forbid('type', ['flat'])",
     ]
     assert conflict(cl.linear({"type=flat": 3, "floor=top": 3, "rooms": 1}, "<=", 6), *others) == [
         "linear({'type=flat': 3, 'floor=top': 3, 'rooms': 1}, '<=', 6)"
     ]
-    assert conflict(cl.increase("rooms", by=7), *others) == ["increase('rooms', by=7)"]
-    assert conflict(cl.decrease("rooms"), cl.freeze("type"), cl.freeze("floor")) == ["decrease('rooms')"]
+    assert conflict(cl.only_increase("rooms", by=7), *others) == ["only_increase('rooms', by=7)"]
+    assert conflict(cl.only_decrease("rooms"), cl.freeze("type"), cl.freeze("floor")) == ["only_decrease('rooms')"]
 
 
 def test_a_conflict_reads_as_a_sentence():

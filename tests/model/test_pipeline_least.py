@@ -162,25 +162,25 @@ CONSTRAINTS = {
         [cl.between("age", 32, 34.5), cl.between("pay", *BETWEEN)],
         lambda a, r: a["age"].between(32, 34.5) & a["pay"].between(*BETWEEN),
     ),
-    "increase": ([cl.increase("age", by=1.5)], lambda a, r: a["age"] >= r["age"] + 1.5),
+    "increase": ([cl.only_increase("age", by=1.5)], lambda a, r: a["age"] >= r["age"] + 1.5),
     "both ways": (
-        [cl.increase("age"), cl.decrease("rate"), cl.freeze("pay")],
+        [cl.only_increase("age"), cl.only_decrease("rate"), cl.freeze("pay")],
         lambda a, r: (a["age"] >= r["age"]) & (a["rate"] <= r["rate"]) & (a["pay"] == r["pay"]),
     ),
-    "at most one": ([cl.at_most(1)], lambda a, r: sum(differs(a, r, name).astype(int) for name in a) <= 1),
+    "at most one": ([cl.max_changes(1)], lambda a, r: sum(differs(a, r, name).astype(int) for name in a) <= 1),
     "at most two": (
-        [cl.at_most(2), cl.freeze("pay")],
+        [cl.max_changes(2), cl.freeze("pay")],
         lambda a, r: (sum(differs(a, r, name).astype(int) for name in a) <= 2) & (a["pay"] == r["pay"]),
     ),
     "if then": (
-        [cl.implies(cl.changes("school"), cl.increase("age", by=2)), cl.freeze("pay")],
+        [cl.implies(cl.changed("school"), cl.only_increase("age", by=2)), cl.freeze("pay")],
         lambda a, r: (~differs(a, r, "school") | (a["age"] >= r["age"] + 2)) & (a["pay"] == r["pay"]),
     ),
     "if thens": (
         [
-            cl.implies(cl.changes("job"), cl.allow("school", ["BA", "MA"])),
-            cl.implies(cl.changes("age"), cl.freeze("owner")),
-            cl.implies(cl.changes("pay"), cl.fix("job", "clerk")),
+            cl.implies(cl.changed("job"), cl.allow("school", ["BA", "MA"])),
+            cl.implies(cl.changed("age"), cl.freeze("owner")),
+            cl.implies(cl.changed("pay"), cl.fix("job", "clerk")),
         ],
         lambda a, r: (
             (~differs(a, r, "job") | a["school"].isin(["BA", "MA"]))
@@ -252,7 +252,7 @@ def test_nothing_is_cheaper_by_brute_force(held, cost):
             assert {c.leaf: c.cost for c in answer} == pytest.approx(by_leaf, rel=1e-9, abs=1e-12), where
             told = pd.DataFrame([c.row for c in answer])
             assert (model.predict(told) == target).all(), where
-            assert all(c.verified for c in answer), where
+            assert all(c.confirmed for c in answer), where
             assert np.all(holds(told, row)), where
             assert price(told, row, grid).tolist() == pytest.approx([c.cost for c in answer], rel=1e-9, abs=1e-12), where
             for c in answer:
@@ -305,5 +305,5 @@ def test_a_gap_costs_what_the_imputer_takes_it_for(strategy):
         tried["cost"] = (tried["hours"].fillna(stands_for) - stands_for).abs() / 11 + (tried["job"] != job)
         kept = tried[model.predict(tried[["hours", "job"]]) != model.predict(row)[0]]
         assert answer[0].cost == pytest.approx(kept["cost"].min(), rel=1e-9)
-        assert answer[0].verified
+        assert answer[0].confirmed
         assert ("hours" in answer[0].changes) == (not np.isnan(answer[0].row["hours"].iloc[0]))

@@ -34,7 +34,7 @@ def test_answers_of_every_step_on_every_table(name, kind):
         for form in forms if k == 0 else [forms[k % len(forms)]]:
             row = taken(table, i, form)
             answer = explainer.explain(row, count=2)
-            assert answer.label == pipeline.predict(back(row, table))[0]
+            assert answer.source_label == pipeline.predict(back(row, table))[0]
             confirm(pipeline, table, answer, row, names)
 
 
@@ -127,7 +127,11 @@ def test_from_a_file_to_an_answer_to_keep():
     explainer = cl.Explainer(model, data=X, schema=cl.Schema(features.values()))
     refused = X[model.predict(X) == "no"]
     for row in (refused.iloc[[0]], refused[refused["hours"].isna()].iloc[[0]], refused[refused["city"].isna()].iloc[[0]]):
-        constraints = [cl.increase("school"), cl.implies(cl.changes("school"), cl.increase("age", by=2)), cl.freeze("city")]
+        constraints = [
+            cl.only_increase("school"),
+            cl.implies(cl.changed("school"), cl.only_increase("age", by=2)),
+            cl.freeze("city"),
+        ]
         answer = explainer.explain(row, target="yes", constraints=constraints, count=3)
         assert (model.predict(answer.to_frame()[list(X.columns)].iloc[1:]) == "yes").all()
         assert answer.certificate.check() is True
@@ -137,7 +141,7 @@ def test_from_a_file_to_an_answer_to_keep():
         assert again.certificate.check() is True
         assert answer.plot().axes
         for c in answer:
-            assert c.verified
+            assert c.confirmed
             assert "hours" not in c.changes or c.changes["hours"][1] % 5 == 0
             if "school" in c.changes:
                 assert SCHOOLS.index(c.changes["school"][1]) > SCHOOLS.index(c.changes["school"][0])
@@ -173,7 +177,7 @@ def test_an_oblique_tree_behind_scalers_confirms_every_answer(seed):
     for i in range(4):
         for cost in (cl.L1("range"), cl.L2("range")):
             answer = explainer.explain(table.iloc[i], cost=cost, count=None)
-            assert all(c.verified for c in answer)
+            assert all(c.confirmed for c in answer)
             assert answer.certificate.check()
 
 
@@ -182,7 +186,7 @@ def test_rows_as_lists_hold_the_dropped_columns_too():
     explainer = cl.Explainer(pipeline, data=table)
     row = table.iloc[0].tolist()
     best = explainer.explain(row)[0]
-    assert (len(best.row), best.verified, best.row[2]) == (6, True, row[2])
+    assert (len(best.row), best.confirmed, best.row[2]) == (6, True, row[2])
     with pytest.raises(cl.CounterleafError, match="the row has shape"):
         explainer.explain(row[:2])
 

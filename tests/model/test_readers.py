@@ -14,7 +14,7 @@ X, y = load_iris(return_X_y=True)
 def test_a_scikit_learn_tree_is_read_node_for_node(kind):
     data, labels = load_breast_cancer(return_X_y=True)
     model = kind(random_state=0).fit(data, np.where(labels, "benign", "malignant"))
-    tree = cl.read(model)
+    tree = cl.read_tree(model)
     rng = np.random.default_rng(0)
     rows = rng.uniform(data.min(axis=0), data.max(axis=0), size=(2000, data.shape[1]))
     assert (tree.apply(rows) == model.apply(rows)).all()
@@ -22,8 +22,8 @@ def test_a_scikit_learn_tree_is_read_node_for_node(kind):
 
 
 def test_a_tree_is_read_as_itself():
-    tree = cl.read(DecisionTreeClassifier(max_depth=2).fit(X, y))
-    assert cl.read(tree) is tree
+    tree = cl.read_tree(DecisionTreeClassifier(max_depth=2).fit(X, y))
+    assert cl.read_tree(tree) is tree
 
 
 def test_a_tree_with_missing_value_routes_is_read_and_a_row_without_gaps_explained():
@@ -31,7 +31,7 @@ def test_a_tree_with_missing_value_routes_is_read_and_a_row_without_gaps_explain
     gappy[::7, 2] = np.nan
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(gappy, y)
     answer = cl.Explainer(model).explain(X[0], target=2)
-    assert answer[0].verified
+    assert answer[0].confirmed
     with pytest.raises(cl.CounterleafError, match="'x2' of the row is nan"):
         cl.Explainer(model).explain(gappy[0], target=2)
 
@@ -53,7 +53,7 @@ class Categorical(DecisionTreeClassifier):
 )
 def test_what_a_tree_cannot_hold_is_refused_by_name(model, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
-        cl.read(model)
+        cl.read_tree(model)
 
 
 def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
@@ -66,4 +66,4 @@ def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
 
     monkeypatch.setattr(counterleaf.model.readers, "cuts", shifted)
     with pytest.raises(cl.CounterleafError, match="routes rows otherwise"):
-        cl.read(model)
+        cl.read_tree(model)

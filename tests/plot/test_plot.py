@@ -87,7 +87,7 @@ def test_many_changes_are_cut_and_counted():
 
 
 def test_an_earning_change_has_another_colour():
-    figure = slope(cost=cl.L2() + cl.Linear({"x0": -1.5})).plot("changes")
+    figure = slope(cost=cl.L2() + cl.LinearCost({"x0": -1.5})).plot("changes")
     bars = [p for p in figure.axes[0].patches if to_rgb(p.get_facecolor()) == to_rgb(SOURCE)]
     assert len(bars) == 1
     assert any(said.startswith("\N{MINUS SIGN}") and said.endswith("%") for said in words(figure))
@@ -360,10 +360,10 @@ def test_a_doubt_stands_in_the_title():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 2)), rng.integers(0, 3, 500)
     explainer = cl.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), data=X)
-    cut = next(a for a in (explainer.explain(X[0], count=9, max_states=k) for k in range(1, 99)) if len(a))
+    cut = next(a for a in (explainer.explain(X[0], count=9, max_nodes=k) for k in range(1, 99)) if len(a))
     assert str(cut.status) == "limit"
     assert any("(not proved least)" in said for said in words(cut.plot()))
-    early = explainer.explain(X[0], max_states=1)
+    early = explainer.explain(X[0], max_nodes=1)
     assert any("no row found yet for" in said for said in words(early.plot("tree")))
 
 

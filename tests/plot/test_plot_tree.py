@@ -65,7 +65,7 @@ def test_every_split_and_every_leaf_is_told():
     said = words(figure)
     assert {"worst radius\n≤ 16.8", "worst concave points\n≤ 0.1358", "yes", "no", "12 leaves, 5 levels of splits"} <= set(said)
     assert sum("\n≤" in text for text in said) == 11
-    labels = cl.read(CANCER).predict(load_breast_cancer().data)
+    labels = cl.read_tree(CANCER).predict(load_breast_cancer().data)
     assert said.count("benign") + said.count("malignant") == 12
     assert set(labels) <= set(said)
     assert not triangles(figure)

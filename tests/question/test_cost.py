@@ -46,7 +46,7 @@ def lowered(cost):
 def test_times_multiply_whatever_the_weights_are(norm, given):
     rows, moves = lowered(norm(**given))
     for factor in (1.0, 0.3):
-        timed_rows, timed_moves = lowered(factor * norm(**given, times=TIMES))
+        timed_rows, timed_moves = lowered(factor * norm(**given, multiplier=TIMES))
         by_variable = np.repeat(TIMES, [1, 1, 4, 4, 2, 3])
         np.testing.assert_allclose(timed_rows, factor * rows * by_variable, rtol=1e-15)
         for d, before, after in zip((2, 3, 4, 5), moves, timed_moves, strict=True):
@@ -54,7 +54,7 @@ def test_times_multiply_whatever_the_weights_are(norm, given):
 
 
 def test_a_category_under_a_named_weight_costs_its_factor():
-    _, (job, school, owner, city) = lowered(cl.L1("range", times={"job": 3, "city": 2}))
+    _, (job, school, owner, city) = lowered(cl.L1("range", multiplier={"job": 3, "city": 2}))
     assert job.tolist() == (3.0 * (1 - np.eye(4))).tolist()
     assert school[0].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert owner[0].tolist() == [0, 1]
@@ -62,30 +62,30 @@ def test_a_category_under_a_named_weight_costs_its_factor():
 
 
 def test_times_come_in_any_form_and_stay_as_they_were():
-    expected = lowered(cl.L1("range", times=[5, 1, 3, 1, 1, 1]))
+    expected = lowered(cl.L1("range", multiplier=[5, 1, 3, 1, 1, 1]))
     array = np.array([5.0, 1, 3, 1, 1, 1])
     forms = [{"age": 5, "job": 3}, pd.Series({"job": 3.0, "age": 5}), array, pd.Series(array), {0: 5, 2: 3}]
-    costs = [cl.L1("range", times=given) for given in forms]
+    costs = [cl.L1("range", multiplier=given) for given in forms]
     array[:] = 99
     forms[0]["age"] = 99
     for cost in costs:
         rows, moves = lowered(cost)
         assert np.array_equal(rows, expected[0])
         assert all(map(np.array_equal, moves, expected[1]))
-    assert np.array_equal(lowered(cl.L2("std"))[0], lowered(cl.L2("std", times={}))[0])
+    assert np.array_equal(lowered(cl.L2("std"))[0], lowered(cl.L2("std", multiplier={}))[0])
 
 
 def test_an_answer_keeps_away_from_what_is_dear():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(18, 80, 50), "hours": rng.integers(0, 60, 50)})
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-100.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    explainer = cl.Explainer(tree, data=frame, bounds=False)
+    explainer = cl.Explainer(tree, data=frame, infer_bounds=False)
     row = {"age": 40, "hours": 40}
     for dear, moved in (("age", "hours"), ("hours", "age")):
-        answer = explainer.explain(row, target="yes", cost=cl.L1("range", times={dear: 5}))
+        answer = explainer.explain(row, target="yes", cost=cl.L1("range", multiplier={dear: 5}))
         assert answer[0].changes == {moved: (40, 60)}
         assert answer.certificate.check()
-    free = explainer.explain(row, target="yes", cost=cl.L1("range", times={"age": 0}))
+    free = explainer.explain(row, target="yes", cost=cl.L1("range", multiplier={"age": 0}))
     assert (free[0].cost, list(free[0].changes)) == (0.0, ["age"])
 
 
@@ -104,5 +104,5 @@ def test_an_answer_keeps_away_from_what_is_dear():
 )
 def test_factors_that_make_no_sense_are_refused(norm, times, words):
     with pytest.raises(cl.CounterleafError, match=f"{words}") as error:
-        lowered(norm("range", times=times))
+        lowered(norm("range", multiplier=times))
     assert "\n" not in str(error.value)

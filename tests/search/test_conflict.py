@@ -69,10 +69,10 @@ def test_the_smallest_set_is_found_on_random_questions():
 
         def ask(subset, explainer=explainer, case=case, constraints=constraints):
             return explainer.explain(
-                case.row, case.target, case.cost, [constraints[k] for k in subset], margin=case.margin
+                case.row, target=case.target, cost=case.cost, constraints=[constraints[k] for k in subset], margin=case.margin
             ).status  # fmt: skip
 
-        answer = explainer.explain(case.row, case.target, case.cost, constraints, margin=case.margin)
+        answer = explainer.explain(case.row, target=case.target, cost=case.cost, constraints=constraints, margin=case.margin)
         if answer.status != "infeasible":
             assert answer.conflict == ()
             continue
@@ -86,7 +86,7 @@ def test_the_smallest_set_is_found_on_random_questions():
 
 
 def test_constraints_that_contradict_each_other_come_out_as_given():
-    constraints = [cl.increase("b"), cl.between("a", 0, 1), cl.fix("a", 5)]
+    constraints = [cl.only_increase("b"), cl.between("a", 0, 1), cl.fix("a", 5)]
     answer = EXPLAINER.explain([0.0, 0.0], target="yes", constraints=constraints)
     assert answer.conflict == (constraints[1], constraints[2])
     assert repr(answer.conflict) == "(between('a', 0, 1), fix('a', 5))"
@@ -101,7 +101,7 @@ def test_one_constraint_and_a_generator():
 
 def test_rows_to_choose_among_may_be_part_of_the_conflict():
     rows = cl.among([[20.0, 0.0], [0.0, 0.0]])
-    answer = EXPLAINER.explain([0.0, 0.0], target="yes", constraints=[cl.increase("b"), cl.between("a", -5, 15), rows])
+    answer = EXPLAINER.explain([0.0, 0.0], target="yes", constraints=[cl.only_increase("b"), cl.between("a", -5, 15), rows])
     assert [str(c) for c in answer.conflict] == ["between('a', -5, 15)", "among(2 rows)"]
     apart = [cl.among([[20.0, 0.0]]), cl.among([[0.0, 20.0]])]
     assert EXPLAINER.explain([0.0, 0.0], target="yes", constraints=apart).conflict == tuple(apart)
@@ -117,13 +117,13 @@ def test_a_margin_is_part_of_what_conflicts():
 
 def test_a_cost_that_falls_for_ever_without_some_constraint_is_no_conflict():
     constraints = [cl.between("a", 0, 1), cl.between("b", 0, 1)]
-    answer = EXPLAINER.explain([0.0, 0.0], target="yes", cost=cl.Linear({"a": -1.0, "b": -1.0}), constraints=constraints)
+    answer = EXPLAINER.explain([0.0, 0.0], target="yes", cost=cl.LinearCost({"a": -1.0, "b": -1.0}), constraints=constraints)
     assert answer.conflict == tuple(constraints)
 
 
 def test_limits_leave_a_conflict_that_is_proved():
-    constraints = [cl.increase("a"), cl.freeze("a"), cl.freeze("b")]
-    for limit in ({"time_limit": 1e-9}, {"time_limit": 10.0}, {"max_states": 1}, {"max_states": 100}):
+    constraints = [cl.only_increase("a"), cl.freeze("a"), cl.freeze("b")]
+    for limit in ({"time_limit": 1e-9}, {"time_limit": 10.0}, {"max_nodes": 1}, {"max_nodes": 100}):
         answer = EXPLAINER.explain([0.0, 0.0], target="yes", constraints=constraints, **limit)
         if answer.status == "infeasible":
             assert EXPLAINER.explain([0.0, 0.0], target="yes", constraints=answer.conflict).status == "infeasible"

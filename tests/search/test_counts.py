@@ -69,7 +69,7 @@ def least_l2(weights, need, prices, count):
 @pytest.mark.parametrize(("n", "count"), [(5, 2), (12, 4), (20, 4), (20, 6), (30, 4), (60, 3), (60, 20)])
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2(), cl.L1() + cl.L2()])
 def test_a_sum_that_so_few_cannot_reach(n, count, cost):
-    rules = [cl.at_most(count)]
+    rules = [cl.max_changes(count)]
     assert ask(np.ones(n), -(count + 0.5), unit(n), np.zeros(n), cost, rules).status == "infeasible"
     assert ask(np.ones(n), -(count - 0.5), unit(n), np.zeros(n), cost, rules).status == "optimal"
 
@@ -82,7 +82,7 @@ def test_one_row_with_any_weights(seed):
     weights = rng.uniform(0.1, 2, n) * rng.choice([1, -1], n, p=[0.8, 0.2]) if seed % 3 else np.ones(n)
     prices = rng.uniform(0.5, 3, n) if seed % 2 else np.ones(n)
     need = np.sort(np.maximum(weights, 0))[-count:].sum() * rng.uniform(0.3, 1.03)
-    rules = [cl.at_most(count)]
+    rules = [cl.max_changes(count)]
     found = ask(weights, -need, unit(n), np.zeros(n), cl.L1(weights=by_name(prices)), rules)
     assert agrees(found, least_l1(weights[None], [need], prices, count))
     found = ask(weights, -need, unit(n), np.zeros(n), cl.L2(weights=by_name(prices)), rules)
@@ -100,7 +100,7 @@ def test_several_rows(seed):
     x[rng.choice(n, count, replace=False)] = rng.uniform(0.3, 1, count)
     r = A @ x + np.abs(A @ x) * rng.uniform(-0.3, 0.1 if seed % 4 == 0 else 0.0, m)
     rules = [cl.linear(by_name(A[t]), ">=", r[t]) for t in range(1, m)]
-    found = ask(A[0], -r[0], unit(n), np.zeros(n), cl.L1(weights=by_name(prices)), [cl.at_most(count), *rules])
+    found = ask(A[0], -r[0], unit(n), np.zeros(n), cl.L1(weights=by_name(prices)), [cl.max_changes(count), *rules])
     assert agrees(found, least_l1(A, r, prices, count))
 
 
@@ -120,7 +120,7 @@ def test_whole_numbers_and_a_source_that_must_move(seed):
     left = rng.integers(-2, 3, n)
     left[0] = left[0] or 1
     right = int(left @ np.array([int(rng.integers(0, u + 1)) for u in upper]))
-    rules = [cl.at_most(count), *(cl.between(f"x{d}", 0, int(u)) for d, u in enumerate(upper))]
+    rules = [cl.max_changes(count), *(cl.between(f"x{d}", 0, int(u)) for d, u in enumerate(upper))]
     rules.append(cl.linear({f"x{d}": int(a) for d, a in enumerate(left) if a}, "==", right))
     for power, cost in ((1, cl.L1()), (2, cl.L2())):
         found = ask(weights, bias, features, source.tolist(), cost, rules)
@@ -138,7 +138,7 @@ def test_changes_that_earn(seed):
     gains = rng.uniform(-2, 1, n)
     weights = np.zeros(n)
     weights[0] = 1.0
-    found = ask(weights, -0.5, unit(n), np.zeros(n), cl.Linear(by_name(gains)), [cl.at_most(count)])
+    found = ask(weights, -0.5, unit(n), np.zeros(n), cl.LinearCost(by_name(gains)), [cl.max_changes(count)])
     first = linprog([gains[0]], bounds=[(0.5, 1)]).fun
     best = first + np.minimum(np.sort(gains[1:])[: count - 1], 0).sum()
     assert agrees(found, best)

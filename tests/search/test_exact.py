@@ -25,7 +25,7 @@ def check(seed, make=random_case, **shape):
             # the referees stop at 1e-11 of terms that are of the size of 1 in their scaled problem
             assert c.lower_bound == pytest.approx(best, rel=1e-7, abs=1e-6), (seed, leaf)
             assert c.lower_bound <= c.cost <= best + 1e-7 * abs(best) + 1e-6, (seed, leaf)
-            assert c.verified
+            assert c.confirmed
             obeys(case, c.row)
     assert answer.status == ("optimal" if found else "infeasible")
     costs = [c.cost for c in answer]

@@ -64,7 +64,7 @@ def keep_only(content, k):
 @pytest.mark.parametrize("Q", [np.eye(2), np.array([[1, 0.2], [0.2, 1]])])
 @pytest.mark.parametrize(
     ("constraint", "changed"),
-    [(cl.at_most(1), 1), (cl.at_most(2), 2), (cl.implies(cl.changes("a"), cl.increase("b")), 2)],
+    [(cl.max_changes(1), 1), (cl.max_changes(2), 2), (cl.implies(cl.changed("a"), cl.only_increase("b")), 2)],
 )
 def test_00_a_coupled_cost_with_few_changes_or_an_implication(Q, constraint, changed):
     explainer = cl.Explainer(LINE, schema=cl.Schema([cl.Numeric("a", -9, 9), cl.Numeric("b", -9, 9)]))
@@ -160,7 +160,7 @@ def test_05_a_leaf_between_nearly_parallel_splits_far_out_is_not_empty(cost):
     assert answer.lower_bound <= paid
 
 
-@pytest.mark.parametrize("cost", [cl.L1(), cl.Linear([-1.0]), cl.L1() + cl.Linear([-2.0])], ids=str)
+@pytest.mark.parametrize("cost", [cl.L1(), cl.LinearCost([-1.0]), cl.L1() + cl.LinearCost([-2.0])], ids=str)
 def test_06_what_lies_far_out_is_found(cost):
     answer = cl.Explainer(bands(2e9, 3e9)).explain([0.0], target="yes", cost=cost)
     end = 2e9 if isinstance(cost, cl.L1) else np.nextafter(3e9, 0)
@@ -170,17 +170,17 @@ def test_06_what_lies_far_out_is_found(cost):
 
 def test_06_also_on_oblique_trees():
     tree = stump([1.0, 1.0], -1.7e12)
-    answer = cl.Explainer(tree).explain([0.0, 0.0], target="no", cost=cl.L1() + cl.Linear([-2.0, 0.0]))
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target="no", cost=cl.L1() + cl.LinearCost([-2.0, 0.0]))
     assert (answer.status, answer.certificate.check()) == ("optimal", True)
     assert answer[0].cost == pytest.approx(-1.7e12)
     with pytest.raises(cl.CounterleafError, match="the cost is unbounded: it keeps decreasing as feature 'x0' moves away"):
-        cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.Linear([-1.0, 0.0]))
+        cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.LinearCost([-1.0, 0.0]))
 
 
 def test_06_a_cost_that_falls_without_end_is_named_on_tables_too():
     schema = cl.Schema([cl.Numeric("x", -5, 5), cl.Numeric("y"), cl.Boolean("z")])
     tree = stump([0.5, 1.0, 2.0], -1.0)
-    cost = cl.L2(times={"y": 0}) + cl.Linear({"y": -1.5, "x": 0.25})
+    cost = cl.L2(multiplier={"y": 0}) + cl.LinearCost({"y": -1.5, "x": 0.25})
     with pytest.raises(cl.CounterleafError, match="the cost is unbounded: it keeps decreasing as feature 'y' moves away"):
         cl.Explainer(tree, schema=schema).explain({"x": 0.0, "y": 0.0, "z": False}, target="yes", cost=cost)
 
@@ -250,7 +250,7 @@ def test_09_divisibility_decides_whatever_the_range(cost, up):
 def test_10_features_that_are_alike_are_not_tried_in_every_way(cost, D, most):
     schema = cl.Schema([cl.Numeric(f"x{d}", 0, 1) for d in range(D)])
     explainer = cl.Explainer(stump(np.ones(D), -(most + 0.5)), schema=schema)
-    answer = explainer.explain([0.0] * D, target="yes", cost=cost, constraints=[cl.at_most(most)], time_limit=60)
+    answer = explainer.explain([0.0] * D, target="yes", cost=cost, constraints=[cl.max_changes(most)], time_limit=60)
     assert (answer.status, answer.certificate.check()) == ("infeasible", True)
 
 
@@ -318,7 +318,7 @@ def test_19_a_category_that_earns(values, w, b, weights, earns, row, target):
     names = [f"v{k}" for k in range(values)]
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [w, [0] * len(w), [0] * len(w)], [b, 0, 0], [-1, 0, 1])
     schema = cl.Schema([cl.Categorical("c", names), cl.Numeric("x", -3, 0, integer=True)])
-    answer = cl.Explainer(tree, schema=schema).explain(row, target=target, cost=cl.L1(np.array(weights)) + cl.Linear(earns))
+    answer = cl.Explainer(tree, schema=schema).explain(row, target=target, cost=cl.L1(np.array(weights)) + cl.LinearCost(earns))
     rows = [schema.encode({"c": c, "x": x}) for c, x in itertools.product(names, range(-3, 1))]
     least = min(float(answer.certificate.problem.cost_of(x[None])[0]) for x in rows if tree.predict([x])[0] == target)
     assert (answer.status, answer.certificate.check()) == ("optimal", True)
@@ -343,7 +343,7 @@ def test_21_no_more_changes_than_allowed_where_changes_are_free(weights, most):
         [-1, 0, -1, 0, 1],
     )
     explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric(name, 0, 9) for name in "abc"]))
-    answer = explainer.explain([0.0] * 3, target=1, cost=cl.L1(weights), constraints=[cl.at_most(most)])
+    answer = explainer.explain([0.0] * 3, target=1, cost=cl.L1(weights), constraints=[cl.max_changes(most)])
     assert (answer.status, answer.certificate.check()) == ("infeasible" if most == 1 else "optimal", True)
     assert all(len(c.changes) <= most for c in answer)
 
@@ -352,16 +352,16 @@ def test_21_no_more_changes_than_allowed_where_changes_are_free(weights, most):
 @pytest.mark.parametrize(
     "cost",
     [
-        cl.Linear({"b": 1.0}),
-        cl.L1() + cl.Linear({"b": 3.0}),
-        cl.L2(times={"a": 0}) + cl.Linear({"b": 3.0}),
-        cl.L1(times={"a": 0}) + cl.Linear({"b": 3.0}),
+        cl.LinearCost({"b": 1.0}),
+        cl.L1() + cl.LinearCost({"b": 3.0}),
+        cl.L2(multiplier={"a": 0}) + cl.LinearCost({"b": 3.0}),
+        cl.L1(multiplier={"a": 0}) + cl.LinearCost({"b": 3.0}),
     ],
 )
 def test_21_nor_where_a_change_earns(cost, whole):
     schema = cl.Schema([cl.Numeric("a", 0, 9, integer=whole), cl.Numeric("b", -5, 5)])
     row = [0, 0] if whole else [0.0, 0.0]
     answer = cl.Explainer(stump([1.0, 0.0], -1.0), schema=schema).explain(
-        row, target="yes", cost=cost, constraints=[cl.at_most(1)]
+        row, target="yes", cost=cost, constraints=[cl.max_changes(1)]
     )
     assert (answer.status, set(answer[0].changes), answer.certificate.check()) == ("optimal", {"a"}, True)

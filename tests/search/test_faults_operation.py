@@ -38,7 +38,7 @@ def test_a_boolean_series_with_a_gap_is_answered_as_its_frame_is():
         assert by_series.row.dtype == "boolean"
         assert by_series.row["a"] is pd.NA or k % 7
         assert by_series.row["b"] == by_frame.row["b"].iloc[0]
-        assert by_series.verified
+        assert by_series.confirmed
         assert by_series.changes.keys() == by_frame.changes.keys() == {"b"}
 
 
@@ -164,11 +164,11 @@ def told_by(predict):
     explainer = cl.Explainer(model, data=X)
     model.predict = lambda rows: predict(DecisionTreeClassifier.predict(model, rows))
     try:
-        one = explainer.explain(X[0], target=2)[0].verified, None
+        one = explainer.explain(X[0], target=2)[0].confirmed, None
     except cl.CounterleafError as error:
         one = False, str(error)
     out = explainer.explain_many(X[:1], target=2, progress=False)
-    return one, (bool(out["verified"][0]), out["problem"][0] if "problem" in out else None)
+    return one, (bool(out["confirmed"][0]), out["problem"][0] if "problem" in out else None)
 
 
 def fail(said):
@@ -209,10 +209,10 @@ def test_a_pipeline_may_give_its_labels_in_a_column():
     plain = type(model).predict
     model.predict = lambda rows: plain(model, rows)[:, None]
     out = explainer.explain_many(X[:20], progress=False)
-    assert out["verified"].all()
+    assert out["confirmed"].all()
     assert "problem" not in out
     for row in (X.iloc[[0]], X.iloc[0]):
-        assert [one.verified for one in explainer.explain(row, count=2)] == [True, True]
+        assert [one.confirmed for one in explainer.explain(row, count=2)] == [True, True]
 
 
 def test_many_threads_with_many_margins_share_an_explainer():

@@ -36,7 +36,7 @@ def test_one_split_has_a_closed_form():
     assert answer[0].row == pytest.approx(best, abs=1e-12)
     assert answer[0].cost == pytest.approx(best @ Q @ best, rel=1e-12)
     assert answer.lower_bound == pytest.approx(answer[0].cost, rel=1e-12)
-    assert answer[0].verified
+    assert answer[0].confirmed
     assert answer.certificate.check()
 
 
@@ -111,7 +111,7 @@ def test_bounds_and_freezes_hold_bit_for_bit():
     w = rng.normal(size=n)
     explainer = cl.Explainer(line(w, -float(w @ row) - 0.8), schema=schema)
     answer = explainer.explain(
-        row, target="yes", cost=cl.Quadratic(B @ B.T), constraints=[cl.freeze("p0", "p5"), cl.increase("p1")]
+        row, target="yes", cost=cl.Quadratic(B @ B.T), constraints=[cl.freeze("p0", "p5"), cl.only_increase("p1")]
     )
     x = answer[0].row
     assert (x >= 0.1).all()
@@ -129,7 +129,7 @@ def test_a_scikit_learn_tree_confirms():
     for row in X[::17]:
         for label in set(range(3)) - {int(model.predict(row[None])[0])}:
             answer = cl.Explainer(model).explain(row, target=label, cost=cost, count=None)
-            assert all(c.verified for c in answer)
+            assert all(c.confirmed for c in answer)
             assert answer.certificate.check()
 
 
@@ -146,11 +146,11 @@ def test_at_most_and_implies(Q):
         assert answer[0].cost - answer.lower_bound <= 1e-12
         return answer[0]
 
-    assert best(cl.at_most(2)).cost == pytest.approx(both, rel=1e-12)
-    assert best(cl.at_most(1)).cost == pytest.approx(1.0, rel=1e-12)
-    assert len(best(cl.at_most(1)).changes) == 1
-    assert best(cl.implies(cl.changes("a"), cl.increase("b"))).cost == pytest.approx(both, rel=1e-12)
-    held = best(cl.implies(cl.changes("a"), cl.freeze("b")), cl.between("b", -9, 0.25))
+    assert best(cl.max_changes(2)).cost == pytest.approx(both, rel=1e-12)
+    assert best(cl.max_changes(1)).cost == pytest.approx(1.0, rel=1e-12)
+    assert len(best(cl.max_changes(1)).changes) == 1
+    assert best(cl.implies(cl.changed("a"), cl.only_increase("b"))).cost == pytest.approx(both, rel=1e-12)
+    held = best(cl.implies(cl.changed("a"), cl.freeze("b")), cl.between("b", -9, 0.25))
     assert list(held.row) == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
@@ -158,7 +158,7 @@ def test_limits_leave_a_valid_bound():
     case = coupled_case(np.random.default_rng(3), features=10, depth=6)
     whole = ask(case, case.cost, count=1)
     for states in (1, 2, 4, 8):
-        part = ask(case, case.cost, count=1, max_states=states)
+        part = ask(case, case.cost, count=1, max_nodes=states)
         assert part.lower_bound <= whole.lower_bound + 1e-12
         assert part.certificate.check()
 
@@ -196,10 +196,10 @@ def test_a_tangent_far_out_proves_nothing():
 
 def test_a_cost_that_falls_for_ever_is_named():
     for coef in ([-1.0, 0.0], [-1.0, -1.0]):
-        cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.Linear(coef)
+        cost = cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]]) + cl.LinearCost(coef)
         with pytest.raises(cl.CounterleafError, match=r"keeps decreasing as feature 'x[01]' moves away"):
             cl.Explainer(line([1.0, 1.0], -1.0)).explain([0.0, 0.0], target="yes", cost=cost)
-    cost = cl.Quadratic(np.diag([1.0, 0.0, 0.0])) + cl.Linear([0.0, -1.0, 0.0])
+    cost = cl.Quadratic(np.diag([1.0, 0.0, 0.0])) + cl.LinearCost([0.0, -1.0, 0.0])
     with pytest.raises(cl.CounterleafError, match="keeps decreasing as feature 'x1' moves away"):
         cl.Explainer(line([1.0, 1.0, 0.0], -1.0)).explain([0.0, 0.0, 0.0], target="yes", cost=cost)
 
@@ -209,7 +209,7 @@ def test_a_singular_matrix_on_a_scikit_learn_tree_without_bounds():
     X, y = rng.normal(size=(400, 10)), rng.integers(0, 5, 400)
     model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y)
     B = rng.normal(size=(3, 10))
-    explainer = cl.Explainer(model, data=X, bounds=False)
+    explainer = cl.Explainer(model, data=X, infer_bounds=False)
     for row in X[:5]:
         answer = explainer.explain(row, cost=cl.Quadratic(B.T @ B))
         assert answer.status == "optimal"

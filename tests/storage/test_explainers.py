@@ -65,7 +65,7 @@ def test_any_table_answers_the_same():
         case = table_case(np.random.default_rng(seed))
         explainer = cl.Explainer(case.tree, schema=case.schema)
         question = {"target": case.target, "cost": case.cost(), "constraints": case.constraints()}
-        same(explainer, [case.row], **question, max_states=1000)  # past it an answer is open: that is told alike too
+        same(explainer, [case.row], **question, max_nodes=1000)  # past it an answer is open: that is told alike too
 
 
 @pytest.mark.parametrize("kind", ["pandas", "array"])
@@ -93,7 +93,7 @@ def test_an_oblique_pipeline_answers_the_same():
     model = make_pipeline(steps, cl.TAOClassifier(max_depth=3, random_state=0)).fit(frame[[*NUMBERS, "job", "school"]], y)
     explainer = cl.Explainer(model, data=frame[[*NUMBERS, "job", "school"]])
     read = again(explainer)
-    assert read._view.guard == explainer._view.guard == 1e-12
+    assert read._adapter.guard == explainer._adapter.guard == 1e-12
     for cost in (None, cl.L2("std"), cl.L1("mad") + cl.L2("range")):
         same(explainer, [frame[[*NUMBERS, "job", "school"]].iloc[k] for k in range(6)], cost=cost, count=2)
 
@@ -310,7 +310,7 @@ def strike(contents, seed):
         explainer = cl.Explainer.from_json(text)
         row = {f.name: min(max(1.0, f.lower), f.upper) if isinstance(f, cl.Numeric) else f.values[0] for f in explainer.schema}
         row = {name: math.floor(x) if isinstance(x, float) else x for name, x in row.items()}
-        answer = explainer.explain(row, max_states=200)
+        answer = explainer.explain(row, max_nodes=200)
         assert str(answer)
     except cl.CounterleafError as error:
         assert "\n" not in str(error)  # noqa: PT017  # the file may as well be sound

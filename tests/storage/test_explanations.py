@@ -58,7 +58,7 @@ TREE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 def test_the_row_keeps_its_type(row):
     answer = cl.Explainer(TREE).explain(row, target="yes")
     again = cl.Explanation.from_json(answer.to_json())
-    for ours, theirs in ((again.row, row), (again[0].row, answer[0].row)):
+    for ours, theirs in ((again.source, row), (again[0].row, answer[0].row)):
         assert type(ours) is type(theirs)
         if isinstance(row, pd.DataFrame):
             pd.testing.assert_frame_equal(ours, theirs)
@@ -165,7 +165,7 @@ def claim(content, *answers, status="optimal", lower_bound=None):
             "lower_bound": bound,
             "label": label,
             "leaf": leaf,
-            "verified": True,
+            "confirmed": True,
         }
         for leaf, row, cost, bound in answers
     ]

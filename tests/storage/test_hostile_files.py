@@ -140,7 +140,7 @@ def test_a_tree_as_deep_as_its_file_is_long_is_read():
     deep = tree(left=left.tolist(), right=right.tolist(), weights=weights, bias=bias.tolist(), value=value.tolist())
     read = cl.Tree.from_json(deep)
     assert read.depth == n
-    assert cl.Explainer(read).explain([0.5, 0.0], max_states=100).status in ("optimal", "limit")
+    assert cl.Explainer(read).explain([0.5, 0.0], max_nodes=100).status in ("optimal", "limit")
 
 
 def test_honest_files_are_read():

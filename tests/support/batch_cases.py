@@ -9,7 +9,7 @@ from support.table_cases import row_of, table_case
 import counterleaf as cl
 from counterleaf.table.features import is_missing
 
-OWN = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified", "problem")
+OWN = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed", "problem")
 
 
 def one_of(rows, k):
@@ -58,7 +58,7 @@ def differences(explainer, rows, out, **question):
         best = answer[0] if len(answer) else None
         expected = dict.fromkeys(told, None) | {"status": str(answer.status), "lower_bound": answer.lower_bound}
         if best is not None:
-            named = ("cost", "lower_bound", "leaf", "label", "verified")
+            named = ("cost", "lower_bound", "leaf", "label", "confirmed")
             expected |= {name: getattr(best, name) for name in named} | {"n_changed": len(best.changes)}
             new = cells(best.row, order)
             expected |= {name: new[name] for name in told if name not in OWN}

@@ -86,7 +86,7 @@ def by_hand(given, at=None):
         if said.get("lock"):
             constraints.append(cl.freeze(name))
         if said.get("way", "any") != "any":
-            constraints.append(cl.increase(name) if said["way"] == "up" else cl.decrease(name))
+            constraints.append(cl.only_increase(name) if said["way"] == "up" else cl.only_decrease(name))
         if low is not None or high is not None:
             constraints.append(cl.between(name, -math.inf if low is None else low, math.inf if high is None else high))
         if said.get("allowed") is not None:
@@ -98,11 +98,11 @@ def by_hand(given, at=None):
     if given.get("locked"):
         constraints.append(cl.freeze(*(schema.names[k] for k in set(given["locked"]))))
     if given.get("ink", "any") != "any":
-        constraints.append((cl.increase if given["ink"] == "add" else cl.decrease)(*schema.names))
+        constraints.append((cl.only_increase if given["ink"] == "add" else cl.only_decrease)(*schema.names))
     if given.get("most") is not None:
-        constraints.append(cl.at_most(given["most"]))
+        constraints.append(cl.max_changes(given["most"]))
     labels = {str(label): label for label in explainer.tree.classes.tolist()}
-    return explainer.replace(*new).explain(
+    return explainer.with_features(*new).explain(
         row,
         target=[labels[name] for name in given.get("target", [])] or None,
         cost=_cost(given, scene.shape, times),
@@ -121,7 +121,9 @@ def _cost(given, shape, times):
         places = [(r, c) for r in range(tall) for c in range(wide)]
         touch = np.array([[abs(a - c) + abs(b - d) == 1 for c, d in places] for a, b in places], float)
         return cl.Quadratic(np.eye(tall * wide) + 4.0 * (np.diag(touch.sum(axis=0)) - touch))
-    parts = [cl.L1(spread, times=times or None)] * (kind != "L2") + [cl.L2(spread, times=times or None)] * (kind != "L1")
+    parts = [cl.L1(spread, multiplier=times or None)] * (kind != "L2") + [cl.L2(spread, multiplier=times or None)] * (
+        kind != "L1"
+    )
     return sum(parts[1:], parts[0])
 
 
@@ -132,7 +134,7 @@ def agrees(given, at=None):
     assert told["status"] == str(expected.status)
     assert len(answer) == len(expected) == len(told["answers"])
     np.testing.assert_allclose([c.cost for c in answer], [c.cost for c in expected], rtol=1e-7, atol=1e-12)
-    assert all(one["verified"] for one in told["answers"])
+    assert all(one["confirmed"] for one in told["answers"])
     assert [one["label"] for one in told["answers"]] == [str(c.label) for c in expected]
     confirmed(answer, given, at)
     return told, answer

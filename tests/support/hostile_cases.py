@@ -78,10 +78,10 @@ def _answers(iris, X, line):
     yield iris.explain(X.iloc[0], target=2, constraints=[cl.freeze(*X.columns)])
     yield line.explain([0.0, 0.0], target="yes", cost=cl.L1() + cl.L2([1.0, 2.0]), constraints=[half])
     yield line.explain(np.zeros(2), target="yes", cost=cl.Quadratic([[2.0, 1.0], [1.0, 2.0]]))
-    yield mixed.explain(row, target=1, constraints=[cl.at_most(2), cl.implies(cl.changes("job"), cl.increase("pay"))])
+    yield mixed.explain(row, target=1, constraints=[cl.max_changes(2), cl.implies(cl.changed("job"), cl.only_increase("pay"))])
     yield mixed.explain(pd.Series(row), target=1, cost=cl.L1({"pay": 1.0, "job": 3.0}), count=None)
     yield mixed.explain(row, target=1, constraints=[cl.freeze("pay", "job"), cl.fix("own", False)])
-    yield mixed.explain(row, target=1, constraints=[cl.linear({"pay": 1.0, "job=cook": -2.0}, ">=", 0.5)], max_states=1)
+    yield mixed.explain(row, target=1, constraints=[cl.linear({"pay": 1.0, "job=cook": -2.0}, ">=", 0.5)], max_nodes=1)
     for seed, make in ((2, whole_case), (5, coupled_case)):
         case = make(np.random.default_rng(seed))
         question = {"target": case.target, "cost": case.cost, "constraints": case.constraints, "margin": case.margin}

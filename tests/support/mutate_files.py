@@ -74,7 +74,7 @@ def _asked(explainer):
     row = dict(zip(explainer.schema.names, row, strict=True))
     if explainer.schema.columns:
         row = {name: row.get(name, 0.0) for name in explainer.schema.columns}
-    answer = explainer.explain(row, max_states=200, time_limit=1.0)
+    answer = explainer.explain(row, max_nodes=200, time_limit=1.0)
     str(answer).encode()
     answer.certificate.check()
 

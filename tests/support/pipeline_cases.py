@@ -247,7 +247,7 @@ def confirm(pipeline, table, answer, row, names):
     assert answer.status == "optimal"
     assert answer.certificate.check() is True
     for one in answer:
-        assert one.verified
+        assert one.confirmed
         assert pipeline.predict(back(one.row, table)).tolist() == [one.label]
         assert type(one.row) is type(row)
         if isinstance(row, pd.DataFrame):

@@ -121,7 +121,7 @@ def random_cost(rng, schema, scale):
     elif kind == "linear":
         coef = 0.7 * rng.normal(size=features) * weight[2]
         coef = np.where(np.isfinite(lower) & np.isfinite(upper), coef, np.clip(coef, -weight[2], weight[2]))
-        cost = cl.L1(weight[2]) + cl.Linear(coef)
+        cost = cl.L1(weight[2]) + cl.LinearCost(coef)
         slope = np.array([weight[2] + coef, coef - weight[2]])
     else:
         some = rng.random(features) < 0.5
@@ -140,7 +140,7 @@ def random_constraints(rng, names, row, scale):
         elif pick < 0.09:
             out.append(cl.fix(name, float(x + rng.normal() * s)))
         elif pick < 0.15:
-            out.append(cl.increase(name) if rng.random() < 0.5 else cl.decrease(name))
+            out.append(cl.only_increase(name) if rng.random() < 0.5 else cl.only_decrease(name))
         elif pick < 0.2:
             out.append(cl.between(name, float(x - abs(rng.normal()) * s), float(x + abs(rng.normal()) * s)))
     for _ in range(int(rng.choice([0, 0, 0, 1, 2]))):

@@ -139,7 +139,7 @@ def _constraint(rule):
     if verb in ("increase", "decrease"):
         return getattr(cl, verb)(rest[0], **rest[1])
     if verb == "implies":
-        return cl.implies(cl.changes(rest[0]), _constraint(rest[1]))
+        return cl.implies(cl.changed(rest[0]), _constraint(rest[1]))
     return getattr(cl, verb)(*rest)
 
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as words
 from counterleaf.errors import CounterleafError
-from counterleaf.model.tree import Tree
-from counterleaf.proof.certificate import Answer, Certificate, Status
+from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.constraint import Constraint
 from counterleaf.table.output import frame_of
 from counterleaf.table.schema import Schema
-from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +24,7 @@ class Counterfactual:
 
     ``row`` has the type and units of the source; ``changes`` maps each changed feature to (from, to).
     ``cost`` is the whole objective, class cost included, and no row of this leaf costs less than ``lower_bound``.
-    ``verified`` is True if the user's own model returned ``label`` for this very row.
+    ``confirmed`` is True if the user's own model returned ``label`` for this very row.
     """
 
     row: Any = field(repr=False)
@@ -35,7 +33,7 @@ class Counterfactual:
     lower_bound: float
     label: Any
     leaf: int
-    verified: bool
+    confirmed: bool
 
     @property
     def gap(self) -> float:
@@ -60,8 +58,8 @@ class Explanation(Sequence[Counterfactual]):
     status: Status
     maker: Callable[[], tuple[Counterfactual, ...]] = field(repr=False)  # called when they are first read
     lower_bound: float
-    row: Any
-    label: Any
+    source: Any  # the row, in the user's own type
+    source_label: Any
     target: tuple[Any, ...]
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
@@ -79,14 +77,14 @@ class Explanation(Sequence[Counterfactual]):
         return {**self.__dict__, "maker": None, "counterfactuals": made}
 
     @functools.cached_property
-    def stands(self) -> bool:
+    def proof_holds(self) -> bool:
         """Whether what is claimed has its proof. The proof of an answer that was read from a file is checked to know."""
         return self.certificate.findings.answer is not None or self.certificate.check()
 
     @property
     def proved(self) -> bool:
         """Whether the answer is proved cheapest, or proved impossible."""
-        return self.status is not Status.LIMIT and self.stands
+        return self.status is not Status.LIMIT and self.proof_holds
 
     @property
     def gap(self) -> float:
@@ -101,9 +99,9 @@ class Explanation(Sequence[Counterfactual]):
         return *asked, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
 
     @property
-    def source(self) -> dict[str, Any]:
-        """The row that was asked about, by feature name."""
-        return dict(zip(self.schema.names, self.schema.values(self.row), strict=True))
+    def source_values(self) -> dict[str, Any]:
+        """The values of the source by feature name."""
+        return dict(zip(self.schema.names, self.schema.values(self.source), strict=True))
 
     @overload
     def __getitem__(self, index: int) -> Counterfactual: ...
@@ -121,7 +119,7 @@ class Explanation(Sequence[Counterfactual]):
         return iter(self.counterfactuals)
 
     def __repr__(self) -> str:
-        best = f", cost {self[0].cost:.4g}, {self[0].label} instead of {self.label}" if len(self) else ""
+        best = f", cost {self[0].cost:.4g}, {self[0].label} instead of {self.source_label}" if len(self) else ""
         return f"<Explanation: {self.status}, {len(self)} {'row' if len(self) == 1 else 'rows'}{best}>"
 
     def __str__(self) -> str:
@@ -131,15 +129,17 @@ class Explanation(Sequence[Counterfactual]):
         return words.html(self)
 
     def to_frame(self, only_changed: bool = False) -> Any:
-        """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, verified.
+        """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, confirmed.
 
         ``only_changed`` leaves out the features that keep their value in all of them.
         """
-        source = {name: old for name, old in self.source.items() if not only_changed or any(name in c.changes for c in self)}
-        taken = {"cost", "lower_bound", "label", "leaf", "verified"} & set(source)
+        source = {
+            name: old for name, old in self.source_values.items() if not only_changed or any(name in c.changes for c in self)
+        }
+        taken = {"cost", "lower_bound", "label", "leaf", "confirmed"} & set(source)
         if taken:
             raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
-        rows = [{**source, "cost": 0.0, "lower_bound": 0.0, "label": self.label, "leaf": None, "verified": None}]
+        rows = [{**source, "cost": 0.0, "lower_bound": 0.0, "label": self.source_label, "leaf": None, "confirmed": None}]
         for c in self:
             values = {name: c.changes[name][1] if name in c.changes else old for name, old in source.items()}
             rows.append(
@@ -149,10 +149,10 @@ class Explanation(Sequence[Counterfactual]):
                     "lower_bound": c.lower_bound,
                     "label": c.label,
                     "leaf": c.leaf,
-                    "verified": c.verified,
+                    "confirmed": c.confirmed,
                 }
             )
-        return frame_of(rows, ["source", *range(1, len(self) + 1)], {"leaf": "Int64", "verified": "boolean"})
+        return frame_of(rows, ["source", *range(1, len(self) + 1)], {"leaf": "Int64", "confirmed": "boolean"})
 
     def plot(
         self,
@@ -191,16 +191,26 @@ class Explanation(Sequence[Counterfactual]):
     def from_json(cls, text: str) -> Explanation:
         """An answer that ``to_json`` wrote, to read, print or check anywhere; anything else is refused with the reason.
 
-        ``certificate.check()`` proves it again. ``verified`` is what the model said when it was asked.
+        ``certificate.check()`` proves it again. ``confirmed`` is what the model said when it was asked.
         """
         from counterleaf.storage import explanations
 
         return explanations.read(text)
 
 
-def tell(schema: Schema, tree: Tree, row: Any, source: Array, found: Answer, decoded: Any, verified: bool) -> Counterfactual:
-    """An answer of the solver in the user's terms; ``source`` is the vector of ``row``, ``decoded`` the row of the answer."""
-    before, after = schema.values(row), schema.values(decoded)
-    changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, source)}
-    label = tree.classes.tolist()[tree.value[found.leaf]]
-    return Counterfactual(decoded, changes, found.cost, found.bound, label, found.leaf, verified)
+def describe(
+    certificate: Certificate, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
+) -> tuple[Counterfactual, ...]:
+    """The answers of a certificate in the user's terms.
+
+    ``source`` and ``rows`` are the source and the answers in the user's own type; ``confirmed`` says of which answers the model
+    returned the label.
+    """
+    tree, vector, before = certificate.problem.tree, certificate.problem.source, schema.values(source)
+    labels = tree.classes.tolist()
+    out = []
+    for found, row, agrees in zip(certificate.answers, rows, confirmed, strict=True):
+        after = schema.values(row)
+        changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, vector)}
+        out.append(Counterfactual(row, changes, found.cost, found.bound, labels[tree.value[found.leaf]], found.leaf, agrees))
+    return tuple(out)

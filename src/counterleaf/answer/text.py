@@ -32,7 +32,7 @@ class Terms:
     """What things are called where an answer is read."""
 
     model: str = "Your model"  # whoever was asked to confirm it
-    lift: str = "bounds=False lifts them"  # how to get beyond the ranges seen in the data
+    lift: str = "infer_bounds=False lifts them"  # how to get beyond the ranges seen in the data
 
 
 _PYTHON = Terms()
@@ -120,7 +120,7 @@ def compose(answer: Explanation, names: Sequence[str] | None = None, most: int =
         f"... and {_features(more, 'more')}" if more else "",
         [
             ["cost", "", *apart([c.cost for c in answer])],
-            ["model says", str(answer.label), *(str(c.label) if c.verified else "?" for c in answer)],
+            ["model says", str(answer.source_label), *(str(c.label) if c.confirmed else "?" for c in answer)],
         ],
         _proof(answer, terms),
     )
@@ -177,7 +177,7 @@ def _values(
     listed = _costliest(answer, changed, most)  # those told among them
     shown = [[d for d in listed if d in places] for places in map(set, changed)]
     after = [_written(answer, k, places) for k, places in enumerate(shown)]
-    given = answer.schema.values(answer.row)
+    given = answer.schema.values(answer.source)
     before = {d: _given(answer.schema.features[d], given[d], [w[d] for w in after if d in w]) for d in listed}
     return told, listed, before, after
 
@@ -226,7 +226,9 @@ def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     if not best.changes:
         return f"Nothing has to change: the model already says {best.label}{_margin(answer)}."
     changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
-    says = f"say {best.label} instead of {answer.label}" if best.label != answer.label else f"still say {best.label}"
+    says = (
+        f"say {best.label} instead of {answer.source_label}" if best.label != answer.source_label else f"still say {best.label}"
+    )
     start = "If" if _is_least(answer) else "The best found before the search stopped: if"
     return f"{start} {changes}, the model would {says}{_margin(answer)}."
 
@@ -272,7 +274,7 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
     if answer.gap > 1e-9 * abs(answer[0].cost):
         proved += f", to within {answer.gap:.1g}"
-    if not answer.stands:
+    if not answer.proof_holds:
         return f"NOT proved: the proof that came with it does not hold. {_confirmed(answer, terms)}"
     if answer.status is Status.OPTIMAL:
         others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
@@ -284,7 +286,7 @@ def _proof(answer: Explanation, terms: Terms) -> str:
 
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:
-    doubted = [k for k, c in enumerate(answer) if not c.verified]
+    doubted = [k for k, c in enumerate(answer) if not c.confirmed]
     labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in doubted or range(len(answer))))
     if doubted:
         rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in doubted])
@@ -297,7 +299,7 @@ def _confirmed(answer: Explanation, terms: Terms) -> str:
 
 def _is_least(answer: Explanation) -> bool:
     """The first answer is proved cheapest, to rounding; also where a search for more was stopped."""
-    return answer.stands and (answer.status is Status.OPTIMAL or answer.gap <= 1e-9 * abs(answer[0].cost))
+    return answer.proof_holds and (answer.status is Status.OPTIMAL or answer.gap <= 1e-9 * abs(answer[0].cost))
 
 
 def least_of(answer: Explanation) -> str:

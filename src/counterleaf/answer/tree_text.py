@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain
 from counterleaf.errors import CounterleafError, check_whole_number
-from counterleaf.model.readers import read
+from counterleaf.model.readers import read_tree
 from counterleaf.model.steps import is_pipeline
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import MISSING, Finite, Numeric
@@ -37,7 +37,7 @@ def export_text(
 
     Parameters
     ----------
-    model : whatever ``read`` takes.
+    model : whatever ``read_tree`` takes.
     feature_names : one name per column, or the schema whose variables the columns are, as of ``explainer.tree``: splits over
         the values of one feature are then told by these. By default the names that the model was fitted with, else x0, x1, ...
     max_depth : how many levels of splits are shown; what is below is one line that counts its leaves. None: all.
@@ -105,7 +105,7 @@ def named(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
             "the model is a Pipeline, whose tree sees the columns that its steps make: "
             "pass model[-1] with feature_names=model[:-1].get_feature_names_out()"
         )
-    tree = read(model)
+    tree = read_tree(model)
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     given = given.variables if isinstance(given, Schema) else given
     if given is None:

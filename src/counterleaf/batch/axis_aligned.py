@@ -14,6 +14,7 @@ from counterleaf.question.arrays import Form
 from counterleaf.question.cost import Prices
 from counterleaf.question.splits import Splits
 from counterleaf.question.variables import Layout
+from counterleaf.search.search import Search
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -75,3 +76,13 @@ class Boxes:
 def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
     outcome, leaves, costs, points = found
     return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved: they are the bounds
+
+
+def boxes_of(search: Search, prices: Prices, margin: float) -> Boxes:
+    """The boxes of an axis-aligned tree; those of the last cost and margin are kept for the next batch."""
+    known = search.last_boxes
+    if known is None or known[0] is not prices or known[1] != margin:
+        made = Boxes.of(search.tree, search.splits(margin), margin, search.schema, search.layout, prices)
+        search.last_boxes = known = prices, margin, made
+    boxes: Boxes = known[2]
+    return boxes

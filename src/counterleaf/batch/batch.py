@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.batch.axis_aligned import Boxes
+from counterleaf.batch.axis_aligned import Boxes, boxes_of
 from counterleaf.batch.progress import shown
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
-from counterleaf.model.adapter import View
+from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Findings, Status
-from counterleaf.question.constraint import Constraint, Limit
-from counterleaf.question.cost import Prices
+from counterleaf.question.constraint import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
-from counterleaf.search.prepared import Target
-from counterleaf.search.search import Engine
+from counterleaf.question.query import Query
+from counterleaf.search.search import Search
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import STATUSES, Results, results_frame
 from counterleaf.table.rows import Sheet
@@ -34,25 +33,14 @@ _NUMBERS = 1 << 19  # numbers in the arrays of one stretch of rows
 class Batch:
     """One question about many rows. What depends on tree, target, cost and constraints alone is made once, here."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        view: View,
-        sheet: Sheet,
-        targets: list[Target],
-        prices: Prices,
-        given: list[Constraint],
-        margin: float,
-        time_limit: float | None,
-        most: int | None,
-        threads: int,
-    ) -> None:
-        self.engine, self.view, self.sheet, self.targets, self.prices = engine, view, sheet, targets, prices
-        self.given, self.margin, self.time_limit, self.most = given, margin, time_limit, most
-        self.threads = threads
-        self.schema, self.tree = engine.schema, engine.tree
-        self.nodes = np.stack([engine.aim(target, margin).nodes for target in targets])
-        self.limits = lower_constraints(given, self.schema, self._neutral())  # a mistake is told before the work
+    def __init__(self, search: Search, adapter: ModelAdapter, sheet: Sheet, query: Query, threads: int) -> None:
+        self.search, self.adapter, self.sheet, self.query, self.threads = search, adapter, sheet, query, threads
+        self.schema, self.tree = search.schema, search.tree
+        classes = self.tree.classes
+        sources = range(len(classes)) if query.target is None else (0,)  # any other class than that of the row
+        self.targets = [query.classes(classes, source) for source in sources]
+        self.nodes = np.stack([search.aim(target, query.margin).nodes for target in self.targets])
+        self.limits = lower_constraints(query.constraints, self.schema, self._neutral())  # mistakes are found before the work
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.boxes = self._boxes()
         self.least = self.nodes["below"].copy() if self.boxes is None else self.boxes.least(self.nodes)
@@ -67,18 +55,19 @@ class Batch:
 
     def _boxes(self) -> Boxes | None:
         """For axis-aligned trees under limits on single features; the search alone counts its states."""
-        limits, prices = self.limits, self.prices
-        if limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None or self.most is not None:
+        limits, prices = self.limits, self.query.prices
+        if limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None or self.query.max_nodes is not None:
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
-        return None if self.engine.splits(self.margin).oblique else self.engine.boxes(prices, self.margin)
+        oblique = self.search.splits(self.query.margin).oblique
+        return None if oblique else boxes_of(self.search, prices, self.query.margin)
 
     @functools.cached_property
     def _from_source(self) -> bool:
         """Whether some limit is counted from the row's own values."""
         gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
-        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.given)
+        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.query.constraints)
 
     @property
     def chunk(self) -> int:
@@ -96,7 +85,7 @@ class Batch:
         answered = found.leaves >= 0
         answers.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         answers.bounds[at], answers.leaves[at] = found.bounds, found.leaves
-        answers.verified[at] = self._verify(at, codes, found, answered)
+        answers.confirmed[at] = self._confirm(at, codes, found, answered)
         self._note_changes(at, codes, found.points, answered)
 
     def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
@@ -146,7 +135,7 @@ class Batch:
     def _limits(self, sources: Array) -> Limits | None:
         """The limits of each source; None if they make no sense for one of them, so that each must be asked on its own."""
         try:
-            return lower_constraints(self.given, self.schema, sources)
+            return lower_constraints(self.query.constraints, self.schema, sources)
         except CounterleafError:
             return None
 
@@ -160,16 +149,16 @@ class Batch:
         """One search after another, where no row stands in the way; else every row is left to be asked alone."""
         out = _unasked(codes)
         lines = np.flatnonzero(self._fit(codes))
-        if self.limits.pool is not None or self.time_limit is not None or not len(lines):
+        if self.limits.pool is not None or self.query.time_limit is not None or not len(lines):
             return out  # a row of the pool, or a clock of its own
         sources = np.ascontiguousarray(self._spread(codes[lines]))
-        limits = self._limits(sources) if self.given else None
-        if self.given and limits is None:
+        limits = self._limits(sources) if self.query.constraints else None
+        if self.query.constraints and limits is None:
             return out
         leaves = self.tree.apply(sources)
         kinds = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
-        asked, patience = (sources, leaves, kinds), _core.Patience(1, self.most, stop=current())
-        found = self.engine.find_many(asked, self.targets, self.prices, limits, self.margin, patience, self.threads)
+        patience = _core.Patience(1, self.query.max_nodes, stop=current())
+        found = self.search.find_many((sources, leaves, kinds), self.query, self.targets, limits, patience, self.threads)
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
         return out
@@ -189,33 +178,29 @@ class Batch:
         return list(Status).index(answer.status)
 
     def _findings(self, row: Any) -> Findings:
-        source = self.schema.encode(row)
-        self.engine.check_narrow(source)
-        leaf = self.tree.leaf_of(source)
-        target = self.targets[int(self.tree.value[leaf]) if len(self.targets) > 1 else 0]
-        patience = _core.Patience(1, self.most, self.time_limit, stop=current())
-        return self.engine.certify(source, leaf, target, self.prices, self.given, self.margin, patience).findings
+        patience = _core.Patience(1, self.query.max_nodes, self.query.time_limit, stop=current())
+        return self.search.certify(self.search.locate(row), self.query, patience).findings
 
-    def _verify(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
+    def _confirm(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
         """Whether the model says of each answer what the tree says."""
         out, after = np.zeros(len(codes), bool), found.points
         lines = np.flatnonzero(answered)
         labels = self.tree.classes[self.tree.value[found.leaves[lines]]]
         try:
             if len(lines) == len(codes) > 0:
-                out[:] = self.view.labels_many(self.sheet, at, codes, after) == labels
+                out[:] = self.adapter.labels_many(self.sheet, at, codes, after) == labels
             elif len(lines):
-                out[lines] = self.view.labels_many(self.sheet, at.start + lines, codes[lines], after[lines]) == labels
+                out[lines] = self.adapter.labels_many(self.sheet, at.start + lines, codes[lines], after[lines]) == labels
         except CounterleafError:  # the model fails on some row
             for k, label in zip(lines.tolist(), labels.tolist(), strict=True):
-                out[k] = self._verify_alone(at.start + k, after[k], label)
+                out[k] = self._confirm_alone(at.start + k, after[k], label)
         return out
 
-    def _verify_alone(self, line: int, code: Array, label: Any) -> bool:
+    def _confirm_alone(self, line: int, code: Array, label: Any) -> bool:
         """Ask the model about one row as ``explain`` does; if it fails, that is the row's problem."""
         point = self._spread(code[None])[0]
         try:
-            said = self.view.labels(point[None], [self.schema.decode(point, self.sheet.one(line))])
+            said = self.adapter.labels(point[None], [self.schema.decode(point, self.sheet.one(line))])
             return bool(said.tolist() == [label])
         except CounterleafError as error:
             self.answers.problems[line] = str(error)

@@ -43,7 +43,7 @@ class Judge:
             return self._doubt_tree(answer)
         wrong = self._doubt_reading(answer, answer.certificate.problem.tree.to_json())
         for rank, one in enumerate(() if wrong else answer):
-            values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source.items()}
+            values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source_values.items()}
             self._rows.append((line, rank, one.row if isinstance(one.row, dict) else values, one.label))
         return wrong
 

@@ -17,16 +17,16 @@ from counterleaf.question.constraint import (
     Limit,
     allow,
     among,
-    at_most,
     between,
-    changes,
-    decrease,
+    changed,
     fix,
     forbid,
     freeze,
     implies,
-    increase,
     linear,
+    max_changes,
+    only_decrease,
+    only_increase,
 )
 from counterleaf.question.cost import L1, L2
 from counterleaf.storage.models import read_rows
@@ -47,16 +47,16 @@ class Asked:
     freeze: list[str] | None = None
     fix: list[str] | None = None
     between: list[str] | None = None
-    increase: list[str] | None = None
-    decrease: list[str] | None = None
+    only_increase: list[str] | None = None
+    only_decrease: list[str] | None = None
     allow: list[str] | None = None
     forbid: list[str] | None = None
     linear: list[str] | None = None
     implies: list[str] | None = None
     among: Path | None = None
-    at_most: int | None = None
+    max_changes: int | None = None
     cost: str | None = None
-    times: list[str] | None = None
+    multiplier: list[str] | None = None
     range: list[str] | None = None
     step: list[str] | None = None
 
@@ -64,11 +64,11 @@ class Asked:
         """Those of all options, in the order in which ``--help`` lists them."""
         out: list[Constraint] = []
         for verb, read in _VERBS.items():
-            out += [read(schema, text) for text in getattr(self, verb) or ()]
+            out += [read(schema, text) for text in getattr(self, verb.replace("-", "_")) or ()]
         out += [_linear(text) for text in self.linear or ()]
         out += [_implies(schema, text) for text in self.implies or ()]
-        if self.at_most is not None:
-            out.append(at_most(self.at_most))
+        if self.max_changes is not None:
+            out.append(max_changes(self.max_changes))
         if self.among is not None:
             out.append(among(read_rows(self.among, schema)))
         return out
@@ -76,11 +76,11 @@ class Asked:
     def priced(self, explainer: Explainer) -> Any:
         """The cost, or None where it was left out and nothing is harder than usual."""
         schema = explainer.schema
-        pairs = [_pair(schema, text, "--times", "NAME=FACTOR") for text in self.times or ()]
-        times = {feature.name: _number(value, f"--times of {feature.name!r}") for feature, value in pairs}
+        pairs = [_pair(schema, text, "--multiplier", "NAME=FACTOR") for text in self.multiplier or ()]
+        multiplier = {feature.name: _number(value, f"--multiplier of {feature.name!r}") for feature, value in pairs}
         if self.cost is None:
-            return replace(explainer.default_cost, times=times) if times else None
-        return read_cost(self.cost, times)
+            return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
+        return read_cost(self.cost, multiplier)
 
     def aim(self, labels: list[Any]) -> Any:
         """The target: None, a class, several, or {class: cost}."""
@@ -110,10 +110,10 @@ class Asked:
                 else:
                     low, high = _ends(feature, value, text, option)
                     new[feature.name] = Numeric(old.name, low, high, old.integer, old.step)
-        return explainer.replace(*new.values()) if new else explainer
+        return explainer.with_features(*new.values()) if new else explainer
 
 
-def read_cost(text: str, times: dict[str, float] | None = None) -> Any:
+def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
     """``"L1:mad + 0.1*L2:mad"``, or ``L1("mad")`` as in Python, as a cost."""
     out: Any = 0
     for part in text.split("+"):
@@ -125,7 +125,7 @@ def read_cost(text: str, times: dict[str, float] | None = None) -> Any:
                 f"'L1:range + 0.1*L2:range'"
             )
         kind = L1 if found[2].upper() == "L1" else L2
-        term = kind(None if scale == "none" else scale, times=times or None)
+        term = kind(None if scale == "none" else scale, multiplier=multiplier or None)
         out = out + (term if found[1] is None else float(found[1]) * term)
     return out
 
@@ -241,8 +241,8 @@ def _freeze(schema: Schema, text: str) -> Limit:
 
 _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
     "freeze": _freeze,
-    "increase": _directed("increase", increase),
-    "decrease": _directed("decrease", decrease),
+    "only-increase": _directed("only-increase", only_increase),
+    "only-decrease": _directed("only-decrease", only_decrease),
     "between": _between,
     "fix": _fix,
     "allow": _chosen("allow", allow),
@@ -264,17 +264,17 @@ def _linear(text: str) -> Constraint:
 
 
 def _implies(schema: Schema, text: str) -> Constraint:
-    """``"education: increase age=2"``."""
+    """``"education: only-increase age=2"``."""
     text = text.strip()
     name = max((name for name in schema.names if text.startswith(f"{name}:")), key=len, default=text.partition(":")[0].strip())
     verb, _, given = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
     if verb not in _VERBS or not given.strip():
         raise CounterleafError(
-            f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: increase age=2', where VERB is one of "
+            f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
             f"{', '.join(_VERBS)}"
         )
     schema.index(name)
-    return implies(changes(name), _VERBS[verb](schema, given.strip()))
+    return implies(changed(name), _VERBS[verb](schema, given.strip()))
 
 
 def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:

@@ -85,7 +85,7 @@ def _lines(reply: Reply) -> list[list[str]]:
     name, answer = str(reply.row), reply.answer
     if answer is None:
         return [[name, "", "", "", f"not asked: {reply.problem}"]]
-    says = str(answer.label)
+    says = str(answer.source_label)
     if not len(answer):
         why = "no such row" if answer.status is Status.INFEASIBLE else "stopped before a row was found"
         held = f": {'; '.join(map(str, answer.conflict))}" if answer.conflict else ""
@@ -97,7 +97,7 @@ def _lines(reply: Reply) -> list[list[str]]:
         more = len(one.changes) - len(parts)
         told = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
         shown = told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
-        label = str(one.label) if one.verified else "NOT confirmed"
+        label = str(one.label) if one.confirmed else "NOT confirmed"
         out.append([name if not k else "", says if not k else "", label, cost, shown])
     return out
 
@@ -117,7 +117,7 @@ class Tally:
         still = answer.status is Status.OPTIMAL and not answer[0].changes
         self.rows[_STILL if still else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
-        self.doubted += sum(not one.verified for one in answer)
+        self.doubted += sum(not one.confirmed for one in answer)
 
     @classmethod
     def of_frame(cls, found: pd.DataFrame) -> Tally:
@@ -128,7 +128,7 @@ class Tally:
             out.rows[_KINDS[str(kind)]] += count
         out.rows[_STILL] += int(still.sum())
         out.answers = int(found["label"].notna().sum())
-        out.doubted = int((~found["verified"].fillna(True)).sum())
+        out.doubted = int((~found["confirmed"].fillna(True)).sum())
         return out
 
     @property
@@ -148,7 +148,7 @@ def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFr
     """A line per alternative: the row, which alternative, what was found, and all values; for a row without any, its status."""
     import pandas as pd
 
-    fixed = [name, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified"]
+    fixed = [name, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed"]
     check_names(features, [*fixed, "problem"])
     lines: list[dict[str, Any]] = []
     for reply in replies:
@@ -168,8 +168,8 @@ def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFr
                     "leaf": one.leaf,
                     "label": one.label,
                     "n_changed": len(one.changes),
-                    "verified": one.verified,
-                    **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source.items()},
+                    "confirmed": one.confirmed,
+                    **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source_values.items()},
                 }
                 for k, one in enumerate(answer)
             ]

@@ -1,7 +1,7 @@
 """Other people's methods behind the Explainer's call, so that anyone can compare.
 
 Both propose rows and take the cheapest that the model classifies as wanted. Their answers are Explanations like any other:
-``verified`` is the model's own word, and what is proved is that no other proposed row costs less.
+``confirmed`` is the model's own word, and what is proved is that no other proposed row costs less.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NearestRow:
         self._chosen: dict[tuple[int, ...], Among] = {}
 
     def explain(
-        self, row: Any, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
+        self, row: Any, *, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
     ) -> Explanation:
         """The nearest rows; the parameters are those of ``Explainer.explain``, but there are no limits."""
         tree, schema = self.explainer.tree, self.explainer.schema
@@ -59,7 +59,9 @@ class NearestRow:
             places = np.flatnonzero(np.isin(self._said, wanted))
             places = places if len(places) else np.arange(len(self._said))  # none will do: that is the answer
             self._chosen[wanted] = among(self._rows.iloc[places] if hasattr(self._rows, "iloc") else self._rows[places])
-        return self.explainer.explain(row, target, cost, [*listed(constraints), self._chosen[wanted]], count)
+        return self.explainer.explain(
+            row, target=target, cost=cost, constraints=[*listed(constraints), self._chosen[wanted]], count=count
+        )
 
 
 class FeatureTweaking:
@@ -97,7 +99,7 @@ class FeatureTweaking:
         self._tests = _tests(self._tree)
 
     def explain(
-        self, row: Any, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
+        self, row: Any, *, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
     ) -> Explanation:
         """The nearest tweaks; the parameters are those of ``Explainer.explain``, but ``constraints`` must be empty."""
         if listed(constraints):
@@ -112,7 +114,7 @@ class FeatureTweaking:
         near = tweaked[np.argsort(((tweaked - source) ** 2).sum(axis=1), kind="stable")[:count]]
         rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
         proposed = Among(f"among({len(near)} tweaked rows)", pd.DataFrame(rows, columns=schema.names))
-        return self.explainer.explain(row, target, cost, proposed, count)
+        return self.explainer.explain(row, target=target, cost=cost, constraints=proposed, count=count)
 
     def _pass(self, source: Array, leaf: int) -> Array:
         """The source made to pass the tests on the path to a leaf; the last one on a column stands."""

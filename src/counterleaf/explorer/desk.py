@@ -95,7 +95,7 @@ class Desk:
             "count": question.count,
             "margin": question.margin,
             "time_limit": self.time_limit,
-            "max_states": _STATES,
+            "max_nodes": _STATES,
         }
         explainer = self._kept(self._explainers, _shape_key(question), lambda: reshaped(scene.explainer, question))
         answer = explainer.explain(scene.values(question.row, question.edits), **{**arguments, **other})
@@ -108,11 +108,11 @@ class Desk:
         limit = self._limit(answer, start)
         out: dict[str, Any] = {
             "status": str(answer.status),
-            "label": str(answer.label),
+            "label": str(answer.source_label),
             "sentence": nothing(answer, limit),
             "cells": {},
             "answers": [
-                {"cost": told, "label": str(c.label), "verified": c.verified, "leaf": c.leaf, "changed": len(c.changes)}
+                {"cost": told, "label": str(c.label), "confirmed": c.confirmed, "leaf": c.leaf, "changed": len(c.changes)}
                 for c, told in zip(answer, words.apart([c.cost for c in answer]), strict=True)
             ]
             if len(answer)

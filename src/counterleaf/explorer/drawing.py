@@ -50,7 +50,7 @@ def sentence(answer: Explanation, limit: float | None) -> str:
         return f"Nothing has to change: the model already says {best.label}."
     start = "With" if answer.status is Status.OPTIMAL else "The best found before the search stopped: with"
     pixels = f"{len(best.changes)} of {len(answer.schema)} pixels"
-    return f"{start} {pixels} changed, the model would say {best.label} instead of {answer.label}."
+    return f"{start} {pixels} changed, the model would say {best.label} instead of {answer.source_label}."
 
 
 def tree(scene: Scene, answer: Explanation, every: Explanation) -> dict[str, Any]:

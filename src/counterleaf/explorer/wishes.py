@@ -16,7 +16,17 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.question import Control, Question
 from counterleaf.explorer.scene import Scene
-from counterleaf.question.constraint import Constraint, allow, at_most, between, decrease, freeze, increase
+from counterleaf.question.constraint import (
+    Constraint,
+    allow,
+    between,
+    decrease,
+    freeze,
+    increase,
+    max_changes,
+    only_decrease,
+    only_increase,
+)
 from counterleaf.question.cost import L1, L2, Quadratic
 from counterleaf.table.features import Categorical, Feature, Numeric
 
@@ -49,11 +59,11 @@ def wishes(scene: Scene, question: Question) -> list[Wish]:
     if question.ink != "any":
         if scene.shape is None:
             raise CounterleafError(f"ink is {question.ink!r}; this model has no picture: use way for single features")
-        every = increase(*schema.names) if question.ink == "add" else decrease(*schema.names)
+        every = only_increase(*schema.names) if question.ink == "add" else only_decrease(*schema.names)
         out.append(Wish("only add ink" if question.ink == "add" else "only erase ink", "ink", None, every))
     if question.most is not None:
         told = f"at most {question.most} feature{'s' * (question.most != 1)} may change"
-        out.append(Wish(told, "most", None, at_most(question.most)))
+        out.append(Wish(told, "most", None, max_changes(question.most)))
     if question.margin:
         out.append(Wish(f"margin {plain(question.margin)}", "margin"))
     return out
@@ -114,7 +124,7 @@ def reshaped(explainer: Explainer, question: Question) -> Explainer:
         step = feature.step if control.step is None else control.step
         if (lower, upper, step) != (feature.lower, feature.upper, feature.step):
             new.append(Numeric(feature.name, lower, upper, feature.integer, step))
-    return explainer.replace(*new) if new else explainer
+    return explainer.with_features(*new) if new else explainer
 
 
 def within(explainer: Explainer, question: Question) -> Question:
@@ -133,11 +143,11 @@ def cost_of(scene: Scene, question: Question) -> Any:
     times = {name: control.weight for name, control in question.controls.items() if control.weight != 1.0} or None
     scale = None if question.spread == "none" else question.spread
     if question.cost == "L1":
-        return L1(scale, times=times)
+        return L1(scale, multiplier=times)
     if question.cost == "L2":
-        return L2(scale, times=times)
+        return L2(scale, multiplier=times)
     if question.cost == "mixed":
-        return _BOTH[0] * L1(scale, times=times) + _BOTH[1] * L2(scale, times=times)
+        return _BOTH[0] * L1(scale, multiplier=times) + _BOTH[1] * L2(scale, multiplier=times)
     if scene.shape is None:
         raise CounterleafError("the cost Q couples neighbouring pixels; this model has no picture: use L1, L2 or mixed")
     if times:

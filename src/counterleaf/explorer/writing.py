@@ -77,19 +77,19 @@ def _csv(steps: list[Step]) -> str:
     names = list(dict.fromkeys(name for step in steps for name in step.answer.schema.names))
     table.writerow(["step", "row", *names, *_TOLD, "table_row", "target", "cost_kind", "scale", "asked"])
     for k, step in enumerate(steps, 1):
-        q, source, status = step.question, step.answer.source, str(step.answer.status)
+        q, source, status = step.question, step.answer.source_values, str(step.answer.status)
         asked = [q.row, " or ".join(map(str, step.answer.target)), q.cost, step.scale, "; ".join(_wished(step))]
-        table.writerow([k, "source", *_cells(source, names), 0, "", step.answer.label, "", status, *asked])
+        table.writerow([k, "source", *_cells(source, names), 0, "", step.answer.source_label, "", status, *asked])
         for number, c in enumerate(step.answer, 1):
             row = {**source, **{name: new for name, (_, new) in c.changes.items()}}
-            told = [repr(c.cost), repr(c.lower_bound), c.label, "yes" if c.verified else "no", status]
+            told = [repr(c.cost), repr(c.lower_bound), c.label, "yes" if c.confirmed else "no", status]
             table.writerow([k, number, *_cells(row, names), *told, *asked])
     return out.getvalue()
 
 
 def _wished(step: Step) -> list[str]:
     """All that makes this question another one than that of the row as it is in the table."""
-    source = step.answer.source
+    source = step.answer.source_values
     return [f"{name} set to {_cell(source[name])}" for name in step.question.edits] + step.wished
 
 
@@ -112,7 +112,7 @@ def _html(steps: list[Step]) -> str:
         asked = "; ".join(_wished(step)) or "nothing was held fixed"
         goal = " or ".join(map(str, step.answer.target)) or "anything else"
         told = (
-            f"Row {step.question.row + 1} of {step.scene.size:,}. The model says {step.answer.label}; it should say {goal}. "
+            f"Row {step.question.row + 1} of {step.scene.size:,}. The model says {step.answer.source_label}; it should say {goal}. "
             f"Asked: {asked}. Cost: {_COSTS[step.question.cost]}{_SCALES[step.scale]}."
         )
         parts.append(f"<section><h2>{escape(head + step.scene.about)}</h2><p>{escape(told)}</p>{_answered(step)}</section>")
@@ -135,7 +135,7 @@ def _whole_row(step: Step) -> str:
     """The row with all its values, for the reader who was not there."""
     lines = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(_cell(value)))}</td></tr>"
-        for name, value in step.answer.source.items()
+        for name, value in step.answer.source_values.items()
     )
     return f"<section><h2>Row {step.question.row + 1}, as it is</h2><table class='row'>{lines}</table></section>"
 

@@ -12,7 +12,7 @@ import numpy as np
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.model.pipeline import fold
 from counterleaf.model.probing import frame_of
-from counterleaf.model.readers import read
+from counterleaf.model.readers import read_tree
 from counterleaf.model.steps import Survey, is_pipeline, survey
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
@@ -29,7 +29,7 @@ _GUARD = 1e-12  # a pipeline scales first and sums then, a folded tree does both
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class ModelAdapter:
     """A model that takes columns of numbers."""
 
     model: Any
@@ -62,7 +62,7 @@ class View:
         """One label for each of the rows; a model that fails is an error of one line."""
         return _one_each(lambda: self.ask_many(sheet, at, before, after), len(after))
 
-    def replaced(self, features: Iterable[Feature]) -> View:
+    def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """The same model and tree with some features given anew.
 
         No cut of the tree depends on the bounds or the grid of a number, nor on what a change costs: nothing is read again.
@@ -71,23 +71,23 @@ class View:
         for feature in features:
             if not isinstance(feature, Feature):
                 raise CounterleafError(
-                    f"replace got {feature!r}; expected features such as Numeric('age', 18, 90), known by their names"
+                    f"with_features got {feature!r}; expected features such as Numeric('age', 18, 90), known by their names"
                 )
             if feature.name in new:
-                raise CounterleafError(f"replace got feature {feature.name!r} twice; give it once")
+                raise CounterleafError(f"with_features got feature {feature.name!r} twice; give it once")
             new[feature.name] = feature
             old = self.schema.features[self.schema.index(feature.name)]
             if type(feature) is not type(old):
                 raise CounterleafError(
                     f"feature {feature.name!r} is {type(feature).__name__} and was {type(old).__name__}; "
-                    f"replace keeps the kind: pass schema= to Explainer"
+                    f"with_features keeps the kind: pass schema= to Explainer"
                 )
             if isinstance(feature, Numeric) or isinstance(old, Numeric):
                 continue
             if (feature.values, feature.missing) != (old.values, old.missing):
                 raise CounterleafError(
                     f"feature {feature.name!r} has {_told(feature)} and had {_told(old)}; "
-                    f"replace keeps the values: pass schema= to Explainer"
+                    f"with_features keeps the values: pass schema= to Explainer"
                 )
         return replace(self, schema=self.schema.replace(*new.values()))
 
@@ -101,7 +101,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PipelineView(View):
+class PipelineAdapter(ModelAdapter):
     """A pipeline, asked about rows of the table itself."""
 
     found: Survey
@@ -164,12 +164,12 @@ def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
     return [by_name[name] for name in order] if set(order) <= by_name.keys() else list(by_name.values())
 
 
-def view(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
+def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     """Match a model with the table: its data, its schema, or the names it was fitted with."""
-    return _view_pipeline(model, data, schema, bounds) if is_pipeline(model) else _view_columns(model, data, schema, bounds)
+    return _adapt_pipeline(model, data, schema, bounds) if is_pipeline(model) else _adapt_columns(model, data, schema, bounds)
 
 
-def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
+def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     found = survey(model)
     if data is not None:
         given = [name for name, _ in frames.columns(data)]
@@ -205,7 +205,7 @@ def _view_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     columns = () if set(schema.names) == set(found.names) else tuple(found.names)
     schema = replace(schema, fills=fills, columns=columns)
-    return PipelineView(model, schema, folded.tree, None, None, 0.0 if folded.exact else _GUARD, found, data)
+    return PipelineAdapter(model, schema, folded.tree, None, None, 0.0 if folded.exact else _GUARD, found, data)
 
 
 def _check_kinds(schema: Schema, found: Survey) -> None:
@@ -222,8 +222,8 @@ def _check_kinds(schema: Schema, found: Survey) -> None:
             )
 
 
-def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> View:
-    tree = read(model)
+def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
+    tree = read_tree(model)
     known = getattr(model, "feature_names_in_", None)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
@@ -256,7 +256,7 @@ def _view_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) ->
         columns = None
     if columns is not None:
         tree = _over_variables(tree, columns)
-    return View(model, schema, tree, None if known is None else list(known), columns, 0.0)
+    return ModelAdapter(model, schema, tree, None if known is None else list(known), columns, 0.0)
 
 
 def _over_variables(tree: Tree, columns: CSR) -> Tree:

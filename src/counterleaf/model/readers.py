@@ -16,7 +16,7 @@ from counterleaf.types import Array
 _PROBES = 4_000_000  # numbers sent through the model to settle its routing
 
 
-def read(model: Any) -> Tree:
+def read_tree(model: Any) -> Tree:
     """The tree of ``model``, node for node.
 
     Reads ``Tree`` itself, ``TAOClassifier``, and scikit-learn's DecisionTreeClassifier and ExtraTreeClassifier. How a
@@ -32,7 +32,7 @@ def read(model: Any) -> Tree:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> read(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)).n_nodes
+    >>> read_tree(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)).n_nodes
     5
     """
     if isinstance(model, Tree):

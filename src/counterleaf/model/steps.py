@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers import read
+from counterleaf.model.readers import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import is_missing
 
@@ -139,7 +139,7 @@ def _tree(label: str, model: Any) -> Tree:
             return found
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
         _check_fitted(model)
-        return read(model)
+        return read_tree(model)
     raise _refusal(label, model, "it is not a single classification tree; end the pipeline with a DecisionTreeClassifier")
 
 

@@ -116,8 +116,8 @@ def headline(answer: Explanation, c: Counterfactual | None) -> str:
     if c is None:
         wanted = " or ".join(map(str, answer.target)) or "anything else"
         return short(f"no row says {wanted}" if answer.status is Status.INFEASIBLE else f"no row found yet for {wanted}", 60)
-    new, old = short(str(c.label), 18), short(str(answer.label), 18)
-    doubts = ["not proved least"] * (answer.status is Status.LIMIT) + ["not confirmed by the model"] * (not c.verified)
+    new, old = short(str(c.label), 18), short(str(answer.source_label), 18)
+    doubts = ["not proved least"] * (answer.status is Status.LIMIT) + ["not confirmed by the model"] * (not c.confirmed)
     said = f"{new} instead of {old}" if c.changes else f"{new} already"
     return f"{said}, cost {c.cost:.3g}" + (f" ({', '.join(doubts)})" if doubts else "")
 

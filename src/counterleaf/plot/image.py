@@ -50,7 +50,7 @@ def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figur
     if len(shape) == 3:
         change = change.mean(axis=-1)
     most = float(np.abs(change).max()) or 1.0
-    heads = [f"source\n{short(str(answer.label), 18)}"]
+    heads = [f"source\n{short(str(answer.source_label), 18)}"]
     for k, c in enumerate(shown):
         heads.append(f"answer{f' {k + 1}' if len(shown) > 1 else ''}\n{short(str(c.label), 18)}, cost {c.cost:.3g}")
 

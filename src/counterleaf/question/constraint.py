@@ -78,14 +78,14 @@ class Among(_Said):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AtMost(_Said):
+class MaxChanges(_Said):
     """No more than ``count`` features change."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Changes(_Said):
+class Changed(_Said):
     """The named feature changes: a condition for ``implies``."""
 
     name: Any
@@ -95,11 +95,11 @@ class Changes(_Said):
 class Implies(_Said):
     """If the condition holds, so does the constraint."""
 
-    condition: Changes
+    condition: Changed
     then: Limit | Choice
 
 
-Constraint = Limit | Choice | Row | Among | AtMost | Implies
+Constraint = Limit | Choice | Row | Among | MaxChanges | Implies
 
 
 def freeze(*names: Any) -> Limit:
@@ -127,16 +127,29 @@ def between(name: Any, lower: Any, upper: Any) -> Limit:
     return Limit(_call("between", name, lower, upper), (name,), lower, upper)
 
 
-def increase(*names: Any, by: float = 0.0) -> Limit:
-    """The named features do not fall, or rise by at least ``by`` (for ordered levels: that many)."""
-    by = _by("increase", by)
-    return Limit(_call("increase", *names, by=by), _named("increase", names), lower=by, from_lower=True)
+def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
+    """Let the named features stay or rise: by at least ``by`` and, if given, by no more than ``at_most``.
+
+    Of ordered levels these are numbers of levels.
+
+    Examples
+    --------
+    >>> only_increase("age", by=2, at_most=10)
+    only_increase('age', by=2, at_most=10)
+    """
+    by, most = _range("only_increase", by, at_most)
+    shown = _call("only_increase", *names, by=by, at_most=at_most)
+    return Limit(shown, _named("only_increase", names), by, most, True, at_most is not None)
 
 
-def decrease(*names: Any, by: float = 0.0) -> Limit:
-    """The named features do not rise, or fall by at least ``by`` (for ordered levels: that many)."""
-    by = _by("decrease", by)
-    return Limit(_call("decrease", *names, by=by), _named("decrease", names), upper=-by, from_upper=True)
+def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
+    """Let the named features stay or fall: by at least ``by`` and, if given, by no more than ``at_most``.
+
+    Of ordered levels these are numbers of levels.
+    """
+    by, most = _range("only_decrease", by, at_most)
+    shown = _call("only_decrease", *names, by=by, at_most=at_most)
+    return Limit(shown, _named("only_decrease", names), -most, -by, at_most is not None, True)
 
 
 def allow(name: Any, values: Any) -> Choice:
@@ -180,31 +193,31 @@ def among(rows: Any) -> Among:
     return Among(f"among({len(rows)} rows)", rows.copy() if hasattr(rows, "copy") else rows)
 
 
-def at_most(count: int) -> AtMost:
+def max_changes(count: int) -> MaxChanges:
     """No more than ``count`` features change; a category counts as one."""
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise CounterleafError(f"at_most got {count!r}; expected a whole number from 0")
-    return AtMost(_call("at_most", int(count)), int(count))
+        raise CounterleafError(f"max_changes got {count!r}; expected a whole number from 0")
+    return MaxChanges(_call("max_changes", int(count)), int(count))
 
 
-def changes(name: Any) -> Changes:
+def changed(name: Any) -> Changed:
     """The condition, for ``implies``, that the feature changes."""
-    return Changes(_call("changes", name), name)
+    return Changed(_call("changed", name), name)
 
 
-def implies(condition: Changes, then: Limit | Choice) -> Implies:
+def implies(condition: Changed, then: Limit | Choice) -> Implies:
     """If the condition holds, so does the constraint.
 
     Examples
     --------
-    >>> implies(changes("education"), increase("age", by=2))
-    implies(changes('education'), increase('age', by=2))
+    >>> implies(changed("education"), only_increase("age", by=2))
+    implies(changed('education'), only_increase('age', by=2))
     """
-    if not isinstance(condition, Changes):
-        raise CounterleafError(f"implies got the condition {condition!r}; expected changes('feature')")
+    if not isinstance(condition, Changed):
+        raise CounterleafError(f"implies got the condition {condition!r}; expected changed('feature')")
     if not isinstance(then, (Limit, Choice)):
         raise CounterleafError(
-            f"implies got the consequence {then!r}; expected freeze, fix, between, increase, decrease, allow or forbid"
+            f"implies got the consequence {then!r}; expected freeze, fix, between, only_increase, only_decrease, allow or forbid"
         )
     return Implies(f"implies({condition!r}, {then!r})", condition, then)
 
@@ -219,7 +232,7 @@ def listed(constraints: Any) -> list[Constraint]:
         raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
     given = list(constraints)
     for one in given:
-        if isinstance(one, Changes):
+        if isinstance(one, Changed):
             raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
         if not isinstance(one, Constraint):
             raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
@@ -264,11 +277,15 @@ def _values(verb: str, values: Any) -> tuple[Any, ...]:
     return out
 
 
-def _by(verb: str, by: Any) -> float:
-    out = number(by, f"by= of {verb}")
-    if out < 0:
+def _range(verb: str, by: Any, at_most: Any) -> tuple[float, float]:
+    """The least and the most by which a feature changes."""
+    least = number(by, f"by= of {verb}")
+    most = math.inf if at_most is None else number(at_most, f"at_most= of {verb}")
+    if least < 0:
         raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
-    return out
+    if most < least:
+        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {least:g} or more")
+    return least, most
 
 
 def _end(name: Any, value: float) -> float:
@@ -281,9 +298,10 @@ def _end(name: Any, value: float) -> float:
     return value
 
 
-def _call(verb: str, *arguments: Any, by: float = 0.0) -> str:
-    told = [repr(_short(one)) for one in arguments] + [f"by={_short(by)}"] * bool(by)
-    return f"{verb}({', '.join(told)})"
+def _call(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> str:
+    shown = [repr(_short(one)) for one in arguments] + [f"by={_short(by)}"] * bool(by)
+    shown += [f"at_most={_short(float(at_most))}"] * (at_most is not None)
+    return f"{verb}({', '.join(shown)})"
 
 
 def _short(given: Any) -> Any:

@@ -24,7 +24,7 @@ class _Term:
 
     __slots__ = ()
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]:
+    def parts(self) -> tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]:
         return ((1.0, self),)  # type: ignore[return-value]  # a Sum overrides this; every other kind is listed
 
     def __add__(self, other: Any) -> Sum:
@@ -46,7 +46,7 @@ class _Term:
         return " + ".join(f"{'' if factor == 1 else f'{factor:g} * '}{_call(term)}" for factor, term in self.parts())
 
 
-def _call(term: L1 | L2 | Linear | Quadratic) -> str:
+def _call(term: L1 | L2 | LinearCost | Quadratic) -> str:
     kind = type(term).__name__
     if isinstance(term, Quadratic):
         return f"{kind}(a matrix of {term.Q.shape[0]} rows)"
@@ -66,7 +66,7 @@ class L1(_Term):
     """sum_d w_d abs(x_d - source_d).
 
     weights: None (all 1), a number, an array, a dict or Series by name (others 1), or "range", "std", "mad": one over
-    that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ. ``times``: factors
+    that spread of the feature in the data. ``up`` and ``down`` instead where the two directions differ. ``multiplier``: factors
     of 0 or more, an array, or a dict or Series by name (others 1), by which all of this is multiplied.
 
     Examples
@@ -74,14 +74,14 @@ class L1(_Term):
     >>> cost = L1("mad") + 0.1 * L2("mad")
     >>> L1(up=1.0, down={"age": 5.0}).down
     {'age': 5.0}
-    >>> L1("range", times={"age": 5}).times  # a change of age costs five times its share of the range
+    >>> L1("range", multiplier={"age": 5}).multiplier  # a change of age costs five times its share of the range
     {'age': 5}
     """
 
     weights: Any = None
     up: Any = None
     down: Any = None
-    times: Any = None
+    multiplier: Any = None
 
     def __post_init__(self) -> None:
         _check_weights(self)
@@ -89,27 +89,27 @@ class L1(_Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class L2(_Term):
-    """sum_d w_d (x_d - source_d)^2; weights and times as in ``L1``, named spreads squared, times as they are.
+    """sum_d w_d (x_d - source_d)^2; weights and multiplier as in ``L1``, named spreads squared, multipliers as they are.
 
     Examples
     --------
     >>> from counterleaf import Explainer, Tree
     >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    >>> Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2(times={"x0": 3}))[0].row
+    >>> Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2(multiplier={"x0": 3}))[0].row
     [0.25, 0.75]
     """
 
     weights: Any = None
     up: Any = None
     down: Any = None
-    times: Any = None
+    multiplier: Any = None
 
     def __post_init__(self) -> None:
         _check_weights(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Linear(_Term):
+class LinearCost(_Term):
     """sum_d c_d (x_d - source_d): what a change earns or costs whichever way it goes; others 0 in a dict."""
 
     coef: Any
@@ -174,20 +174,23 @@ class Quadratic(_Term):
 class Sum(_Term):
     """A weighted sum of terms."""
 
-    terms: tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]
+    terms: tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | Linear | Quadratic], ...]:
+    def parts(self) -> tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]:
         return self.terms
+
+
+Cost = L1 | L2 | LinearCost | Quadratic | Sum
 
 
 def _check_weights(term: L1 | L2) -> None:
     kind = type(term).__name__
     if term.weights is not None and (term.up is not None or term.down is not None):
         raise CounterleafError(f"{kind} got weights and up= or down=; give one or the other")
-    for name in ("weights", "up", "down", "times"):
+    for name in ("weights", "up", "down", "multiplier"):
         given = copy.copy(getattr(term, name))  # the user's array may change, the cost may not
         object.__setattr__(term, name, given)
-        if name != "times" and isinstance(given, str) and given not in SPREADS:
+        if name != "multiplier" and isinstance(given, str) and given not in SPREADS:
             raise CounterleafError(f'{kind} weights are {given!r}; expected "range", "std", "mad" or numbers')
 
 
@@ -219,7 +222,7 @@ class Prices:
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     """The cost of a change as arrays."""
     if not isinstance(cost, _Term):
-        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, Linear or a sum of them")
+        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, LinearCost or a sum of them")
     finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
     rows, moves = np.zeros((4, schema.width)), [np.zeros((feature.size, feature.size)) for _, feature in finite]
     of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
@@ -227,7 +230,7 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
     by_size = any(isinstance(term, (L1, L2)) for _, term in cost.parts())  # which then prices changes of category
     Q: Any = None
     for factor, term in cost.parts():
-        if isinstance(term, Linear):
+        if isinstance(term, LinearCost):
             coef = factor * _linear(term.coef, schema)
             rows[1, numbers] += coef[numbers]
             rows[3, numbers] += coef[numbers]
@@ -245,9 +248,9 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             continue
         power = 1 if isinstance(term, L1) else 2
         named = isinstance(term.weights, str) or isinstance(term.up, str) or isinstance(term.down, str)
-        times = factor * _factors(term.times, schema, f"{type(term).__name__} times factor")
-        up = times * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
-        down = times * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
+        multiplier = factor * _factors(term.multiplier, schema, f"{type(term).__name__} multiplier")
+        up = multiplier * _weights(term, term.up if term.weights is None else term.weights, power, schema, spreads)
+        down = multiplier * _weights(term, term.down if term.weights is None else term.weights, power, schema, spreads)
         if power == 1:
             rows[1, numbers] += up[of_numbers]
             rows[3, numbers] -= down[of_numbers]
@@ -255,7 +258,7 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
             rows[0, numbers] += up[of_numbers]
             rows[2, numbers] += down[of_numbers]
         for table, (d, feature) in zip(moves, finite, strict=True):
-            table += _moves(feature, float(up[d]), float(down[d]), power, float(times[d]) if named else None)
+            table += _moves(feature, float(up[d]), float(down[d]), power, float(multiplier[d]) if named else None)
     curve, slope = np.maximum(rows[0], rows[2]), np.maximum(np.abs(rows[1]), np.abs(rows[3]))
     runs = bool((rows[1] < 0).any() or (rows[3] > 0).any())
     size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)

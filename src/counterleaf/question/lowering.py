@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
-from counterleaf.question.constraint import AtMost, Choice, Constraint, Implies, Limit, Row, freeze
+from counterleaf.question.constraint import Choice, Constraint, Implies, Limit, MaxChanges, Row, freeze
 from counterleaf.table.features import Categorical, Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -32,7 +33,7 @@ class Limits:
     clauses: list[tuple[Box, Box]] = field(default_factory=list)  # in one box or in the other
 
 
-def lower_constraints(constraints: list[Constraint], schema: Schema, sources: Array) -> Limits:
+def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources: Array) -> Limits:
     """The constraints on source rows as arrays."""
     lower, upper = (np.repeat(end[None], len(sources), axis=0) for end in schema.bounds())
     if schema.inferred:
@@ -47,7 +48,7 @@ def lower_constraints(constraints: list[Constraint], schema: Schema, sources: Ar
             _intersect(out, _box(given, schema, sources))
         elif isinstance(given, Row):
             _add_row(out, given, schema)
-        elif isinstance(given, AtMost):
+        elif isinstance(given, MaxChanges):
             most = min(given.count, len(schema))  # more is no limit
             out.most = most if out.most < 0 else min(out.most, most)
         elif isinstance(given, Implies):
@@ -81,7 +82,7 @@ def _box(given: Limit | Choice, schema: Schema, sources: Array) -> Box:
     for name in given.names:
         d = schema.index(name)
         feature, at = schema.features[d], schema.span(d)
-        frozen = given.from_lower and given.from_upper
+        frozen = given.from_lower and given.from_upper and given.lower == given.upper == 0
         if isinstance(feature, Numeric):
             for end in (given.lower, given.upper):
                 if isinstance(end, (str, bytes)):

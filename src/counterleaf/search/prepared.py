@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from counterleaf import _core
+from counterleaf.question.cost import Prices
+from counterleaf.question.lowering import Limits
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
 
@@ -58,3 +60,26 @@ class Store:
 
     def __len__(self) -> int:
         return len(self._made)
+
+
+class Source(NamedTuple):
+    """The row that a search starts from: as a vector, with the leaf that it reaches and its class."""
+
+    vector: Array
+    leaf: int
+    label: int
+
+
+class Run(NamedTuple):
+    """One query about one source, ready for the core; ``limits`` is None where there are no constraints."""
+
+    ready: Ready
+    aim: Aim
+    prices: Prices
+    limits: Limits | None
+
+    def find(
+        self, source: Source, limits: _core.Limits, patience: _core.Patience, earlier: _core.Answer | None
+    ) -> _core.Answer:
+        """Run the core's search."""
+        return self.ready.core.find(source.vector, source.leaf, self.prices.core, self.aim.core, limits, patience, earlier)

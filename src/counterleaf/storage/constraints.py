@@ -9,7 +9,7 @@ import numpy as np
 from counterleaf.core.inputs import clause_boxes, stacked
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
-from counterleaf.question.constraint import Among, AtMost, Choice, Constraint, Implies, Limit, Row, changes
+from counterleaf.question.constraint import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row, changed
 from counterleaf.question.discrete import at_or_above, at_or_below
 from counterleaf.question.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
@@ -60,7 +60,7 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
     if isinstance(one, Row):
         coef = [[plain(name), a] for name, a in one.coef.items()]
         return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
-    if isinstance(one, AtMost):
+    if isinstance(one, MaxChanges):
         return {"kind": "at_most", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
         return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": constraint_out(one.then)}
@@ -79,12 +79,12 @@ def constraint_in(given: dict[str, Any]) -> Constraint:
     if kind == "row":
         return Row(words, {name: float(a) for name, a in given["coef"]}, str(given["relation"]), float(given["rhs"]))
     if kind == "at_most":
-        return AtMost(words, int(given["count"]))
+        return MaxChanges(words, int(given["count"]))
     if kind == "implies":
         then = constraint_in(given["then"])
         if not isinstance(then, (Limit, Choice)):
             raise ValueError(f"implies {then!r}")
-        return Implies(words, changes(given["name"]), then)
+        return Implies(words, changed(given["name"]), then)
     if given["names"] is None:
         return Among(words, np.array(given["rows"]))
     import pandas as pd

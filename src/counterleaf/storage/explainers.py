@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, flat, some
-from counterleaf.model.adapter import View
+from counterleaf.model.adapter import ModelAdapter
 from counterleaf.model.tree import Tree
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads
@@ -26,7 +26,7 @@ _OTHERS = {
 }
 
 
-def write(view: View, spreads: Spreads | None) -> str:
+def write(view: ModelAdapter, spreads: Spreads | None) -> str:
     """The explainer as JSON; what could not be read again is refused at once."""
     try:
         text = json.dumps(_content(view, spreads), allow_nan=False)
@@ -38,7 +38,7 @@ def write(view: View, spreads: Spreads | None) -> str:
     return text
 
 
-def read(text: Any) -> tuple[View, Spreads | None]:
+def read(text: Any) -> tuple[ModelAdapter, Spreads | None]:
     """What ``write`` wrote; anything else is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an explainer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
@@ -76,7 +76,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
 
 
-def _content(view: View, spreads: Spreads | None) -> dict[str, Any]:
+def _content(view: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
     content = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -89,7 +89,7 @@ def _content(view: View, spreads: Spreads | None) -> dict[str, Any]:
     return out
 
 
-def _read(content: dict[str, Any]) -> tuple[View, Spreads | None]:
+def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
     parts = [content[name] for name in _PARTS[2:]]
     tree, schema = Tree.from_json(json.dumps(parts[0])), schema_in(parts[1])
     if tree.n_features != schema.width:
@@ -101,7 +101,7 @@ def _read(content: dict[str, Any]) -> tuple[View, Spreads | None]:
     spreads, guard = _spreads(parts[2], len(schema)), parts[3]
     if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
         raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
-    view = View(tree, schema, tree, None, None, float(guard))
+    view = ModelAdapter(tree, schema, tree, None, None, float(guard))
     again = _content(view, spreads)
     for name in sorted({*content, *again}):
         if name not in again or not _same(content[name], again[name]):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.explanation import Explanation, tell
+from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.proof.certificate import Status
 from counterleaf.storage.certificates import certificate_in, certificate_out
@@ -98,13 +98,13 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _content(answer: Explanation) -> dict[str, Any]:
-    source = answer.source
+    source = answer.source_values
     content = {
         "format": FORMAT,
         "version": _VERSION,
         "status": str(answer.status),
         "lower_bound": number_out(answer.lower_bound),
-        "label": plain(answer.label),
+        "label": plain(answer.source_label),
         "target": [plain(label) for label in answer.target],
         "source": {name: plain(value) for name, value in source.items()},
         "counterfactuals": [
@@ -115,13 +115,13 @@ def _content(answer: Explanation) -> dict[str, Any]:
                 "lower_bound": number_out(c.lower_bound),
                 "label": plain(c.label),
                 "leaf": c.leaf,
-                "verified": c.verified,
+                "confirmed": c.confirmed,
             }
             for c in answer
         ],
         "asked": {"constraints": [constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)},
         "conflict": [constraint_out(one) for one in answer.conflict],
-        "row": _row_out(answer.row),
+        "row": _row_out(answer.source),
         "schema": schema_out(answer.schema),
         "certificate": certificate_out(answer.certificate),
     }
@@ -137,10 +137,8 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
     if not np.array_equal(schema.encode(row), certificate.problem.source):
         raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
-    found = tuple(
-        tell(schema, tree, row, certificate.problem.source, claim, schema.decode(claim.row, row), bool(shown["verified"]))
-        for claim, shown in zip(certificate.answers, content["counterfactuals"], strict=True)
-    )
+    rows = [schema.decode(claim.row, row) for claim in certificate.answers]
+    found = describe(certificate, schema, row, rows, [bool(shown["confirmed"]) for shown in content["counterfactuals"]])
     target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
     proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
     if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:

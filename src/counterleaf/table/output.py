@@ -13,7 +13,7 @@ from counterleaf.types import Array
 
 INVALID = "invalid"  # the status of a row that cannot be queried
 STATUSES = ("optimal", "infeasible", "limit", INVALID)
-COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "verified")
+COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed")
 
 
 class Results:
@@ -25,7 +25,7 @@ class Results:
         self.bounds = np.full(n, np.nan)
         self.leaves = np.full(n, -1)
         self.counts = np.zeros(n, np.int64)  # of changed features
-        self.verified = np.zeros(n, bool)
+        self.confirmed = np.zeros(n, bool)
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> what is wrong with it
 
@@ -59,7 +59,7 @@ def results_frame(results: Results, sheet: Sheet, classes: Array, value: Array) 
         "leaf": pd.arrays.IntegerArray(results.leaves, without),
         "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(classes.tolist()), classes.dtype.str)),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "verified": pd.arrays.BooleanArray(results.verified, without.copy()),
+        "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
     if results.problems:
         problem = np.full(sheet.n, None, object)
@@ -88,13 +88,13 @@ def _polars_frame(results: Results, classes: list[Any], value: Array, answered: 
         "leaf": pl.Series(results.leaves),
         "label": labels.gather(value[results.leaves]),
         "n_changed": pl.Series(results.counts),
-        "verified": pl.Series(results.verified),
+        "confirmed": pl.Series(results.confirmed),
     }
     if results.problems:
         columns["problem"] = pl.Series([results.problems.get(k) for k in range(len(answered))], dtype=pl.String)
     out = pl.DataFrame({**columns, **cells})
     return out.with_columns(
-        pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "verified")
+        pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "confirmed")
     )
 
 

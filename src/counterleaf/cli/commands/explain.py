@@ -51,15 +51,15 @@ def explain(
         ),
     ] = None,
     freeze: Annotated[Repeated, _asked("These stay as they are.", "NAME,...")] = None,
-    increase: Annotated[Repeated, _asked("May only rise; `age=2`: rises by 2 or more.", "NAME[=BY]")] = None,
-    decrease: Annotated[Repeated, _asked("May only fall; `debt=100`: falls by 100 or more.", "NAME[=BY]")] = None,
+    only_increase: Annotated[Repeated, _asked("May only rise; `age=2`: rises by 2 or more.", "NAME[=BY]")] = None,
+    only_decrease: Annotated[Repeated, _asked("May only fall; `debt=100`: falls by 100 or more.", "NAME[=BY]")] = None,
     between: Annotated[Repeated, _asked("Stays within limits, of which one may be left out.", "NAME=LOW:HIGH")] = None,
     fix: Annotated[Repeated, _asked("Becomes this value.", "NAME=VALUE")] = None,
     allow: Annotated[Repeated, _asked("Only these categories.", "NAME=VALUE,...")] = None,
     forbid: Annotated[Repeated, _asked("None of these categories.", "NAME=VALUE,...")] = None,
     linear: Annotated[Repeated, _asked("A weighted sum of features, with >=, <= or ==.", "'A=1,B=-2 >= 0'")] = None,
-    implies: Annotated[Repeated, _asked("If a feature changes, this holds as well.", "'A: increase B=2'")] = None,
-    at_most: Annotated[
+    implies: Annotated[Repeated, _asked("If a feature changes, this holds as well.", "'A: only-increase B=2'")] = None,
+    max_changes: Annotated[
         int | None, typer.Option(min=0, help="So many features change.", rich_help_panel="What may change")
     ] = None,
     among: Annotated[
@@ -83,7 +83,7 @@ def explain(
             "'L1:mad + 0.1*L2:mad'; if left out `L1:range`, each change as a share of its range.",
         ),
     ] = None,
-    times: Annotated[
+    multiplier: Annotated[
         Repeated, typer.Option(metavar="NAME=FACTOR", help="A change of this costs so many times as much.")
     ] = None,
     count: Annotated[str, typer.Option(metavar="N|all", help="So many alternatives, each by another path of the tree.")] = "1",
@@ -109,7 +109,7 @@ def explain(
 
     - `counterleaf explain model.json applicants.csv --row 3 --target granted`
     - `counterleaf explain model.json applicants.csv --row 3 --freeze age --count 3`
-    - `counterleaf explain model.json applicants.csv --row 3 --increase age=1`
+    - `counterleaf explain model.json applicants.csv --row 3 --only-increase age=1`
     - `counterleaf explain model.json applicants.csv --row 3 --between age=20:40`
     - `counterleaf explain model.json applicants.csv --cost L2 --out answers.csv`
     - `counterleaf explain model.json - --format json < applicants.csv > a.jsonl`
@@ -126,16 +126,16 @@ def explain(
             freeze=freeze,
             fix=fix,
             between=between,
-            increase=increase,
-            decrease=decrease,
+            only_increase=only_increase,
+            only_decrease=only_decrease,
             allow=allow,
             forbid=forbid,
             linear=linear,
             implies=implies,
             among=among,
-            at_most=at_most,
+            max_changes=max_changes,
             cost=cost,
-            times=times,
+            multiplier=multiplier,
             range=range_,
             step=step,
         )

@@ -139,7 +139,7 @@ def _doubt(answer: Explanation) -> str:
             return "the proof does not hold"
     except Exception as error:  # whatever the proof holds
         return f"the proof cannot be checked ({type(error).__name__}: {flat(error)})"
-    if not all(one.verified for one in answer):
+    if not all(one.confirmed for one in answer):
         return "the model did not confirm it when it was asked"
     tree: Tree = answer.certificate.problem.tree
     for one, claim in zip(answer, answer.certificate.answers, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 from counterleaf.experiments.benchmark.cases import Subject
 from counterleaf.experiments.benchmark.line import apart, timed
 from counterleaf.experiments.benchmark.table import line, number
-from counterleaf.question.constraint import decrease, increase
+from counterleaf.question.constraint import only_decrease, only_increase
 from counterleaf.question.cost import Quadratic
 from counterleaf.experiments.paper.figures import neighbours
 from counterleaf.types import Array
@@ -26,13 +26,13 @@ def measure(subject: Subject, way: str, rows: int, budget: float) -> str:
     assert subject.ground.shape is not None
     Q, names = neighbours(subject.ground.shape), subject.ground.schema.names
     cost, solver = Quadratic(Q), PiqpCoupled(Q)
-    limits: list[Any] = [] if way == WAYS[0] else [(increase if way == WAYS[1] else decrease)(*names)]
+    limits: list[Any] = [] if way == WAYS[0] else [(only_increase if way == WAYS[1] else only_decrease)(*names)]
     ours, theirs, ratios, proved, off = [], [], [], 0, 0.0
-    subject.explainer.explain(subject.ground.X[subject.places[0]], subject.targets[0], cost, limits)  # prepares the tree
+    subject.explainer.explain(subject.ground.X[subject.places[0]], target=subject.targets[0], cost=cost, constraints=limits)  # prepares the tree
     until = time.perf_counter() + budget
     for k in range(min(rows, len(subject.places))):
         source, target = subject.ground.X[subject.places[k]], subject.targets[k]
-        subject.explainer.explain(source, target, cost, limits)  # the first call prepares what later ones share
+        subject.explainer.explain(source, target=target, cost=cost, constraints=limits)  # the first call prepares what later ones share
         answer, ms = timed(subject.explainer.explain, source, target, cost, limits)
         ours.append(ms)
         proved += answer.certificate.check()

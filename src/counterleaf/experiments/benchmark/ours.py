@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from typing import Any
@@ -24,9 +25,10 @@ def one_by_one(case: Case, rows: int) -> tuple[Line, Line]:
     """Whole ``explain`` calls, and their searches alone; each row is asked once before, untimed, as in a running service."""
     explainer, calls, searches, optima = case.subject.explainer, [], [], []
     for k in range(min(rows, len(case.subject.places))):
-        asked = case.row(k), case.subject.targets[k], case.cost, case.constraints
-        explainer.explain(*asked)
-        answer, ms = timed(explainer.explain, *asked)
+        row = case.row(k)
+        question = {"target": case.subject.targets[k], "cost": case.cost, "constraints": case.constraints}
+        explainer.explain(row, **question)
+        answer, ms = timed(functools.partial(explainer.explain, row, **question))
         _, alone = timed(*_search(case, k))
         x = explainer.schema.encode(answer[0].row) if len(answer) else None
         cost, claimed = case.judge(k, x), answer[0].cost if len(answer) else math.inf
@@ -40,13 +42,13 @@ def one_by_one(case: Case, rows: int) -> tuple[Line, Line]:
 def _search(case: Case, k: int) -> tuple[Any, ...]:
     """The core's search for one row, and its arguments."""
     explainer = case.subject.explainer
-    engine, tree = explainer._engine, explainer.tree
-    source = explainer.schema.encode(case.row(k))
-    leaf = tree.leaf_of(source)
-    wanted = read_target(case.subject.targets[k], tree.classes, int(tree.value[leaf]))
-    _, limits = engine.limits(listed(case.constraints), source)
-    asked = source, leaf, explainer._price(case.cost).core, engine.aim(wanted, 0.0).core, limits, _core.Patience(1)
-    return engine.ready(0.0).core.find, *asked
+    search = explainer._search
+    source = search.locate(case.row(k))
+    query = explainer._query(case.subject.targets[k], case.cost, case.constraints)
+    target = query.classes(explainer.tree.classes, source.label)
+    _, limits = search.limits(query.constraints, source.vector)
+    arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Patience(1)
+    return search.ready(0.0).core.find, *arguments
 
 
 def batch(case: Case) -> Line:

@@ -22,7 +22,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.learn import TAOClassifier
 from counterleaf.plot.canvas import style
 from counterleaf.plot.image import diverging
-from counterleaf.question.constraint import Constraint, decrease, increase
+from counterleaf.question.constraint import Constraint, only_decrease, only_increase
 from counterleaf.question.cost import L1, L2, Quadratic
 from counterleaf.types import Array
 
@@ -65,8 +65,8 @@ def _plane(model: Any, X: Array) -> Explanation:
     """A row of class A, neither near class B nor far from it, and its answers in every leaf of B."""
     explainer = Explainer(model, data=X)
     rows = X[model.predict(X) == "A"]
-    costs = [explainer.explain(row, "B", L2())[0].cost for row in rows]
-    return explainer.explain(rows[np.argsort(costs)[len(costs) // 2]], "B", L2(), count=None)
+    costs = [explainer.explain(row, target="B", cost=L2())[0].cost for row in rows]
+    return explainer.explain(rows[np.argsort(costs)[len(costs) // 2]], target="B", cost=L2(), count=None)
 
 
 def neighbours(shape: tuple[int, int]) -> Any:
@@ -90,14 +90,14 @@ class Digits:
         explainer = Explainer(grown.explained, schema=ground.schema)
         nearest = NearestRow(grown.explained, ground.X, ground.schema)
         every, Q = ground.schema.names, Quadratic(neighbours(ground.shape))
-        add: list[Constraint] = [increase(*every)]
-        erase: list[Constraint] = [decrease(*every)]
+        add: list[Constraint] = [only_increase(*every)]
+        erase: list[Constraint] = [only_decrease(*every)]
         self.ask: tuple[Callable[[Array, Any], Explanation], ...] = (
-            lambda row, target: explainer.explain(row, target, L1()),
-            lambda row, target: explainer.explain(row, target, L2()),
-            lambda row, target: explainer.explain(row, target, Q, add),
-            lambda row, target: explainer.explain(row, target, Q, erase),
-            lambda row, target: nearest.explain(row, target, L2()),
+            lambda row, target: explainer.explain(row, target=target, cost=L1()),
+            lambda row, target: explainer.explain(row, target=target, cost=L2()),
+            lambda row, target: explainer.explain(row, target=target, cost=Q, constraints=add),
+            lambda row, target: explainer.explain(row, target=target, cost=Q, constraints=erase),
+            lambda row, target: nearest.explain(row, target=target, cost=L2()),
         )
         places = np.random.default_rng(seed).permutation(ground.test)
         said = grown.tree.predict(ground.X[places])

@@ -116,7 +116,7 @@ class Contest:
             return {}
         line = {
             "place": place,
-            "source": answer.label,
+            "source": answer.source_label,
             "target": target,
             "status": str(answer.status),
             "cost": answer[0].cost if len(answer) else math.nan,
@@ -166,4 +166,4 @@ def timed(call: Callable[[], Any], repeats: int = _REPEATS) -> tuple[Any, float]
 
 def _valid_cost(answer: Explanation) -> float:
     """What a baseline's answer costs, NaN if it has none that the model confirms."""
-    return answer[0].cost if len(answer) and answer[0].verified else math.nan
+    return answer[0].cost if len(answer) and answer[0].confirmed else math.nan

@@ -18,7 +18,10 @@ from counterleaf.question.cost import L2
 def answers(tree: Tree) -> list[Explanation]:
     """The person's questions to an oblique tree; ages, gains and hours are whole numbers."""
     explainer = Explainer(tree, schema=load_adult().schema)
-    return [explainer.explain(paper.PERSON, ">50K", L2(), [freeze(*locks)] if locks else []) for locks in paper.PERSON_LOCKS]
+    return [
+        explainer.explain(paper.PERSON, target=">50K", cost=L2(), constraints=[freeze(*locks)] if locks else [])
+        for locks in paper.PERSON_LOCKS
+    ]
 
 
 def illustrate(tree: Tree) -> pd.DataFrame:
@@ -36,9 +39,9 @@ def illustrate(tree: Tree) -> pd.DataFrame:
         ("income", lambda answer: answer[0].label),
         ("cost (l2)", lambda answer: f"{answer[0].cost:.6g}"),
         ("proved", lambda answer: "yes" if answer.certificate.check() else "NO"),
-        ("confirmed by the tree", lambda answer: "yes" if answer[0].verified else "NO"),
+        ("confirmed by the tree", lambda answer: "yes" if answer[0].confirmed else "NO"),
     ):
-        line = {"feature": title, "source": found[0].label if title == "income" else ""}
+        line = {"feature": title, "source": found[0].source_label if title == "income" else ""}
         line |= {f"x{k + 1}": ours(answer) if len(answer) else "none" for k, answer in enumerate(found)}
         line |= {f"paper x{k + 1}": ">50K" if title == "income" else "" for k in range(len(paper.PERSON_ANSWERS))}
         lines.append(line)

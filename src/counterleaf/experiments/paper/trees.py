@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.experiments.paper.grounds import Ground
-from counterleaf.model.readers import read
+from counterleaf.model.readers import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
 from counterleaf.types import Array
@@ -83,7 +83,7 @@ def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Gr
         settings = {**asked, "chosen": _choose_tao(ground, scale, seed) if kind == OBLIQUE else _choose_cart(ground, seed)}
     rows, labels = ground.X[ground.train] / scale, ground.y[ground.train]
     model = (_tao if kind == OBLIQUE else _cart)(settings["chosen"]).fit(rows, labels)
-    tree = _scaled(read(model), 1.0 / scale)
+    tree = _scaled(read_tree(model), 1.0 / scale)
     if path is not None:
         settings["sha256"] = _digest(tree)
         write(path, json.dumps({"settings": settings, **json.loads(tree.to_json())}))

@@ -57,7 +57,7 @@ def draw_tree(answer: Explanation) -> Figure:
             texts[node] = f"{below[node]} leaves"
         widths[node] = width(texts[node], SMALL) + 12
     title = headline(answer, answer[0] if len(answer) else None)
-    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(str(answer.label), 18)}")]
+    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(str(answer.source_label), 18)}")]
     if len(answer):
         keys.append(Line2D([], [], color="#C68DBC", linewidth=4, label=f"answer: {short(str(answer[0].label), 18)}"))
     need = max(width(title, NORMAL, "bold"), sum(width(str(key.get_label()), SMALL) + 44 for key in keys))

@@ -1,0 +1,65 @@
+"""A question about a row as one value: checked once, then passed through the search, the batch and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, number
+from counterleaf.question.constraint import Constraint, listed
+from counterleaf.question.cost import Prices
+from counterleaf.question.target import read_target
+from counterleaf.types import Array
+
+_MANY = 1 << 62  # as good as no limit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """Everything that is asked of a model but the row itself.
+
+    ``target`` and ``cost`` are as the user stated them; ``prices`` is the cost as arrays.
+    """
+
+    target: Any
+    cost: Any
+    prices: Prices
+    constraints: tuple[Constraint, ...]
+    margin: float = 0.0
+    count: int | None = 1
+    time_limit: float | None = None
+    max_nodes: int | None = None
+
+    @classmethod
+    def read(cls, target: Any, cost: Any, prices: Prices, constraints: Any, **limits: Any) -> Query:
+        """Check what the user passed.
+
+        Raises
+        ------
+        CounterleafError
+            If the constraints are not a list of constraints, or a limit is not a number of its kind.
+        """
+        count, time_limit, nodes = limits.get("count", 1), limits.get("time_limit"), limits.get("max_nodes")
+        margin = number(limits.get("margin", 0.0), "margin")
+        if count is not None and not _is_count(count):
+            raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
+        if margin < 0:
+            raise CounterleafError(f"margin is {margin}; expected 0 or more")
+        if time_limit is not None:
+            time_limit = number(time_limit, "time_limit")
+            if time_limit <= 0:
+                raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
+        if nodes is not None and not _is_count(nodes):
+            raise CounterleafError(f"max_nodes is {nodes!r}; expected a whole number from 1, or None")
+        count, nodes = (None if one is None else min(int(one), _MANY) for one in (count, nodes))
+        return cls(target, cost, prices, tuple(listed(constraints)), margin, count, time_limit, nodes)
+
+    def classes(self, labels: Array, source_class: int) -> dict[int, float]:
+        """Class index -> class cost of the target, for a row that the model now puts in ``source_class``."""
+        return read_target(self.target, labels, source_class)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
