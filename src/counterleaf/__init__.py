@@ -1,7 +1,7 @@
 """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
 
-Names are imported when they are first used: a proof is checked without the compiled core, and a question about a plain tree needs
-neither pandas nor scikit-learn.
+Names are imported when they are first used. So a proof is checked without the compiled core, and a question about a plain
+tree needs neither pandas nor scikit-learn.
 """
 
 from importlib import import_module

@@ -199,8 +199,8 @@ class Explainer:
         target : class, list of classes or dict, optional
             What the model should say; a dict adds a cost to each class. By default any class but that of the row.
         cost : Cost, optional
-            ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has data,
-            else ``L2()``.
+            ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
+            data, else ``L2()``.
         constraints : Constraint or list of Constraint, default=()
             Made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``, ``linear``,
             ``max_changes``, ``implies`` and ``among``.
@@ -307,9 +307,9 @@ class Explainer:
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            ``time_limit`` and ``max_nodes``, for each row. ``chunk_size``: rows in work at a time, by default as many as fit into
-            the processor's caches. ``progress=False``: no bar on stderr; a bar is shown only on a terminal and only if the work
-            takes long.
+            ``time_limit`` and ``max_nodes``, for each row. ``chunk_size``: rows in work at a time, by default as many as fit
+            into the processor's caches. ``progress=False``: no bar on stderr; a bar is shown only on a terminal and only if
+            the work takes long.
 
         Returns
         -------

@@ -32,7 +32,7 @@ LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 
 @functools.cache
 def tree_explainer(bounds=True):
-    return cl.Explainer(TREE, data=X, bounds=bounds)
+    return cl.Explainer(TREE, data=X, infer_bounds=bounds)
 
 
 KINDS = {

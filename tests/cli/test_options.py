@@ -36,12 +36,12 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
         ("between", "pay=net=1e-1:", [cl.between("pay=net", 0.1, math.inf)]),
         ("between", "level=low:mid", [cl.between("level", "low", "mid")]),
         ("between", "level=mid:", [cl.between("level", "mid", math.inf)]),
-        ("increase", "age", [cl.only_increase("age")]),
-        ("increase", "pay=net", [cl.only_increase("pay=net")]),
-        ("increase", "age,pay=net", [cl.only_increase("age", "pay=net")]),
-        ("increase", "age=2", [cl.only_increase("age", by=2)]),
-        ("decrease", "pay=net=0.5", [cl.only_decrease("pay=net", by=0.5)]),
-        ("decrease", "level", [cl.only_decrease("level")]),
+        ("only_increase", "age", [cl.only_increase("age")]),
+        ("only_increase", "pay=net", [cl.only_increase("pay=net")]),
+        ("only_increase", "age,pay=net", [cl.only_increase("age", "pay=net")]),
+        ("only_increase", "age=2", [cl.only_increase("age", by=2)]),
+        ("only_decrease", "pay=net=0.5", [cl.only_decrease("pay=net", by=0.5)]),
+        ("only_decrease", "level", [cl.only_decrease("level")]),
         ("allow", "job, main=cook", [cl.allow("job, main", ["cook"])]),
         ("allow", "job, main=clerk, paid", [cl.allow("job, main", ["clerk, paid"])]),
         ("allow", "job, main=cook,clerk, paid,a=b", [cl.allow("job, main", ["cook", "clerk, paid", "a=b"])]),
@@ -63,7 +63,7 @@ def test_an_option_is_the_constraint_it_stands_for(verb, text, meant):
 
 
 def test_options_come_together():
-    asked = Asked(freeze=["age", "level"], at_most=2, linear=["age=1 >= 3"])
+    asked = Asked(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
     assert asked.constraints(SCHEMA) == [
         cl.freeze("age"),
         cl.freeze("level"),
@@ -103,7 +103,7 @@ def test_among_is_a_file(tmp_path):
             ["--between", "floor=1:2"],
             "between('floor', 1, 2): feature 'floor' has categories without an order; use allow or forbid",
         ),
-        (["--only-increase", "age=-2"], "by= of increase is -2.0; expected 0 or more"),
+        (["--only-increase", "age=-2"], "by= of only_increase is -2.0; expected 0 or more"),
         (["--only-increase", "age=two"], "--only-increase of 'age' is 'two'; expected a number"),
         (
             ["--only-increase", "floor"],
@@ -120,9 +120,9 @@ def test_among_is_a_file(tmp_path):
         ),
         (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (
-            ["--implies", "age increase"],
-            "--implies is 'age increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
-            "freeze, increase, decrease, between, fix, allow, forbid",
+            ["--implies", "age only-increase"],
+            "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
+            "freeze, only-increase, only-decrease, between, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--target", "7"], "--target is '7'; expected one of '0', '1', '2'"),
@@ -224,7 +224,7 @@ def _random_question(rng):
         say("freeze", "age,job, main", cl.freeze("age", "job, main"))
     if rng.random() < 0.3:
         by = int(rng.integers(1, 4))
-        say("increase", f"age={by}", cl.only_increase("age", by=by))
+        say("only-increase", f"age={by}", cl.only_increase("age", by=by))
     if rng.random() < 0.3:
         high = round(rng.uniform(3, 9), 2)
         say("between", f"pay=net=:{high}", cl.between("pay=net", -math.inf, high))
@@ -236,7 +236,7 @@ def _random_question(rng):
         say("implies", "owns: home: freeze level", cl.implies(cl.changed("owns: home"), cl.freeze("level")))
     if rng.random() < 0.3:
         most = int(rng.integers(1, 4))
-        say("at-most", str(most), cl.max_changes(most))
+        say("max-changes", str(most), cl.max_changes(most))
     if rng.random() < 0.5:
         options.extend(["--cost", "L1 + 0.25*L2", "--multiplier", "age=0.1"])
         asked["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
@@ -273,5 +273,5 @@ def test_ranges_and_steps_are_those_of_a_schema(tmp_path):
     (tmp_path / "model.json").write_text(EXPLAINER.to_json())
     options = ["--range", "pay=net=0:4", "--step", "pay=net=0.5", "--step", "age=5", "--target", "1"]
     done = call("explain", tmp_path / "model.json", json.dumps(ROW), *options, "--format", "json")
-    new = EXPLAINER.replace(cl.Numeric("pay=net", 0, 4, step=0.5), cl.Numeric("age", 0, 90, integer=True, step=5))
+    new = EXPLAINER.with_features(cl.Numeric("pay=net", 0, 4, step=0.5), cl.Numeric("age", 0, 90, integer=True, step=5))
     assert cl.Explanation.from_json(done.out.strip())[0].changes == new.explain(ROW, target=1)[0].changes

@@ -79,7 +79,7 @@ def test_a_plain_tree_alone(tmp_path):
     assert (scene["rows"], scene["spreads"]) == (1, ["none"])
     assert all(feature["lower"] is None and feature["upper"] is None for feature in scene["features"])
     told, answer = agrees(first(at, cost="L2"), at)
-    assert answer.source == {"x0": 0.0, "x1": 0.0}
+    assert answer.source_values == {"x0": 0.0, "x1": 0.0}
     assert told["status"] == "optimal"
     agrees(first(at, edits={"x0": 3.0, "x1": -1.0}, target=["no"]), at)
     at.handle("plane", {"question": first(at), "across": "x0", "up": "x1"})
@@ -88,7 +88,7 @@ def test_a_plain_tree_alone(tmp_path):
 def test_an_explainer_alone_starts_in_the_middle(tmp_path):
     at = opened(tmp_path, every_kind()[0])
     _, answer = ask(first(at), at)
-    assert answer.source == {"age": 49.0, "rate": 0.5, "school": "none", "job": "clerk", "owner": False}
+    assert answer.source_values == {"age": 49.0, "rate": 0.5, "school": "none", "job": "clerk", "owner": False}
     with pytest.raises(CounterleafError, match="needs data to measure"):
         at.handle("answer", first(at, spread="range"))
 

@@ -72,7 +72,7 @@ def questions(draw, scene):
 
 def wishes_hold(asked, answer):
     """Every control, checked on the rows themselves."""
-    source = answer.source
+    source = answer.source_values
     for row, c in zip(values_of(answer), answer, strict=True):
         for name, said in asked["controls"].items():
             feature = answer.schema.features[answer.schema.index(name)]

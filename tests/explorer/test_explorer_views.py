@@ -154,7 +154,7 @@ def test_the_plane_is_tiled_and_holds_the_answers(key):
             assert min(areas) > 0
             assert sum(areas) == pytest.approx(1.0, abs=1e-3)
             _, answer = ask(given)
-            assert plane["source"] == pytest.approx([answer.source[across], answer.source[up]], rel=1e-5)
+            assert plane["source"] == pytest.approx([answer.source_values[across], answer.source_values[up]], rel=1e-5)
             assert len(plane["answers"]) == len(plane["elsewhere"]) == len(answer)
             for point, elsewhere, c in zip(plane["answers"], plane["elsewhere"], answer, strict=True):
                 assert (low <= np.array(point) + 1e-6).all()
@@ -212,7 +212,7 @@ def test_a_table_reads_back_and_the_model_confirms_each_row(key):
         _, answer = ask(one)
         lines = frame[frame["step"] == k]
         assert lines["row"].tolist() == ["source", *map(str, range(1, len(answer) + 1))]
-        for (_, line), expected in zip(lines.iterrows(), [answer.source, *values_of(answer)], strict=True):
+        for (_, line), expected in zip(lines.iterrows(), [answer.source_values, *values_of(answer)], strict=True):
             row = {name: line[name] for name in scene.explainer.schema.names}
             assert scene.explainer.schema.encode(row).tolist() == scene.explainer.schema.encode(expected).tolist()
             assert scene.label(row) == str(line["model_says"])

@@ -88,7 +88,7 @@ def test_replacing_equals_starting_anew_on_trees():
         case = random_case(rng)
         some = [other(rng, f) for f in case.schema if rng.random() < 0.5 and f.upper < np.inf]
         some = [f for f in some if not f.integer]
-        ours = cl.Explainer(case.tree, schema=case.schema).replace(*some)
+        ours = cl.Explainer(case.tree, schema=case.schema).with_features(*some)
         theirs = cl.Explainer(case.tree, schema=case.schema.replace(*some))
         question = {"target": case.target, "cost": case.cost if not some else cl.L1(), "margin": case.margin}
         assert told(ours.explain(case.row, **question)) == told(theirs.explain(case.row, **question))
@@ -109,19 +109,22 @@ def test_an_explainer_from_json_can_be_replaced_too():
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (["age"], r"replace got 'age'; expected features such as Numeric\('age', 18, 90\), known by their names"),
-        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "replace got feature 'age' twice; give it once"),
+        (["age"], r"with_features got 'age'; expected features such as Numeric\('age', 18, 90\), known by their names"),
+        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "with_features got feature 'age' twice; give it once"),
         ([cl.Numeric("height")], "no feature 'height'; the features are 'age', 'job', 'owner'"),
-        ([cl.Categorical("age", [1, 2])], "feature 'age' is Categorical and was Numeric; replace keeps the kind: pass schema="),
-        ([cl.Ordinal("job", ["cook", "nurse"])], "feature 'job' is Ordinal and was Categorical; replace keeps the kind"),
-        ([cl.Numeric("job")], "feature 'job' is Numeric and was Categorical; replace keeps the kind"),
+        (
+            [cl.Categorical("age", [1, 2])],
+            "feature 'age' is Categorical and was Numeric; with_features keeps the kind: pass schema=",
+        ),
+        ([cl.Ordinal("job", ["cook", "nurse"])], "feature 'job' is Ordinal and was Categorical; with_features keeps the kind"),
+        ([cl.Numeric("job")], "feature 'job' is Numeric and was Categorical; with_features keeps the kind"),
         (
             [cl.Boolean("owner", missing=True)],
-            "has the values False, True, or none and had the values False, True; replace keeps",
+            "has the values False, True, or none and had the values False, True; with_features keeps",
         ),
         (
             [cl.Categorical("job", ["nurse", "cook"])],
-            "has the values 'nurse', 'cook' and had the values 'cook', 'nurse'; replace",
+            "has the values 'nurse', 'cook' and had the values 'cook', 'nurse'; with_features",
         ),
     ],
 )
@@ -129,4 +132,4 @@ def test_what_would_need_another_tree_is_refused(features, words):
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1, 0, 1], [0] * 4, [0] * 4], [-1.0, 0, 0], [-1, 0, 1])
     schema = cl.Schema([cl.Numeric("age"), cl.Categorical("job", ["cook", "nurse"]), cl.Boolean("owner")])
     with pytest.raises(cl.CounterleafError, match=words):
-        cl.Explainer(tree, schema=schema).replace(*features)
+        cl.Explainer(tree, schema=schema).with_features(*features)

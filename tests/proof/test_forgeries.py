@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from support.forgeries import holds, keep_only
 from support.strategies import coupled_case, random_case, whole_case
-from test_faults import holds, keep_only
 
 import counterleaf as cl
 

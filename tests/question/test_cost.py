@@ -93,13 +93,13 @@ def test_an_answer_keeps_away_from_what_is_dear():
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        ({"age": -1}, "times factor of 'age' is -1.0; expected 0 or more"),
-        ({"age": np.inf}, "times factors of 'age' is inf; expected a finite number"),
-        ([1, 1, np.nan, 1, 1, 1], "times factor of 'job' is nan; expected a finite number"),
-        ({"age": "dear"}, "times factors of 'age' is 'dear'; expected a number"),
+        ({"age": -1}, "multiplier of 'age' is -1.0; expected 0 or more"),
+        ({"age": np.inf}, "multipliers of 'age' is inf; expected a finite number"),
+        ([1, 1, np.nan, 1, 1, 1], "multiplier of 'job' is nan; expected a finite number"),
+        ({"age": "dear"}, "multipliers of 'age' is 'dear'; expected a number"),
         ({"height": 2}, "no feature 'height'; the features are"),
-        ([1.0, 2.0], r"times factors has shape \(2,\); expected 6 numbers, one per feature"),
-        ("range", "times factors is 'range'; expected a number, an array or a dict by feature name"),
+        ([1.0, 2.0], r"multipliers has shape \(2,\); expected 6 numbers, one per feature"),
+        ("range", "multipliers is 'range'; expected a number, an array or a dict by feature name"),
     ],
 )
 def test_factors_that_make_no_sense_are_refused(norm, times, words):

@@ -1,6 +1,5 @@
 """Faults that an independent tester found in 0.1.0, one test each: wrong answers, and claims that a check accepted."""
 
-import hashlib
 import itertools
 import json
 import time
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.tree import DecisionTreeClassifier
+from support.forgeries import holds, keep_only
 
 import counterleaf as cl
 
@@ -31,34 +31,6 @@ def bands(*cuts):
         value[2 * k], value[2 * k + 1] = -1, k % 2
     value[2 * n] = n % 2
     return cl.Tree(left, right, weights, bias, value, classes=["no", "yes"])
-
-
-def seal(content):
-    """The text of an answer whose digest was made anew."""
-    content = {name: part for name, part in content.items() if name != "digest"}
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**content, "digest": hashlib.sha256(canonical.encode()).hexdigest()})
-
-
-def holds(content):
-    """Whether a forged answer is accepted."""
-    try:
-        answer = cl.Explanation.from_json(seal(content))
-    except cl.CounterleafError:
-        return False
-    if not answer.certificate.check():
-        assert "NOT proved" in str(answer)
-        return False
-    return True
-
-
-def keep_only(content, k):
-    """Leave one answer of several, as if the others did not exist."""
-    content["counterfactuals"] = content["counterfactuals"][k : k + 1]
-    for name in ("leaves", "points", "costs", "bounds"):
-        content["certificate"][name] = content["certificate"][name][k : k + 1]
-    content["lower_bound"] = content["counterfactuals"][0]["lower_bound"]
-    return content
 
 
 @pytest.mark.parametrize("Q", [np.eye(2), np.array([[1, 0.2], [0.2, 1]])])

@@ -65,7 +65,7 @@ def changed_feature(key, kind="number", **said):
 
 def values_of(answer):
     """Every answer's whole row, by feature name."""
-    return [{**answer.source, **{name: new for name, (_, new) in c.changes.items()}} for c in answer]
+    return [{**answer.source_values, **{name: new for name, (_, new) in c.changes.items()}} for c in answer]
 
 
 def by_hand(given, at=None):

@@ -20,9 +20,7 @@ from counterleaf.question.constraint import (
     Constraint,
     allow,
     between,
-    decrease,
     freeze,
-    increase,
     max_changes,
     only_decrease,
     only_increase,
@@ -83,7 +81,7 @@ def _of_feature(feature: Feature, control: Control) -> list[Wish]:
             raise CounterleafError(
                 f"feature {name!r} has categories without an order; {control.way!r} needs a number or levels"
             )
-        rule, told = (increase, "rise") if control.way == "up" else (decrease, "fall")
+        rule, told = (only_increase, "rise") if control.way == "up" else (only_decrease, "fall")
         out.append(Wish(f"{said} may only {told}", "way", name, rule(name)))
     if control.low is not None or control.high is not None:
         if not isinstance(feature, Numeric):

@@ -217,7 +217,8 @@ def implies(condition: Changed, then: Limit | Choice) -> Implies:
         raise CounterleafError(f"implies got the condition {condition!r}; expected changed('feature')")
     if not isinstance(then, (Limit, Choice)):
         raise CounterleafError(
-            f"implies got the consequence {then!r}; expected freeze, fix, between, only_increase, only_decrease, allow or forbid"
+            f"implies got the consequence {then!r}; "
+            f"expected freeze, fix, between, only_increase, only_decrease, allow or forbid"
         )
     return Implies(f"implies({condition!r}, {then!r})", condition, then)
 
@@ -300,7 +301,8 @@ def _end(name: Any, value: float) -> float:
 
 def _call(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> str:
     shown = [repr(_short(one)) for one in arguments] + [f"by={_short(by)}"] * bool(by)
-    shown += [f"at_most={_short(float(at_most))}"] * (at_most is not None)
+    if at_most is not None:
+        shown.append(f"at_most={_short(float(at_most))}")
     return f"{verb}({', '.join(shown)})"
 
 
