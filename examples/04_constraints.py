@@ -151,7 +151,7 @@ path.plot()
 things = ("existing_credits", "savings", "purpose", "other_debtors", "housing", "property")
 more = cl.only_increase("credit_amount", "duration_months")
 constraints = [me, past, account, more, *(cl.freeze(thing) for thing in things)]
-answer = ask(*constraints)  # prints nothing: there is no change to print
+answer = ask(*constraints)  # prints nothing, since no change exists
 print(answer.status, "- proved:", answer.certificate.check())
 for constraint in answer.conflict:
     print(" ", constraint)
