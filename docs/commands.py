@@ -1,6 +1,6 @@
-"""A page's line `<!-- commands -->` becomes a section for every command of the real command line, so that none can drift.
+"""Replace the line `<!-- commands -->` of a page by a section for every command, made from the command line itself.
 
-`<!-- exit codes -->` becomes their table.
+The line `<!-- exit codes -->` becomes the table of exit codes.
 """
 
 import inspect
@@ -15,7 +15,7 @@ PLACE, CODES_PLACE = "<!-- commands -->", "<!-- exit codes -->"
 
 
 def every(command, name=""):
-    """(name, command) of a command, or of all below a group, in the order of --help; the hidden ones left out."""
+    """Yield (name, command) of a command, or of all commands of a group, in the order of --help, without hidden ones."""
     for sub, one in getattr(command, "commands", {}).items():
         yield from every(one, f"{name} {sub}".strip())
     if not hasattr(command, "commands") and not command.hidden:
@@ -23,7 +23,7 @@ def every(command, name=""):
 
 
 def section(name, command):
-    """A command as Markdown: its heading, how it is called, what it does, its arguments and options as --help has them."""
+    """Return a command as Markdown: its heading, its usage, its description, its arguments and options as in --help."""
     context = command.make_context(f"counterleaf {name}", [], resilient_parsing=True)
     call = " ".join(context.get_usage().split()).removeprefix("Usage: ")
     out = [f"## `{name}`", "", "```text", call, "```", "", inspect.cleandoc(command.help or "").split("\f")[0], ""]
@@ -32,24 +32,24 @@ def section(name, command):
         shown = [record for record in records if record]
         out += [f"**{title}**", ""] if shown else []
         for written, meaning in shown:
-            written = re.sub(r"<list\[(\w+)\]>", r"<\1>", " ".join(written.split()))  # given several times, one at a time
+            written = re.sub(r"<list\[(\w+)\]>", r"<\1>", " ".join(written.split()))  # repeated options
             out += [f"`{written}`", f": {escaped(meaning)}", ""]
     return out
 
 
 def escaped(text):
-    """No emphasis, links or tags in a sentence of help; what stands in backticks stays."""
+    """Escape emphasis, links and tags in a sentence of help, except inside backticks."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]])", r"\\\1", part) for part in parts)
 
 
 def exit_codes():
-    """The table of exit codes."""
+    """Return the table of exit codes as Markdown."""
     return "\n".join(["| exit code | |", "| --- | --- |", *(f"| {code} | {meaning} |" for code, meaning in CODES.items())])
 
 
 def fill(app, docname, source):
-    """Write the commands into the page that asks for them."""
+    """Write the commands into the page that has a place for them."""
     if PLACE in source[0]:
         app.env.note_dependency(cli.__file__)
         commands = every(typer.main.get_command(cli.app))
@@ -61,6 +61,6 @@ def fill(app, docname, source):
 
 
 def setup(app):
-    """For ``extensions`` in conf.py."""
+    """Register the extension; conf.py lists it."""
     app.connect("source-read", fill)
     return {"version": "1", "parallel_read_safe": True}

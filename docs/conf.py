@@ -1,6 +1,5 @@
-"""The book: `make docs` builds it from these pages, the scripts in examples/ and the docstrings. Nothing is fetched."""
+"""Settings of the book, which `make docs` builds from these pages, the examples and the docstrings, without a network."""
 
-import re
 import sys
 from pathlib import Path
 from weakref import WeakSet
@@ -20,10 +19,10 @@ project_copyright = "the counterleaf developers, BSD-3-Clause"
 version = release = counterleaf.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery", "commands"]
-exclude_patterns = ["_build", "auto_examples/index.rst"]  # the book's own index names the gallery's pages, each in its place
+exclude_patterns = ["_build", "auto_examples/index.rst"]  # the index of the book lists the pages of the gallery
 nitpicky = True
-smartquotes = False  # an option's two dashes are two
-suppress_warnings = ["config.cache"]  # a function among the settings only means that every page is read anew
+smartquotes = False  # the two dashes of an option stay two dashes
+suppress_warnings = ["config.cache"]  # a function among the settings only means that every page is read again
 
 html_theme = "furo"
 html_title = "counterleaf"
@@ -37,7 +36,7 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say what may come
+autodoc_typehints = "none"  # the docstrings name the types
 autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
 napoleon_google_docstring = napoleon_use_param = napoleon_use_rtype = napoleon_attr_annotations = False
 napoleon_custom_sections = [("Attributes", "params_style")]
@@ -45,8 +44,8 @@ SHOWN = WeakSet()
 
 
 def last_figure(block, block_vars, gallery_conf):
-    """A figure that an example's block ends with, as a notebook would show it; ours are unknown to pyplot."""
-    figure = block_vars["example_globals"].get("___")  # stays there until a block ends with something else
+    """Save the figure that a block of an example ends with, as a notebook would; pyplot does not know these figures."""
+    figure = block_vars["example_globals"].get("___")  # the last value; it stays until a block ends with another one
     if not isinstance(figure, Figure) or figure in SHOWN or figure in map(plt.figure, plt.get_fignums()):
         return ""
     SHOWN.add(figure)
@@ -61,7 +60,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[/\\]\d\d_",
     "ignore_pattern": r"(^|[/\\])(?!\d\d_)[^/\\]*\.py$",
     "within_subsection_order": "FileNameSortKey",
-    "run_stale_examples": True,  # the library may have changed though the script has not
+    "run_stale_examples": True,  # the library may have changed even if the script has not
     "only_warn_on_example_error": False,
     "image_scrapers": (last_figure, "matplotlib"),
     "ignore_repr_types": r"matplotlib\.",
@@ -75,22 +74,3 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
 }
-
-_HEAD = re.compile(r"^(Parameters|Attributes)$")
-_ENTRY = re.compile(r"^(\w[\w, ]*) : (.+)$")
-
-
-def entries(app, what, name, obj, options, lines):
-    """Of an entry `name : words`, the words become its text: they say what it means, not only of which type it is."""
-    out, inside = [], False
-    for i, line in enumerate(lines):
-        if i + 1 < len(lines) and set(lines[i + 1].strip()) == {"-"}:
-            inside = bool(_HEAD.match(line))
-        found = _ENTRY.match(line) if inside else None
-        out += [found[1], f"    {found[2]}"] if found else [line]
-    lines[:] = out
-
-
-def setup(app):
-    """Read docstrings as this package writes them."""
-    app.connect("autodoc-process-docstring", entries, priority=100)  # before napoleon reads them

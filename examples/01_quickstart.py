@@ -2,8 +2,8 @@
 From a fitted tree to an answer
 ===============================
 
-A decision tree has called a tumour malignant. What is the least that would have to be different for the same tree to call it
-benign? Ten lines ask, and the answer is exact: nothing cheaper exists, and the tree itself confirms it.
+A decision tree has classified a tumour as malignant. Which smallest change would make the same tree classify it as benign? Ten
+lines of code find it, and the answer is exact: no cheaper change exists, and the tree itself confirms it.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -22,21 +22,21 @@ answer = explainer.explain(row, target="benign", count=3)
 print(answer)
 
 # %%
-# In the doctor's words: *had the nuclei had fewer concave points, by this much, the model would have said benign*. The columns
-# #2 and #3 are the cheapest changes along two other paths of the tree: different reasons for the same verdict.
+# A doctor would say: *if the nuclei had fewer concave points, by this much, the model would have said benign*. The columns #2
+# and #3 are the cheapest changes along two other paths of the tree: different reasons for the same prediction.
 #
-# ``data=X`` gave names, ranges and the cost: by default each change counts as a share of that feature's range in the data, so
-# that a cost of 0.1 is a tenth of a range.
+# ``data=X`` supplies names, ranges and the cost: by default each change counts as a share of that feature's range in the
+# data, so a cost of 0.1 is a tenth of a range.
 #
 # The exact row
 # -------------
 #
-# ``print`` writes as few digits as keep the row valid. The row itself is exact, in the type and the units of the one you gave,
-# and it is your model that confirms it.
+# ``print`` writes as few digits as keep the row valid. The row itself is exact, in the type and units of the row that you
+# passed, and your model confirms it.
 
 best = answer[0]
 print(best.changes)
-print("the model says", model.predict(best.row.to_frame().T)[0], "- verified:", best.verified)
+print("the model says", model.predict(best.row.to_frame().T)[0], "- confirmed:", best.confirmed)
 
 # %%
 # All three answers with all their digits, as a table:
@@ -47,8 +47,8 @@ answer.to_frame(only_changed=True)
 # The proof
 # ---------
 #
-# "Nothing cheaper exists" need not be believed. The answer carries a certificate: every part of the tree is either shown to
-# cost at least as much, or to hold no benign leaf. ``check`` goes through it in plain NumPy, without the search that found it.
+# You do not have to believe that no cheaper change exists. The answer carries a certificate, which shows for every part of the
+# tree that it costs at least as much, or that it has no benign leaf. ``check`` verifies it in plain NumPy, without the search.
 
 print(answer.status, "- proof holds:", answer.certificate.check())
 
@@ -56,24 +56,25 @@ print(answer.status, "- proof holds:", answer.certificate.check())
 # The picture
 # -----------
 #
-# What the cheapest answer changes, within the range of each feature, and what share of the cost each change is:
+# The changes of the cheapest answer, within the range of each feature, and their shares of the cost:
 
 answer.plot()
 
 # %%
-# And where in the tree: the path of the tumour, and the path of the answer, which part where the change makes a difference.
+# The tree, with the path of the tumour and the path of the answer, which separate at the split that the change crosses:
 
 answer.plot("tree")
 
 # %%
-# What if that cannot change?
-# ---------------------------
+# If that cannot change
+# ---------------------
 #
-# Lock what the first answer wanted to change and ask again. The next best costs more, which is what a lock is worth.
+# Freeze the features that the first answer changes, and ask again. The next best answer costs more; the difference is the price
+# of the constraint.
 
 locked = explainer.explain(row, target="benign", constraints=cl.freeze(*best.changes))
 print(locked)
 
 # %%
-# A change that nobody can make, a person in place of a tumour: go on with the story of one person of the Adult census,
+# The next page follows one person of the Adult census, with changes that nobody can make:
 # :ref:`sphx_glr_auto_examples_02_adult_story.py`.

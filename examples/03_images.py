@@ -2,8 +2,8 @@
 Which pixels? Images under three costs
 ======================================
 
-A tree reads 8 by 8 pictures of digits. Which pixels would have to be different for it to read another digit? What counts as a
-small change is yours to say: few pixels, little ink, or a smooth stroke.
+A tree classifies 8 by 8 images of digits. Which pixels would have to change for it to read another digit? You decide which
+changes count as small: few pixels, little ink, or a smooth stroke.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ print(
 )
 
 # %%
-# Ink goes from 0 to 16 in every pixel, also in those at the rim that no training picture uses; so the schema says it, in place
-# of the ranges seen. The splits are weighted sums of pixels, so an answer is a point at the corner of several hyperplanes, not
-# a threshold to look up.
+# Ink ranges from 0 to 16 in every pixel, including pixels at the edge that no training image uses. So we pass a schema
+# instead of the ranges in the data. The splits are weighted sums of pixels, so an answer is a point at the corner of several
+# hyperplanes, not a threshold to look up.
 
 explainer = cl.Explainer(
     model, schema=cl.Schema([cl.Numeric(f"pixel {k}", 0, 16) for k in range(64)])
@@ -33,7 +33,7 @@ image = X_test[(y_test == 4) & (model.predict(X_test) == 4)][0]
 # L1: as little ink as possible
 # -----------------------------
 #
-# The sum of all changes. Its best answers touch few pixels, each of them much.
+# The sum of all changes. Its best answers change few pixels, each by a lot.
 
 few = explainer.explain(image, target=9, cost=cl.L1())
 few.plot(shape=(8, 8))
@@ -42,7 +42,7 @@ few.plot(shape=(8, 8))
 # L2: no pixel by much
 # --------------------
 #
-# The sum of squares. Many pixels change a little, which the eye may not even see: this is what an adversary would do.
+# The sum of squares. Many pixels change a little, perhaps invisibly: an adversary would do this.
 
 little = explainer.explain(image, target=9, cost=cl.L2())
 little.plot(shape=(8, 8))
@@ -51,8 +51,8 @@ little.plot(shape=(8, 8))
 # Quadratic: like a stroke of a pen
 # ---------------------------------
 #
-# ``Quadratic(Q)`` prices changes together. Here Q charges for the *difference* between the changes of two neighbouring pixels,
-# and a little for each change as such: what changes should change with its neighbours.
+# ``Quadratic(Q)`` sets a price for changes that occur together. Here Q charges for the *difference* between the changes of two
+# neighbouring pixels, and a little for each change: a pixel should change together with its neighbours.
 
 at = np.arange(64).reshape(8, 8)
 pairs = np.vstack(
@@ -68,7 +68,7 @@ together = explainer.explain(image, target=9, cost=smooth)
 together.plot(shape=(8, 8))
 
 # %%
-# The three side by side. Each is the best by its own measure and worse by the two others: what is best depends on the cost.
+# The three side by side. Each is the best by its own measure and worse by the two others: the best answer depends on the cost.
 
 for name, answer in {"L1": few, "L2": little, "smooth": together}.items():
     change = np.asarray(answer[0].row) - image
@@ -82,23 +82,23 @@ for name, answer in {"L1": few, "L2": little, "smooth": together}.items():
 # Only add ink, only below
 # ------------------------
 #
-# A pen cannot erase: ``increase`` for every pixel. And the upper half is already dry: ``freeze`` its 32 pixels. A position
-# serves as a name.
+# A pen cannot erase: ``only_increase`` for every pixel. And the upper half is already dry: ``freeze`` its 32 pixels. A position
+# may replace a name.
 
-pen = [cl.increase(*range(64)), cl.freeze(*range(32))]
+pen = [cl.only_increase(*range(64)), cl.freeze(*range(32))]
 added = explainer.explain(image, target=[0, 6, 8], cost=cl.L1(), constraints=pen)
-print(added[0].label, "for", round(added[0].cost, 2), "of ink, verified:", added[0].verified)
+print(added[0].label, "for", round(added[0].cost, 2), "of ink, confirmed:", added[0].confirmed)
 added.plot(shape=(8, 8))
 
 # %%
-# Of the three digits that were allowed, this is the one that takes the least ink, and the tree itself reads it so. That the
-# picture does not look like that digit to us is a fact about the tree, not about the answer: an exact answer shows how
-# little it takes. ``margin=`` asks for a change that is safely past every split:
+# Among the three allowed digits, this one takes the least ink, and the tree itself confirms it. The image may not look like
+# that digit to us. This is a fact about the tree, not about the answer: an exact answer shows how little it takes.
+# ``margin=`` requires a change that is safely past every split:
 
 safe = explainer.explain(image, target=9, cost=cl.L1(), margin=2.0)
 safe.plot(shape=(8, 8))
 
 # %%
-# All of it is proved, for each of the five questions:
+# All five answers are proved:
 
 print(all(answer.certificate.check() for answer in (few, little, together, added, safe)))

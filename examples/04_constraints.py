@@ -1,9 +1,9 @@
 """
-What may change: a recipe for every constraint
-==============================================
+Constraints: a recipe for each of them
+======================================
 
-A woman of 42 asks a German bank for 8,318 marks for her business, over 27 months, and the model says *bad risk*. The cheapest
-change is not one she can make. Each recipe below is one sentence of hers, and what it does to the answer.
+A woman of 42 applies to a German bank for 8,318 marks for her business, over 27 months, and the model predicts *bad risk*. She
+cannot make the cheapest change. Each recipe below is one sentence of hers, and its effect on the answer.
 """
 
 from sklearn.compose import make_column_transformer
@@ -14,8 +14,8 @@ import counterleaf as cl
 from counterleaf.datasets import load_german_credit
 
 X_train, X_test, y_train, y_test = load_german_credit().split()
-words = X_train.select_dtypes(exclude="number").columns
-columns = make_column_transformer((OneHotEncoder(), words), remainder=StandardScaler())
+text_columns = X_train.select_dtypes(exclude="number").columns
+columns = make_column_transformer((OneHotEncoder(), text_columns), remainder=StandardScaler())
 bank = make_pipeline(columns, cl.TAOClassifier(max_depth=3, alpha=3, random_state=0)).fit(
     X_train, y_train
 )
@@ -24,7 +24,7 @@ row = X_test.loc[491]
 
 
 def ask(*constraints, to=explainer, **more):
-    """The cheapest change under the constraints, its cost first."""
+    """Print and return the cheapest change under the constraints."""
     answer = to.explain(row, target="good", constraints=constraints, **more)
     for best in answer[:1]:
         print(f"cost {best.cost:.3f}")
@@ -36,9 +36,9 @@ def ask(*constraints, to=explainer, **more):
 answer = ask()
 
 # %%
-# "That I cannot change": freeze
+# "I cannot change that": freeze
 # ------------------------------
-# Whatever comes after is asked with these locks as well.
+# All later questions include these locks.
 
 me = cl.freeze(
     "personal_status_and_sex", "age", "foreign_worker", "people_liable", "residence_since"
@@ -47,33 +47,35 @@ past = cl.freeze("credit_history", "employment_since")
 answer = ask(me, past)
 
 # %%
-# *Close the account and pay back the other credit first.* It is the cheapest change left, and she has more to say about it.
+# *Close the account and pay back the other credit first.* This is the cheapest change left.
 #
-# "It will be this": fix
-# ----------------------
-# She can put up a guarantor, and wants to know what is still missing then. Her own change is part of the cost.
+# "It will have this value": fix
+# ------------------------------
+# She can name a guarantor, and wants to know which changes are still necessary then. The fixed change is part of the cost.
 
 answer = ask(me, past, cl.fix("other_debtors", "guarantor"))
 
 # %%
-# "From here to there": between
-# -----------------------------
+# "Within this range": between
+# ----------------------------
 
 answer = ask(
     me, past, cl.between("existing_credits", 2, 3), cl.between("credit_amount", 7000, 9000)
 )
 
 # %%
-# "Only up", "only down", "by at least": increase, decrease
-# ---------------------------------------------------------
-# She would take less money, but not for a shorter time; a cut of less than 500 marks is not worth the talk.
+# "Only up", "only down", "by at least": only_increase, only_decrease
+# -------------------------------------------------------------------
+# She would accept less money, but not for a shorter time; a cut of less than 500 marks is not worth the effort.
 
-answer = ask(me, past, cl.increase("duration_months"), cl.decrease("credit_amount", by=500))
+answer = ask(
+    me, past, cl.only_increase("duration_months"), cl.only_decrease("credit_amount", by=500)
+)
 
 # %%
 # "One of these", "none of these": allow, forbid
 # ----------------------------------------------
-# ``allow`` lists where a category may end, ``forbid`` where it may not.
+# ``allow`` lists the categories that an answer may have, ``forbid`` those that it may not have.
 
 some = ["0 to below 200 DM", "200 DM or more/salary for a year"]
 answer = ask(me, past, cl.allow("status_of_checking_account", some))
@@ -83,8 +85,8 @@ answer = ask(me, past, account, cl.forbid("savings", ["1000 DM or more"]))
 # %%
 # "Together no more than": linear
 # -------------------------------
-# A sum of numbers, compared with a number: at most 250 marks for each month of the term. A category takes part as 0 or 1:
-# whoever names a guarantor may have up to 9,000 marks, others up to 7,000.
+# A weighted sum, compared with a number: at most 250 marks for each month of the term. A category counts as 0 or 1: applicants
+# with a guarantor may have up to 9,000 marks, others up to 7,000.
 
 answer = ask(me, past, cl.linear({"credit_amount": 1, "duration_months": -250}, "<=", 0))
 answer = ask(
@@ -92,64 +94,64 @@ answer = ask(
 )
 
 # %%
-# "Not more than two things": at_most
-# -----------------------------------
-# With her account kept, the cheapest way changes three things. The cheapest way that changes two:
+# "Not more than two things": max_changes
+# ---------------------------------------
+# If she keeps her account, the cheapest answer changes three features. The second one is the cheapest that changes two:
 
 answer = ask(me, past, account)
-answer = ask(me, past, account, cl.at_most(2))
+answer = ask(me, past, account, cl.max_changes(2))
 
 # %%
 # "If this, then that": implies
 # -----------------------------
-# To pay back the other credit takes 1,000 marks, which she would then need on top.
+# Paying back the other credit takes 1,000 marks, which she would then need in addition.
 
 answer = ask(
-    me, past, cl.implies(cl.changes("existing_credits"), cl.increase("credit_amount", by=1000))
+    me, past, cl.implies(cl.changed("existing_credits"), cl.only_increase("credit_amount", by=1000))
 )
 
 # %%
 # "Like somebody who was accepted": among
 # ---------------------------------------
-# The answer is one of the rows of a table, here of those whom the bank found good. Nobody can change that many things at once,
-# which is why nearest rows make poor advice.
+# The answer is one of the rows of a table, here of the applicants whom the bank accepted. Nobody can change that much at once,
+# which is why nearest rows are poor advice.
 
 answer = ask(cl.among(X_train[y_train == "good"]))
 
 # %%
-# Steps and whole numbers: replace
-# --------------------------------
-# Ages and months were taken for whole numbers, since the data has no others. The bank lends in steps of 500 marks and for half
-# years: the answer is the best row on that grid, not one rounded to it, and rounding could have lost the verdict.
+# Steps and whole numbers: with_features
+# --------------------------------------
+# Ages and months were inferred to be whole numbers, since the data has no others. The bank lends in steps of 500 marks and for
+# half years. The answer is the best row on that grid, not a row rounded to it; rounding could have changed the prediction.
 
-in_steps = explainer.replace(
+in_steps = explainer.with_features(
     cl.Numeric("credit_amount", 500, 15_000, step=500), cl.Numeric("duration_months", 6, 72, step=6)
 )
 answer = ask(me, past, account)
 answer = ask(me, past, account, to=in_steps)
 
 # %%
-# "Safely": margin and explain_path
-# ---------------------------------
-# An answer stands just past the splits that it has to pass. ``margin`` keeps it away from them, in the units of the split's
-# sum; ``explain_path`` shows what safety costs.
+# "Safely": margin and explain_margins
+# ------------------------------------
+# An answer lies just past the splits that it has to cross. ``margin`` keeps it away from them, in the units of the split's sum;
+# ``explain_margins`` shows the cost of safety.
 
-path = explainer.explain_path(
+path = explainer.explain_margins(
     row, margins=[0.1 * k for k in range(13)], target="good", constraints=[me, past]
 )
 print(path)
 path.plot()
 
 # %%
-# Where nothing is left: conflict
-# -------------------------------
-# Too many wishes have no answer. Then the answer is the proof of that, and the fewest wishes that clash: one of them has to
-# give.
+# No answer: conflict
+# -------------------
+# With too many constraints no answer exists. The result is then a proof of that, and a smallest set of constraints that
+# conflict: she has to give up one of them.
 
 things = ("existing_credits", "savings", "purpose", "other_debtors", "housing", "property")
-more = cl.increase("credit_amount", "duration_months")
-wishes = [me, past, account, more, *(cl.freeze(thing) for thing in things)]
-answer = ask(*wishes)  # prints nothing: there is no change to print
+more = cl.only_increase("credit_amount", "duration_months")
+constraints = [me, past, account, more, *(cl.freeze(thing) for thing in things)]
+answer = ask(*constraints)  # prints nothing, since no change exists
 print(answer.status, "- proved:", answer.certificate.check())
-for clashing in answer.conflict:
-    print(" ", clashing)
+for constraint in answer.conflict:
+    print(" ", constraint)

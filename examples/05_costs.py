@@ -1,9 +1,9 @@
 """
-What a change costs: one row, many costs
-========================================
+Costs: one row under many of them
+=================================
 
-The cost is where you say what "small" means. The same wine, the same tree and the same wish, a Barolo, under one cost after
-another: what changes, and when to choose which.
+The cost defines which changes are small. This page explains the same wine with the same tree and the same target, a Barolo,
+under one cost after another, and says when to choose which.
 """
 
 import numpy as np
@@ -28,11 +28,11 @@ print(
 
 
 def compare(costs, target="Barolo"):
-    """Beside the row, the cheapest row under each cost; what stays is left blank."""
+    """Return the row and the cheapest row under each cost, side by side; unchanged values are blank."""
     table = {"source": row}
     for name, cost in costs.items():
         best = explainer.explain(row, target=target, cost=cost)[0]
-        assert best.verified
+        assert best.confirmed
         table[name] = pd.Series({feature: new for feature, (_, new) in best.changes.items()})
     return (
         pd.DataFrame(table)
@@ -45,60 +45,64 @@ def compare(costs, target="Barolo"):
 # L1, L2 and both
 # ---------------
 #
-# ``L1`` adds up the changes: few features change, each as far as it takes, so that the answer is easy to tell. ``L2`` adds up
-# their squares: every feature that helps moves a little. A sum of both lies between: few features, none by too much. With
-# ``"range"`` each change counts as a share of the feature's range in the data; ``L1("range")`` is the default.
+# ``L1`` adds up the changes: few features change, each as far as necessary, so the answer is easy to describe. ``L2`` adds up
+# their squares: every feature that helps changes a little. The sum of both is a compromise: few features, none by too much.
+# With ``"range"`` each change counts as a share of the feature's range in the data; ``L1("range")`` is the default.
 
 compare({"L1": cl.L1("range"), "L2": cl.L2("range"), "both": cl.L1("range") + 2 * cl.L2("range")})
 
 # %%
-# As a picture, the answer under both, and what each change adds to the cost:
+# A picture of the answer under both, with the contribution of each change to the cost:
 
 both = explainer.explain(row, target="Barolo", cost=cl.L1("range") + 2 * cl.L2("range"))
 both.plot()
 
 # %%
-# In what units? range, std, mad
-# ------------------------------
+# Units: range, std, mad
+# ----------------------
 #
-# Without a spread, a change of 1 costs 1 in every feature: a per cent of alcohol as much as a milligram of proline, which then
-# hardly moves, though it is the smallest of steps for a wine. ``"range"`` is easy to explain, but an outlier stretches it.
-# ``"std"`` is the usual measure; ``"mad"``, the median distance from the median, does not see outliers at all.
+# Without a spread, a change of 1 costs 1 in every feature: a per cent of alcohol costs as much as a milligram of proline,
+# which then hardly changes, although a milligram is very little. ``"range"`` is easy to explain, but an outlier stretches it.
+# ``"std"`` is the usual measure; ``"mad"``, the median distance from the median, ignores outliers.
 
 compare({"none": cl.L2(), "range": cl.L2("range"), "std": cl.L2("std"), "mad": cl.L2("mad")})
 
 # %%
-# "That is hard for me": times
-# ----------------------------
+# "That is hard for me": multiplier
+# ---------------------------------
 #
-# On top of any weights, ``times`` makes the change of a feature so many times as dear. 0 makes it free, ``freeze`` impossible.
+# On top of any weights, ``multiplier`` scales the cost of a feature. 0 makes its changes free; ``freeze`` makes them
+# impossible.
 
-hard, free = cl.L2("range", times={"proline": 10}), cl.L2("range", times={"color_intensity": 0})
+hard, free = (
+    cl.L2("range", multiplier={"proline": 10}),
+    cl.L2("range", multiplier={"color_intensity": 0}),
+)
 compare({"L2": cl.L2("range"), "proline x 10": hard, "free colour": free})
 
 # %%
-# Up is not down
-# --------------
+# Different costs for up and down
+# -------------------------------
 #
-# ``up`` and ``down`` in place of weights: more of something may be easier to come by than less of it. Weights given as numbers
-# are used as they are, so for ``L2`` four times ``"range"`` is 4 over the *square* of the range.
+# ``up`` and ``down`` replace the weights if an increase is easier than a decrease, or the reverse. Numbers are used as weights
+# without scaling, so for ``L2`` four times ``"range"`` is 4 over the *square* of the range.
 
-dear = 4 / (X.max() - X.min()) ** 2
+expensive = 4 / (X.max() - X.min()) ** 2
 compare(
     {
-        "as easy": cl.L2("range"),
-        "down 4 times": cl.L2(up="range", down=dear),
-        "up 4 times": cl.L2(up=dear, down="range"),
+        "the same": cl.L2("range"),
+        "down 4 times": cl.L2(up="range", down=expensive),
+        "up 4 times": cl.L2(up=expensive, down="range"),
     }
 )
 
 # %%
-# Quadratic: changes that come together
-# -------------------------------------
+# Quadratic: changes that occur together
+# --------------------------------------
 #
-# With the inverse covariance of the data as Q, a change that goes along with how wines differ anyway is cheap, and one that
-# goes against it is dear: the Mahalanobis distance. Features may then move that do nothing for the tree, because they usually
-# move together.
+# With the inverse covariance of the data as Q, changes that follow the correlations of the data are cheap, and changes
+# against them are expensive: this is the Mahalanobis distance. Features that the tree does not use may then change too,
+# because they usually vary together with others.
 
 mahalanobis = cl.Quadratic(np.linalg.inv(np.cov(X.T)))
 compare(
@@ -113,8 +117,8 @@ compare(
 # Any of several targets, at a price
 # ----------------------------------
 #
-# ``target`` may be several classes, and a dict says what each of them costs as such. Barolo is nearest to this wine; the more
-# it costs to be one (a licence, say), the sooner a Barbera will do. The price is part of the cost.
+# ``target`` may be several classes, and a dict sets a price for each of them. Barolo is nearest to this wine; if being a
+# Barolo is expensive (because of a licence, for example), Barbera is the better choice. The price is part of the cost.
 
 for price in (0.0, 0.05, 0.1, 0.2):
     best = explainer.explain(row, target={"Barolo": price, "Barbera": 0.0})[0]
@@ -123,11 +127,11 @@ for price in (0.0, 0.05, 0.1, 0.2):
     )
 
 # %%
-# Categories: a table from-to
-# ---------------------------
+# Categories: a table of costs
+# ----------------------------
 #
-# A change of category costs 1 under a named spread, 2 under plain weights (two 0/1 columns move), or what you say: with a
-# table, from a clerk it is a short way to a cook and a long one to a nurse. Here a table of one's own, asked as any other.
+# A change of category costs 1 under a named spread and 2 under plain weights (two 0/1 columns change). A table can set each
+# cost: here a clerk becomes a cook easily and a nurse with difficulty.
 
 jobs = ["clerk", "cook", "nurse"]
 staff = pd.DataFrame({"job": jobs * 20, "hours": np.arange(60)})
@@ -138,15 +142,16 @@ pay = make_pipeline(
     make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough"),
     DecisionTreeClassifier(random_state=0),
 )
-asked = cl.Explainer(pay.fit(staff, paid), data=staff)
-ways = {
+usual = cl.Explainer(pay.fit(staff, paid), data=staff)
+costs = {
     "clerk": {"cook": 0.3, "nurse": 2},
     "cook": {"clerk": 0.3, "nurse": 2},
     "nurse": {"clerk": 0.1, "cook": 0.3},
 }
-for to in (asked, asked.replace(cl.Categorical("job", jobs, costs=ways))):
-    best = to.explain({"job": "clerk", "hours": 20}, target="well")[0]
+for explainer in (usual, usual.with_features(cl.Categorical("job", jobs, costs=costs))):
+    best = explainer.explain({"job": "clerk", "hours": 20}, target="well")[0]
     print(f"cost {best.cost:.3f}:", best.changes)
 
 # %%
-# *Become a nurse*, says the usual cost; *become a cook and work more*, says the table, which knows that nurses train for years.
+# Under the usual cost the answer is *become a nurse*. Under the table it is *become a cook and work more*, because nurses
+# train for years.

@@ -1,9 +1,9 @@
 """
-Your own pipeline, gaps and all
-===============================
+A pipeline, with text and missing values
+========================================
 
-People hold tables with text and gaps in them, and their model is a pipeline that fills, encodes, scales and then asks a tree.
-Ask the whole pipeline: in the words of the table, and confirmed by its own ``predict``.
+Tables have text and missing values, and the model is often a pipeline that imputes, encodes, scales and then applies a tree.
+Pass the whole pipeline: answers are in the columns of the table, and its ``predict`` confirms them.
 """
 
 import tempfile
@@ -24,43 +24,44 @@ X, y = X[:6000], y[:6000]
 print(X.isna().sum()[lambda gaps: gaps > 0])
 
 # %%
-# An everyday pipeline: gaps in text become the most frequent word, gaps in numbers the median.
+# A typical pipeline: missing text becomes the most frequent value, missing numbers become the median.
 
-words = make_pipeline(
+text = make_pipeline(
     SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
 )
 numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
 columns = make_column_transformer(
-    (words, make_column_selector(dtype_exclude="number")),
+    (text, make_column_selector(dtype_exclude="number")),
     (numbers, make_column_selector(dtype_include="number")),
 )
 model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)).fit(X, y)
 
 # %%
-# What was understood of the table
-# --------------------------------
+# How the table is interpreted
+# ----------------------------
 #
-# The explainer reads the pipeline once, and says what it takes the columns for. These are guesses from the data: look at them,
-# since an answer stays within them.
+# The explainer reads the pipeline once and infers the features from the data. Check the result, since answers stay within these
+# ranges and categories.
 
 explainer = cl.Explainer(model, data=X)
 print(explainer.schema)
 
 # %%
-# A guess can be replaced. Hours from 1 to 99 were seen, but nobody should be told to work 99; and they move in steps of 5. The
-# age is not for changing at all, which is a constraint, not a guess, and belongs into the question.
+# You can replace a feature. The data has hours from 1 to 99, but nobody should have to work 99 hours; and hours should change
+# in steps of 5. That age cannot change is a constraint, not a property of the column, so it belongs to the question.
 
-explainer = explainer.replace(cl.Numeric("hours-per-week", 0, 60, step=5))
+explainer = explainer.with_features(cl.Numeric("hours-per-week", 0, 60, step=5))
 locks = [
     cl.freeze("age", "sex", "race", "native-country", "marital-status", "relationship"),
     cl.freeze("capital-gain", "capital-loss"),
 ]
 
 # %%
-# A row with a gap
-# ----------------
+# A row with missing values
+# -------------------------
 #
-# A man of 54 has left his work and his occupation blank. The pipeline takes a gap for what it fills in, and so does the answer.
+# The work class and the occupation of this man of 54 are missing. The explainer treats them as the values that the pipeline
+# imputes.
 
 row = X.loc[27]
 print(row.to_string(), "\n")
@@ -68,32 +69,32 @@ answer = explainer.explain(row, target=">50K", constraints=locks)
 print(answer)
 
 # %%
-# *Had he an occupation in tech support, the model would say more than 50,000.* His work stays blank in the answer, where it
-# need not change. And the pipeline itself, asked about that very row, agrees:
+# *If his occupation were tech support, the model would predict more than 50,000.* His work class stays missing in the answer,
+# since it does not have to change. The pipeline itself confirms this row:
 
 best = answer[0].row.to_frame().T
 print(best[["workclass", "occupation", "hours-per-week"]].to_string())
-print(model.predict(best)[0], "- verified:", answer[0].verified)
+print(model.predict(best)[0], "- confirmed:", answer[0].confirmed)
 answer.plot("tree")
 
 # %%
-# What is refused
-# ---------------
+# Unsupported steps
+# -----------------
 #
-# A step is read exactly or not at all. One that bends or mixes columns is refused by name, with what to do about it: here,
-# take the logarithm in the table, before the pipeline.
+# A step is read exactly or not at all. The message about an unsupported step names it and suggests a remedy: here, take the
+# logarithm in the table, before the pipeline.
 
 logs = make_column_transformer(
     (FunctionTransformer(np.log1p), ["capital-gain"]), (StandardScaler(), ["age"])
 )
-bent = make_pipeline(logs, DecisionTreeClassifier(max_depth=3)).fit(X, y)
+unsupported = make_pipeline(logs, DecisionTreeClassifier(max_depth=3)).fit(X, y)
 try:
-    cl.Explainer(bent, data=X)
+    cl.Explainer(unsupported, data=X)
 except cl.CounterleafError as error:
     print(error)
 
 # %%
-# Questions are checked in the same way, before anything is searched:
+# Questions are checked in the same way, before the search begins:
 
 for question in (
     {"target": ">50k"},
@@ -106,11 +107,11 @@ for question in (
         print(error)
 
 # %%
-# To keep and to pass on
-# ----------------------
+# Saving an explainer
+# -------------------
 #
-# ``to_json`` writes what an answer depends on: the tree over the table's own columns, the features, the spreads. No pickle and
-# no pipeline is needed to ask it again, and the answers are the same.
+# ``to_json`` writes everything that an answer depends on: the tree over the columns of the table, the features and the
+# spreads. The restored explainer needs neither a pickle nor the pipeline, and gives the same answers.
 
 folder = Path(tempfile.mkdtemp())
 (folder / "model.json").write_text(explainer.to_json())
@@ -120,16 +121,16 @@ print(again)
 print(again.explain(row, target=">50K", constraints=locks)[0].changes == answer[0].changes)
 
 # %%
-# The same two files serve the explorer, a page in your browser, and the command line:
+# The explorer (a page in your browser) and the command line read the same two files:
 #
 # .. code-block:: console
 #
 #    $ counterleaf explore model.json --data rows.csv --row 27
 #    $ counterleaf explain model.json rows.csv --row 27 --target ">50K" --freeze age,sex,race
 #
-# An answer, too, can be kept with its whole proof, and checked by someone who has neither the data nor the model:
+# An answer can be saved with its whole proof, and checked by someone who has neither the data nor the model:
 
-kept = answer.to_json()
+saved = answer.to_json()
 print(
-    f"{len(kept):,} characters, proof holds: {cl.Explanation.from_json(kept).certificate.check()}"
+    f"{len(saved):,} characters, proof holds: {cl.Explanation.from_json(saved).certificate.check()}"
 )

@@ -1,9 +1,9 @@
 """
-Learn a tree that is worth asking
-=================================
+Learning a small oblique tree
+=============================
 
-A tree that is asked for reasons should be small enough to read and right often enough to matter. ``TAOClassifier`` learns trees
-whose splits are weighted sums of a few columns, and tends to need far fewer of them than greedy growth (CART).
+A tree that should give reasons must be small enough to read and accurate enough to matter. ``TAOClassifier`` learns trees whose
+splits are weighted sums of a few columns, and usually needs far fewer splits than greedy growth (CART).
 """
 
 import matplotlib.pyplot as plt
@@ -35,9 +35,9 @@ axes.set_title("Handwritten digits, trees of growing depth")
 axes.spines[["top", "right"]].set_visible(False)
 
 # %%
-# With 32 leaves TAO reads more digits right than CART grown in full. It is no free lunch: each of TAO's splits looks at
-# several pixels. Where the columns are pixels, a split can be drawn as the picture of its weights: ink on blue pixels sends a
-# digit to the right, ink on red ones to the left.
+# With 32 leaves TAO classifies more digits correctly than a fully grown CART tree. This has a price: each of TAO's splits
+# uses several pixels. If the columns are pixels, a split can be drawn as the image of its weights: ink on blue pixels sends a
+# digit to the right, ink on red pixels to the left.
 
 digits = learners["TAO"][1]  # of depth 5
 cl.plot_tree(digits, shape=(8, 8), max_depth=4)
@@ -46,8 +46,8 @@ cl.plot_tree(digits, shape=(8, 8), max_depth=4)
 # Depth and alpha
 # ---------------
 #
-# Depth bounds the size. ``alpha`` is the price of weights: the larger, the fewer columns in each split. Both are best chosen by
-# cross-validation, on standardised columns, like any other parameter of scikit-learn.
+# Depth limits the size. ``alpha`` is the price of weights: a larger value means fewer columns in each split. Choose both by
+# cross-validation, on standardised columns, like other parameters in scikit-learn.
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
@@ -73,7 +73,7 @@ table.rename_axis(index="depth", columns="alpha").round(3)
 
 # %%
 # With only a few hundred rows, neighbours in this table differ by a few tumours. The largest alpha costs some accuracy and
-# gives a tree that can be read out, here in standard deviations of each column:
+# gives a tree that is easy to read, here in standard deviations of each column:
 
 model = make_pipeline(
     StandardScaler(), cl.TAOClassifier(max_depth=2, alpha=30, random_state=0)
@@ -82,11 +82,11 @@ print(f"{model.score(X_test, y_test):.3f} right")
 print(cl.export_text(model[-1], X.columns))
 
 # %%
-# Ask it
-# ------
+# Explaining its predictions
+# --------------------------
 #
-# It is asked like any other tree, in the table's own units. A sum can be met in many ways; the cheapest is the one that buys
-# most of it for its cost.
+# It is explained like any other tree, in the units of the table. A weighted sum can be reached in many ways; the cheapest way
+# uses the columns with the largest effect per unit of cost.
 
 row = X_test[model.predict(X_test) == "malignant"].iloc[0]
 answer = cl.Explainer(model, data=X_train).explain(

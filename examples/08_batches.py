@@ -2,8 +2,8 @@
 A whole test set at once
 ========================
 
-One person asks *what would I have to change?* Whoever runs the model, or audits it, asks for all of them: how many could reach
-the other verdict at all, at what cost, and what most of them would have to change.
+One person wants to know *what would I have to change?* An operator or auditor of the model wants to know it for everyone: how
+many people could reach the other prediction at all, at which cost, and which changes most of them would need.
 """
 
 import tempfile
@@ -17,51 +17,51 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
-from counterleaf.baselines import NearestRow
 from counterleaf.datasets import load_adult
+from counterleaf.experiments.baselines import NearestRow
 
 X_train, X_test, y_train, y_test = load_adult().split()
-words = X_train.select_dtypes(exclude="number").columns
+text_columns = X_train.select_dtypes(exclude="number").columns
 columns = make_column_transformer(
-    (OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough"
+    (OneHotEncoder(handle_unknown="ignore"), text_columns), remainder="passthrough"
 )
 model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=60, random_state=0)).fit(
     X_train, y_train
 )
 poor = X_test[model.predict(X_test) == "<=50K"]
 print(
-    f"{model.score(X_test, y_test):.1%} right; {len(poor):,} people of the test set are put at or below 50,000"
+    f"{model.score(X_test, y_test):.1%} right; {len(poor):,} people of the test set are predicted at or below 50,000"
 )
 
 # %%
-# A frame in, a frame out: one line per person, with the person's index. What depends on the row (the value that is frozen, the
-# age that may only rise) is taken from each row. The answers are those of ``explain``, bit for bit.
+# A frame in, a frame out: one line per person, with the person's index. Constraints that depend on the row (the frozen
+# values, the age that may only increase) use the values of each row. The answers are those of ``explain``, bit for bit.
 
 explainer = cl.Explainer(model, data=X_train)
 locks = [
     cl.freeze("race", "sex", "native-country", "marital-status", "relationship"),
-    cl.increase("age"),
+    cl.only_increase("age"),
 ]
 table = explainer.explain_many(poor, target=">50K", constraints=locks, n_jobs=-1)
 table.iloc[:5, :10]
 
 # %%
-# ``n_jobs=-1`` uses every core; the answers do not depend on it. How did it go?
+# ``n_jobs=-1`` uses every core; the answers do not depend on it. A summary:
 
 print(table["status"].value_counts().to_string())
-print("confirmed by the model:", table.loc[table["status"] == "optimal", "verified"].all())
+print("confirmed by the model:", table.loc[table["status"] == "optimal", "confirmed"].all())
 print(table["n_changed"].value_counts().rename_axis("features to change").to_string())
 
 # %%
-# What would most people have to change?
-# --------------------------------------
+# Which changes do most people need?
+# ----------------------------------
 #
-# A cell of the table differs from the person's own where the answer changes it. The second question locks more: no gains on
-# stocks, no waiting to be older, no more than 60 hours a week.
+# A cell of the table differs from the person's value if the answer changes it. The second question has more constraints: no
+# capital gains, no change of age, no more than 60 hours a week.
 
 
 def share_changed(table):
-    """Of the people with an answer, the share for whom each feature changes."""
+    """Return, for each feature, the share of people with an answer for whom it changes."""
     found = table[table["status"] == "optimal"]
     features = [name for name in poor.columns if name in found]
     return pd.Series(
@@ -82,30 +82,30 @@ figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 shares.plot.barh(ax=axes, color=["#b9c6d3", "#1f5a8a"], width=0.75)
 axes.set(
     xlabel="share of the people with an answer",
-    title="What the cheapest change touches",
+    title="Features that the cheapest change touches",
     xlim=(0, 1),
 )
 axes.spines[["top", "right"]].set_visible(False)
 print(stricter["status"].value_counts().to_string())
 
 # %%
-# Nearly everybody is told to have capital gains, which is no advice. With these locked, the model's real levers show: a degree
-# and longer hours. And a quarter of the people have none. *Infeasible* is a verdict, not a failure: no allowed change leads
-# such a person above 50,000. That is a finding about the model which no single answer could give.
+# The first answer for nearly everybody is a capital gain, which is not useful advice. Without it, the real levers of the model
+# appear: a degree and longer hours. A quarter of the people have no answer. *Infeasible* is a result, not a failure: no allowed
+# change leads such a person above 50,000. No single answer could show this property of the model.
 #
-# Who has the way open?
-# ---------------------
-# Locked in the same way, do women and men find a change equally often, and at the same cost?
+# Who has an answer?
+# ------------------
+# Under the same constraints, do women and men have an answer equally often, and at the same cost?
 
 by_sex = stricter.assign(sex=poor["sex"], open=stricter["status"] == "optimal").groupby("sex")
 by_sex.agg(people=("open", "size"), open=("open", "mean"), median_cost=("cost", "median")).round(3)
 
 # %%
-# A difference here is a reason to look closer, not yet a verdict: the two groups differ in other ways too.
+# A difference here is a reason to look closer, but not a conclusion: the two groups differ in other ways too.
 #
-# Rows that cannot be asked about
-# -------------------------------
-# They do not stop the rest: the status is *invalid*, and ``problem`` says why.
+# Invalid rows
+# ------------
+# A row that cannot be explained does not stop the others: its status is *invalid*, and ``problem`` has the reason.
 
 broken = poor.iloc[:3].copy()
 broken.iloc[0, broken.columns.get_loc("education")] = "Night school"
@@ -115,10 +115,10 @@ for index, line in explainer.explain_many(broken, target=">50K").iterrows():
     print(index, line["status"], "" if pd.isna(line["problem"]) else f"- {line['problem']}")
 
 # %%
-# Beside the nearest row
-# ----------------------
-# The common alternative takes the most similar person whom the model puts above 50,000, here out of 5,000. It costs more, and
-# under locks there may be no such person.
+# Compared with the nearest row
+# -----------------------------
+# A common alternative is the most similar person whom the model predicts above 50,000, here among 5,000. It costs more, and
+# under constraints there may be no such person.
 
 nearest = NearestRow(model, X_train[:5000])
 few = poor.iloc[:40]
@@ -138,8 +138,8 @@ print("the nearest row is never cheaper:", (found["near"] >= found["exact"]).all
 # %%
 # To a file
 # ---------
-# The frame is an ordinary one: ``table.to_parquet("answers.parquet")`` keeps its types (with pyarrow installed), CSV does
-# anywhere.
+# The result is an ordinary frame: ``table.to_parquet("answers.parquet")`` preserves its types (with pyarrow installed), and CSV
+# works everywhere.
 
 path = Path(tempfile.mkdtemp()) / "answers.csv"
 table.to_csv(path)

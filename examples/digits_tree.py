@@ -1,4 +1,4 @@
-"""Make docs/digits_tree.png: a tree learned from images of digits, each split as the picture of its weights."""
+"""Draw docs/digits_tree.png: a tree learned from images of digits, each split as the image of its weights."""
 
 from pathlib import Path
 

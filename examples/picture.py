@@ -1,4 +1,4 @@
-"""Make docs/answer.png, the picture in the README: one tumour, what would have to change, and where in the tree."""
+"""Draw docs/answer.png, the picture in the README: one tumour, the changes of its answers, and their paths in the tree."""
 
 import io
 from pathlib import Path
@@ -20,7 +20,7 @@ def pixels(figure, dpi=130):
 
 
 def pad(picture, height, width):
-    """The picture on white, at the upper left."""
+    """Return the picture on a white page, at the upper left."""
     page = np.full((height, width, 3), 255, np.uint8)
     page[: picture.shape[0], : picture.shape[1]] = picture
     return page
