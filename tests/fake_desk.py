@@ -1,7 +1,7 @@
-"""A desk that solves nothing: it repeats what it was asked.
+"""A session that solves nothing and returns its arguments.
 
-A scene can tell it to misbehave, or to wait for some seconds or until a file is there: ``slow`` can be stopped as a search
-can, ``stubborn`` cannot.
+The key of the scene can make it fail, or wait for some seconds or until a file exists: ``slow`` can be stopped like a search,
+``stubborn`` cannot.
 """
 
 import math
@@ -13,23 +13,23 @@ from counterleaf.errors import CounterleafError
 from counterleaf.stopping import raise_if_stopped
 
 
-class FakeDesk:
+class FakeSession:
     def __init__(self, time_limit=0.5):
         self.time_limit = time_limit
-        self.begun, self.stopped = [], []  # the scenes of questions that came here, and of those that were stopped
+        self.started, self.stopped = [], []  # the scenes of the requests that were started, and of those that were stopped
 
-    def handle(self, verb, given):
-        scene = given.get("scene", "")
-        self.begun.append(scene)
-        kind, _, what = scene.partition(":")
+    def handle(self, verb, arguments):
+        scene = arguments.get("scene", "")
+        self.started.append(scene)
+        kind, _, until = scene.partition(":")
         try:
             if kind in ("slow", "stubborn"):
-                wait(what, heed=kind == "slow")
+                wait(until, stoppable=kind == "slow")
         except Exception:
             self.stopped.append(scene)
             raise
-        if scene == "mistaken":
-            raise CounterleafError("no such scene:\n'mistaken'")
+        if scene == "unknown":
+            raise CounterleafError("no such scene:\n'unknown'")
         if scene == "bug":
             raise RuntimeError("a bug")
         if scene == "nan":
@@ -37,14 +37,14 @@ class FakeDesk:
         if scene == "object":
             return {"cost": object()}
         if scene == "history":
-            return {"begun": self.begun, "stopped": self.stopped}
-        return {"verb": verb, "given": given, "thread": threading.current_thread().name, "note": "\ud800\n"}
+            return {"started": self.started, "stopped": self.stopped}
+        return {"verb": verb, "arguments": arguments, "thread": threading.current_thread().name, "note": "\ud800\n"}
 
 
-def wait(what, heed):
-    late = time.monotonic() + float(what) if what[0].isdigit() else None
-    while time.monotonic() < late if late else not Path(what).exists():
-        if heed:
+def wait(until, stoppable):
+    end = time.monotonic() + float(until) if until[0].isdigit() else None
+    while time.monotonic() < end if end else not Path(until).exists():
+        if stoppable:
             raise_if_stopped()
         time.sleep(0.005)
 
@@ -52,6 +52,6 @@ def wait(what, heed):
 def open_fake(arguments):
     if arguments["model"] == "absent":
         raise CounterleafError("there is no file 'absent'")
-    desk = FakeDesk(arguments["time_limit"])
-    desk.arguments = arguments
-    return desk
+    session = FakeSession(arguments["time_limit"])
+    session.arguments = arguments
+    return session

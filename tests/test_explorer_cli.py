@@ -8,19 +8,19 @@ from typer.testing import CliRunner
 from counterleaf import cli
 from counterleaf.cli import shell
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer import server
+from counterleaf.explorer.web import server
 
-NOTHING = {"model": None, "data": None, "row": None, "shape": None, "mnist": None, "time_limit": 2.0}
+DEFAULTS = {"model": None, "data": None, "row": None, "shape": None, "mnist": None, "time_limit": 2.0}
 
 
 @pytest.fixture
 def explore(monkeypatch):
-    """The command with the fake desk and no server: what the desk was opened with, and how it was served."""
+    """Run the command with a fake session and without a server; also returns the arguments of both."""
     started = []
-    desk = types.ModuleType("counterleaf.explorer.desk")
-    desk.open_desk = fake_desk.open_fake
-    monkeypatch.setitem(sys.modules, "counterleaf.explorer.desk", desk)
-    monkeypatch.setattr(server, "serve", lambda desk, *how: started.append((desk.arguments, *how)))
+    module = types.ModuleType("counterleaf.explorer.session.session")
+    module.open_session = fake_desk.open_fake
+    monkeypatch.setitem(sys.modules, "counterleaf.explorer.session.session", module)
+    monkeypatch.setattr(server, "serve", lambda session, *options: started.append((session.arguments, *options)))
 
     def call(*arguments):
         done = CliRunner().invoke(cli.app, ["explore", *arguments])
@@ -29,17 +29,17 @@ def explore(monkeypatch):
     return call
 
 
-def test_without_arguments_it_explores_what_comes_along(explore):
-    assert explore() == (0, "", "", [(NOTHING, None, True)])
+def test_without_arguments_it_opens_the_bundled_scenes(explore):
+    assert explore() == (0, "", "", [(DEFAULTS, None, True)])
 
 
-def test_every_argument_is_handed_on(explore):
+def test_every_argument_is_passed_on(explore):
     *_, started = explore(
         *("tree.json", "--data", "rows.csv", "--row", "12", "--shape", "8x16", "--mnist", "mnist"),
         *("--time-limit", "5", "--port", "9000", "--no-browser"),
     )
-    given = {"model": "tree.json", "data": "rows.csv", "row": 12, "shape": [8, 16], "mnist": "mnist", "time_limit": 5.0}
-    assert started == [(given, 9000, False)]
+    expected = {"model": "tree.json", "data": "rows.csv", "row": 12, "shape": [8, 16], "mnist": "mnist", "time_limit": 5.0}
+    assert started == [(expected, 9000, False)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_every_argument_is_handed_on(explore):
         (["--time-limit", "nan"], "--time-limit is nan; expected 0.05 to 600 seconds"),
     ],
 )
-def test_a_mistake_is_one_line_before_the_server_starts(explore, arguments, line):
+def test_an_error_before_the_server_starts_is_one_line(explore, arguments, line):
     assert explore(*arguments) == (shell.USAGE, "", f"counterleaf: {line}\n", [])
 
 
@@ -63,7 +63,7 @@ def test_a_wrong_option_is_a_usage_error(explore, arguments):
 
 
 @pytest.mark.parametrize("module", ["fastapi", "uvicorn"])
-def test_without_its_packages_it_says_how_to_get_them(explore, monkeypatch, module):
+def test_missing_packages_give_an_installation_hint(explore, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     line = 'counterleaf: the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"\n'
     assert explore() == (shell.USAGE, "", line, [])
@@ -71,16 +71,16 @@ def test_without_its_packages_it_says_how_to_get_them(explore, monkeypatch, modu
 
 def test_a_taken_port_is_one_line(explore, monkeypatch):
     def serve(*arguments):
-        raise CounterleafError("port 9000 cannot be used")
+        raise CounterleafError("cannot use port 9000")
 
     monkeypatch.setattr(server, "serve", serve)
-    assert explore("--port", "9000")[:3] == (shell.USAGE, "", "counterleaf: port 9000 cannot be used\n")
+    assert explore("--port", "9000")[:3] == (shell.USAGE, "", "counterleaf: cannot use port 9000\n")
 
 
 def test_ctrl_c_while_files_are_read_is_one_line(explore, monkeypatch):
     def interrupt(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["counterleaf.explorer.desk"], "open_desk", interrupt)
+    monkeypatch.setattr(sys.modules["counterleaf.explorer.session.session"], "open_session", interrupt)
     code, _, errors, _ = explore()
     assert (code, errors) == (shell.INTERRUPTED, "counterleaf: interrupted; the explorer had not started\n")

@@ -16,7 +16,7 @@ from page_cases import cookies_of, running, windows
 from playwright.sync_api import expect
 
 import counterleaf as cl
-from counterleaf.explorer.question import Question
+from counterleaf.explorer.session.question import Question
 
 pytest_plugins = ["page_fixtures"]
 pytestmark = pytest.mark.browser
@@ -27,7 +27,7 @@ NAMES = [*(f"x{k}" for k in range(58)), "constructor", "__proto__"]
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A model of sixty numbers, whose answer changes all of them, and five rows."""
-    folder = tmp_path_factory.mktemp("own")
+    folder = tmp_path_factory.mktemp("test")
     weights = np.vstack([np.ones(60), np.zeros((2, 60))])
     tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [-40.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
     (folder / "model.json").write_text(tree.to_json())

@@ -14,7 +14,7 @@ from explorer_cases import endless
 from running_explorer import QUESTION, command, running
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer import server
+from counterleaf.explorer.web import server
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +264,9 @@ def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
 
 def test_the_browser_is_opened_at_the_printed_address(tmp_path):
     program = (
-        "import webbrowser, fake_desk; from counterleaf.explorer import server\n"
+        "import webbrowser, fake_desk; from counterleaf.explorer.web import server\n"
         "webbrowser.open = lambda address: print('opened', address, flush=True)\n"
-        "server.serve(fake_desk.FakeDesk(), 0, True)"
+        "server.serve(fake_desk.FakeSession(), 0, True)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
     printed, opened = process.stdout.readline(), process.stdout.readline()

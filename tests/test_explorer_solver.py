@@ -6,10 +6,10 @@ import threading
 import time
 
 import pytest
-from fake_desk import FakeDesk
+from fake_desk import FakeSession
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.solver import InternalError, Limits, Solver, UnavailableError
+from counterleaf.explorer.session.solver import InternalError, Limits, Solver, UnavailableError
 
 ENDED = "the explorer has been stopped; start it again with: counterleaf explore"
 
@@ -18,7 +18,7 @@ def with_solver(scenario, limits=None, time_limit=0.5):
     """What a scenario returns, which gets a solver, a function that asks about a scene and the desk behind them."""
 
     async def go():
-        desk = FakeDesk(time_limit)
+        desk = FakeSession(time_limit)
         solver = Solver(desk, limits)
 
         async def ask(scene, **more):
