@@ -1,4 +1,4 @@
-"""The explorer's page for everyone: by the keyboard, on a phone, in light and dark, with a screen reader."""
+"""Accessibility of the page: keyboard, phone, light and dark, screen reader."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 
 
-def test_tabs_by_the_arrows(adult):
+def test_tabs_with_the_arrow_keys(adult):
     adult.page.get_by_role("tab", name="Explore").focus()
     for name in ("Compare", "Tree", "Plane", "Explore"):
         adult.page.keyboard.press("ArrowRight")
@@ -22,7 +22,7 @@ def test_tabs_by_the_arrows(adult):
     expect(adult.page.get_by_role("tab", name="Explore")).to_be_focused()
 
 
-def test_tabs_by_the_arrows_where_one_is_hidden(digits):
+def test_tabs_with_the_arrow_keys_if_one_is_hidden(digits):
     digits.page.get_by_role("tab", name="Tree").click()
     digits.page.keyboard.press("ArrowRight")
     expect(digits.page.get_by_role("tab", name="Explore")).to_be_focused()
@@ -30,19 +30,19 @@ def test_tabs_by_the_arrows_where_one_is_hidden(digits):
     expect(digits.page.get_by_role("tab", name="Tree")).to_be_focused()
 
 
-def reach(explorer, name, most=150):
+def reach(explorer, name, max_presses=150):
     """Press Tab until the control with this name has the focus."""
-    tell = "(({ ariaLabel, labels, innerText }) => (ariaLabel || labels?.[0]?.innerText || innerText || '').trim())"
-    tell += "(document.activeElement)"
-    for _ in range(most):
+    focused_name = "(({ ariaLabel, labels, innerText }) => (ariaLabel || labels?.[0]?.innerText || innerText || '').trim())"
+    focused_name += "(document.activeElement)"
+    for _ in range(max_presses):
         explorer.page.keyboard.press("Tab")
-        if explorer.page.evaluate(tell) == name:
+        if explorer.page.evaluate(focused_name) == name:
             return
     raise AssertionError(f"the key Tab does not reach {name!r}")
 
 
-def test_everything_by_the_keyboard(loans):
-    """Lock, limit, change the cost and the target, step back, export: without a mouse."""
+def test_the_page_works_with_the_keyboard(loans):
+    """Lock, limit, change the cost and the target, undo and export without a mouse."""
     page = loans.page
     reach(loans, "next row")
     loans.after(lambda: page.keyboard.press("Enter"))
@@ -69,8 +69,8 @@ def test_everything_by_the_keyboard(loans):
     assert name == "counterleaf-german.csv"
 
 
-def test_the_focus_stays_where_it_was(loans):
-    """After an answer, on the control that was used: also on those that are drawn anew."""
+def test_the_focus_does_not_move(loans):
+    """After an answer the used control has the focus, even if it was replaced."""
     for name in ("next row", "granted", "previous row"):
         loans.button(name).focus()
         if name != "granted":
@@ -103,7 +103,7 @@ LOOKS = {
         ("Digits", "light"),
     ],
 )
-def test_every_view_can_be_used_by_everyone(enter, title, look):
+def test_every_view_is_accessible(enter, title, look):
     explorer = enter(**LOOKS[look])
     if title != "German Credit":
         explorer.scene(title)
@@ -122,10 +122,10 @@ def test_every_view_can_be_used_by_everyone(enter, title, look):
         no_violations(explorer)
 
 
-def test_an_answer_that_there_is_not_can_be_read_by_everyone(enter):
+def test_a_conflict_is_accessible(enter):
     explorer = enter(**LOOKS["phone, dark"])
-    explorer.after(lambda: (explorer.page.get_by_label("Most features changed").fill("0"), explorer.page.keyboard.press("Tab")))
-    expect(explorer.conflict()).to_contain_text("This is in the way")
+    explorer.after(lambda: (explorer.page.get_by_label("Max. features changed").fill("0"), explorer.page.keyboard.press("Tab")))
+    expect(explorer.conflict()).to_contain_text("This setting rules out every answer")
     explorer.page.locator("summary", has_text="Export").click()
     fits(explorer)
     no_violations(explorer)
@@ -136,7 +136,7 @@ def test_an_answer_that_there_is_not_can_be_read_by_everyone(enter):
 
 
 @pytest.mark.parametrize("look", ["dark", "phone, light"])
-def test_the_door(browser, server, look):
+def test_the_access_form(browser, server, look):
     context = browser.new_context(**LOOKS[look])
     explorer = Explorer(context.new_page(), server[0])
     assert explorer.page.goto(server[0]).status == 401
@@ -149,7 +149,7 @@ def test_the_door(browser, server, look):
     context.close()
 
 
-def test_light_and_dark_by_the_button(enter):
+def test_the_theme_button(enter):
     explorer = enter(color_scheme="light")
 
     def shade():

@@ -39,13 +39,13 @@ def controls(feature):
     return st.fixed_dictionaries({}, optional=common).map(_relax)
 
 
-def _relax(settings):
+def _relax(control):
     """Make locks rare, so that an answer often exists, and mostly put low below high."""
-    if settings.get("lock") and settings.get("multiplier", 0) < 2:
-        settings = {**settings, "lock": False}
-    if {"low", "high"} <= set(settings) and settings["low"] > settings["high"] and settings["high"] < 1e9:
-        settings = {**settings, "low": settings["high"], "high": settings["low"]}
-    return settings
+    if control.get("lock") and control.get("multiplier", 0) < 2:
+        control = {**control, "lock": False}
+    if {"low", "high"} <= set(control) and control["low"] > control["high"] and control["high"] < 1e9:
+        control = {**control, "low": control["high"], "high": control["low"]}
+    return control
 
 
 @st.composite
@@ -74,19 +74,19 @@ def settings_hold(question, answer):
     """Check every setting on the values of the answers."""
     source = answer.source
     for row, c in zip(values_of(answer), answer, strict=True):
-        for name, settings in question["controls"].items():
+        for name, control in question["controls"].items():
             feature = answer.schema.features[answer.schema.index(name)]
             old, new = source[name], row[name]
-            if settings.get("lock"):
+            if control.get("lock"):
                 assert name not in c.changes
-            if settings.get("direction", "any") != "any":
+            if control.get("direction", "any") != "any":
                 levels = [feature.values.index(value) if hasattr(feature, "values") else value for value in (old, new)]
-                assert levels[1] >= levels[0] if settings["direction"] == "only_increase" else levels[1] <= levels[0]
-            if settings.get("low") is not None or settings.get("high") is not None:
-                assert (settings.get("low", -math.inf)) <= new <= (settings.get("high", math.inf))
-            if settings.get("allowed") is not None:
-                assert new in [feature.values[k] for k in settings["allowed"]]
-            if settings.get("step") is not None and name in c.changes:
+                assert levels[1] >= levels[0] if control["direction"] == "only_increase" else levels[1] <= levels[0]
+            if control.get("low") is not None or control.get("high") is not None:
+                assert (control.get("low", -math.inf)) <= new <= (control.get("high", math.inf))
+            if control.get("allowed") is not None:
+                assert new in [feature.values[k] for k in control["allowed"]]
+            if control.get("step") is not None and name in c.changes:
                 grid = float(feature.grid)
                 assert abs(new / grid - round(new / grid)) <= 1e-9 * max(1.0, abs(new / grid))
         assert len(c.changes) <= (math.inf if question["max_changes"] is None else question["max_changes"])
