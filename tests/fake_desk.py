@@ -51,7 +51,7 @@ def wait(until, stoppable):
 
 def open_fake(arguments):
     if arguments["model"] == "absent":
-        raise CounterleafError("there is no file 'absent'")
+        raise CounterleafError("no such file: 'absent'")
     session = FakeSession(arguments["time_limit"])
     session.arguments = arguments
     return session

@@ -45,7 +45,7 @@ def test_every_argument_is_passed_on(explore):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["absent"], "there is no file 'absent'"),
+        (["absent"], "no such file: 'absent'"),
         (["--shape", "8"], "--shape is '8'; expected HEIGHTxWIDTH in pixels, such as 8x8"),
         (["--shape", "0x8"], "--shape is '0x8'; expected HEIGHTxWIDTH in pixels, such as 8x8"),
         (["--time-limit", "0"], "--time-limit is 0; expected 0.05 to 600 seconds"),

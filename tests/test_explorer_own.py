@@ -164,7 +164,7 @@ def test_a_string_in_a_numeric_column(tmp_path):
 
 
 BAD_MODELS = {
-    "not JSON": ("this is no JSON", "JSON"),
+    "not JSON": ("not JSON", "JSON"),
     "nothing": ("", "JSON"),
     "a list": ("[1, 2]", "expected"),
     "another format": ('{"format": "onnx"}', "format"),

@@ -136,7 +136,7 @@ def test_a_cancelled_request_leaves_the_queue():
     async def scenario(solver, ask, session):
         first = asyncio.create_task(ask("slow:0.3"))
         await until(lambda: session.started)
-        others = [asyncio.create_task(ask("gone")) for _ in range(8)]
+        others = [asyncio.create_task(ask("cancelled")) for _ in range(8)]
         await asyncio.sleep(0)
         for task in others:
             task.cancel()

@@ -104,7 +104,7 @@ def test_a_tree_without_an_answer_shows_the_path_of_the_row_only():
 
 
 def wide_explainer(rng, names, depth=7):
-    """A complete tree over numeric features with the given names."""
+    """A complete tree over numeric features with these names."""
     inner = 2**depth - 1
     weights = np.zeros((2 * inner + 1, len(names)))
     weights[np.arange(inner), rng.integers(len(names), size=inner)] = 1.0

@@ -155,7 +155,7 @@ async function findRow(direction, label) {
   const query = new URLSearchParams({ start: Math.max(0, row + direction), direction, ...(label ? { label } : {}) });
   try {
     const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
-    if (found.row === null || row + direction < 0 || found.row === row) notify("There is no further row of this kind.");
+    if (found.row === null || row + direction < 0 || found.row === row) notify("Found no further row of this kind.");
     else {
       page.rows.set(`${scene}/${found.row}`, found);
       change({ ...page.state, row: found.row, edits: {} });

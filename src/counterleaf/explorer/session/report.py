@@ -80,7 +80,7 @@ def write_report(format: str, steps: list[Step]) -> dict[str, str]:
 
 
 def describe_failure(answer: Explanation, stopped_after: float | None) -> str:
-    """A sentence for a reader without technical knowledge that explains why there is no answer.
+    """A sentence without technical terms that explains why no answer was found.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def open_session(arguments: dict[str, Any]) -> Session:
 
 
 class Session:
-    """The scenes, and what is computed about them, one request at a time."""
+    """Some scenes, and the answers to questions about them, one request at a time."""
 
     def __init__(self, scenes: list[Scene], time_limit: float) -> None:
         self.scenes = {scene.key: scene for scene in scenes}

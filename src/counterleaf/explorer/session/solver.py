@@ -25,7 +25,7 @@ _LAST_WAIT = 1.0  # seconds for the thread to notice that the server ends; a sea
 
 
 class UnavailableError(Exception):
-    """There is no answer now; the message gives the reason and a remedy."""
+    """The solver cannot answer now; the message gives the reason and a remedy."""
 
 
 class InternalError(Exception):
@@ -116,7 +116,7 @@ class Solver:
         return result
 
     def _answer(self, stop: Stop, verb: str, arguments: dict[str, Any]) -> bytes | Exception:
-        """The answer as JSON, or the exception that explains why there is none."""
+        """The answer as JSON, or the exception that explains the failure."""
         try:
             with stoppable(stop):
                 return to_json(self._handler.handle(verb, arguments))
