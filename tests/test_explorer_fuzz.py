@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from running_explorer import command
 from schemathesis import GenerationMode
 
+ONE_WAY = ("only_increase", "only_decrease")
 CASES = 300  # per mode: about forty for each of the seven routes with parameters
 
 
@@ -58,7 +59,7 @@ def fit_to_scene(value, scene, feature=None):
             part = None if feature["kind"] == "number" else [to_index(index, feature) for index in part]
         elif key in ("low", "high", "step") and feature is not None and feature["kind"] != "number":
             part = None
-        elif key == "direction" and feature is not None and feature["kind"] == "categorical" and isinstance(part, str):
+        elif key == "direction" and feature is not None and feature["kind"] == "categorical" and part in ONE_WAY:
             part = "any"
         else:
             part = fit_to_scene(part, scene)

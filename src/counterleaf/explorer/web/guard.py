@@ -1,8 +1,8 @@
 """Access control: only this server's page, in the browser of the user who started it, may send requests.
 
-Requests of other pages are blocked in three ways. The Host header must name this server, which stops a foreign name that resolves to this
-machine. The Origin header must be this server's, which stops pages on other ports of this machine. The cookie must be the one
-that the printed address sets, once.
+Requests of other pages are blocked in three ways. The Host header must name this server, which stops a foreign name that
+resolves to this machine. The Origin header must be this server's, which stops pages on other ports of this machine. The cookie
+must be the one that the printed address sets, once.
 """
 
 from __future__ import annotations
