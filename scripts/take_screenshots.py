@@ -1,6 +1,6 @@
-"""The pictures of docs/explorer.md, taken from the real page: ``python scripts/take_screenshots.py``.
+"""Take the screenshots of docs/explorer.md: ``python scripts/take_screenshots.py [FOLDER]``.
 
-Needs the groups explorer and test, and Chromium.
+Needs the extras explorer and test, and Chromium. The screenshots are saved in docs if no folder is passed.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 DOCS = Path(__file__).parent.parent / "docs"
+WIDTH = 1240  # pixels
 OFFLINE = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 def lock(page: Page, feature: str) -> None:
-    """Lock a feature, as a person would."""
+    """Click the lock of a feature."""
     page.get_by_role("button", name=f"lock {feature}", exact=True).click()
     settle(page)
 
 
 def settle(page: Page) -> None:
-    """Let answers come and pictures be drawn."""
+    """Wait for the answer and the drawings."""
     page.wait_for_timeout(400)
 
 
-def take(page: Page, name: str, height: int) -> None:
-    """The top of the page as a file of the docs."""
-    page.set_viewport_size({"width": 1240, "height": height})
+def take(page: Page, path: Path, height: int = 1000) -> None:
+    """Save a screenshot of the top of the page."""
+    page.set_viewport_size({"width": WIDTH, "height": height})
     settle(page)
     page.evaluate("scrollTo(0, 0)")
-    page.screenshot(path=DOCS / f"{name}.png")
+    page.screenshot(path=path)
 
 
-def main() -> None:
-    """Start the command, click through the page, keep the pictures."""
+def main(folder: Path) -> None:
+    """Start the command, use the page and take the screenshots."""
     command = [sys.executable, "-m", "counterleaf", "explore", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as driver:
         try:
@@ -45,30 +46,29 @@ def main() -> None:
             found = re.search(r"http\S+", server.stdout.readline())
             assert found is not None
             browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=OFFLINE)
-            page = browser.new_page(viewport={"width": 1240, "height": 1000})
+            page = browser.new_page(viewport={"width": WIDTH, "height": 1000})
             page.goto(found.group(0))
             page.wait_for_selector("#confirmed")
-            page.wait_for_selector("#interim:empty", state="attached", timeout=300_000)
             lock(page, "credit amount")
             lock(page, "duration months")
-            take(page, "explorer", 1000)
+            take(page, folder / "explorer.png")
             page.get_by_role("tab", name="Tree").click()
-            take(page, "explorer_tree", 1000)
+            take(page, folder / "explorer_tree.png")
             page.get_by_role("tab", name="Explore").click()
             page.get_by_role("button", name="Adult").click()
             settle(page)
             for feature in ("capital-gain", "capital-loss", "education"):
                 lock(page, feature)
             page.get_by_role("tab", name="Compare").click()
-            take(page, "explorer_compare", 1040)
+            take(page, folder / "explorer_compare.png", 1040)
             page.get_by_role("tab", name="Explore").click()
             page.get_by_role("button", name="Digits").click()
             settle(page)
             page.get_by_label("only add ink").check()
-            take(page, "explorer_image", 1000)
+            take(page, folder / "explorer_image.png")
         finally:
             server.terminate()
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from support.explorer_cases import endless, small_desk
+from support.explorer_cases import endless, small_session
 
 from counterleaf._core import Stop
 from counterleaf.core.stopping import StoppedError, current, raise_if_stopped, stoppable
@@ -71,16 +71,16 @@ def test_work_of_several_searches_is_left_where_it_is_stopped():
 @pytest.mark.parametrize(
     ("verb", "given"),
     [
-        ("answer", {"scene": "own"}),
-        ("tree", {"scene": "own"}),
-        ("check", {"scene": "own"}),
-        ("plane", {"question": {"scene": "own"}, "across": "x0", "up": "x1"}),
-        ("export", {"format": "csv", "questions": [{"scene": "own"}] * 60}),
+        ("answer", {"scene": "test"}),
+        ("tree", {"scene": "test"}),
+        ("check", {"scene": "test"}),
+        ("plane", {"question": {"scene": "test"}, "x_feature": "x0", "y_feature": "x1"}),
+        ("export", {"format": "csv", "questions": [{"scene": "test"}] * 60}),
     ],
 )
 def test_a_question_of_the_page_that_is_stopped_has_no_answer(verb, given):
     """Above all not one that says that the time limit was met."""
-    at, stop = small_desk(endless(), limit=30.0), Stop()
+    at, stop = small_session(endless(), limit=30.0), Stop()
     spread = {"spread": "none", "target": ["yes"]}
     if "scene" in given:
         given = given | spread

@@ -1,4 +1,4 @@
-"""What the explorer's desk answers: each control does what it says, as the library would if it were asked by hand."""
+"""The answers of a session: each setting has the effect that it has in the library."""
 
 import json
 import math
@@ -10,32 +10,32 @@ from support.explorer_cases import (
     TABLES,
     agrees,
     ask,
+    bundled_session,
     categories,
     changed_feature,
     control,
-    described,
-    desk,
+    describe_scene,
     every_kind,
     feature_of,
+    make_question,
     numbers,
-    question,
-    small_desk,
+    small_session,
     values_of,
 )
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.question import MOST_ALTERNATIVES
+from counterleaf.explorer.session.question import MAX_ALTERNATIVES
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_a_scene_describes_itself(key):
-    scene = described(key)
+def test_the_description_of_a_scene(key):
+    scene = describe_scene(key)
     json.dumps(scene, allow_nan=False)
-    explainer = desk().scene(key).explainer
+    explainer = bundled_session().scene(key).explainer
     assert [feature["name"] for feature in scene["features"]] == explainer.schema.names
     assert scene["classes"] == [str(label) for label in explainer.tree.classes.tolist()]
-    assert scene["leaves"] == len(explainer.tree.leaves)
-    assert 0 <= scene["row"] < scene["rows"]
+    assert scene["n_leaves"] == len(explainer.tree.leaves)
+    assert 0 <= scene["first_row"] < scene["n_rows"]
     assert scene["target"] == [] or set(scene["target"]) < set(scene["classes"])
     assert ("Q" in scene["costs"]) == (scene["shape"] is not None)
     for feature in scene["features"]:
@@ -45,126 +45,126 @@ def test_a_scene_describes_itself(key):
             assert len(set(feature["values"])) == len(feature["values"])
 
 
-def test_the_loans_open_with_one_that_is_refused():
-    scene = described("german")
+def test_german_credit_opens_with_a_refused_loan():
+    scene = describe_scene("german")
     assert sorted(scene["classes"]) == ["granted", "refused"]
     assert scene["target"] == ["granted"]
-    assert ask(question("german"))[0]["label"] == "refused"
-    assert ask(question("adult"))[0]["label"] != described("adult")["target"][0]
+    assert ask(make_question("german"))[0]["source_label"] == "refused"
+    assert ask(make_question("adult"))[0]["source_label"] != describe_scene("adult")["target"][0]
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_a_scene_answers_as_the_library_does(key):
-    told, answer = agrees(question(key))
-    assert told["status"] == "optimal"
-    assert told["label"] == str(answer.source_label)
-    assert told["conflict"] == told["wishes"] == []
-    assert told["limit"] is None
-    assert float(told["least"]) <= answer.lower_bound <= float(told["least"]) * 1.001 + 1e-300
-    assert "would say" in told["sentence"]
-    assert [one["changed"] for one in told["answers"]] == [len(c.changes) for c in answer]
-    assert [one["leaf"] for one in told["answers"]] == [c.leaf for c in answer]
-    for name, cell in told["cells"].items():
-        for c, to, move in zip(answer, cell["to"], cell["move"], strict=True):
+def test_a_session_answers_as_the_library_does(key):
+    reply, answer = agrees(make_question(key))
+    assert reply["status"] == "optimal"
+    assert reply["source_label"] == str(answer.source_label)
+    assert reply["conflict"] == reply["settings"] == []
+    assert reply["stopped_after"] is None
+    assert float(reply["lower_bound"]) <= answer.lower_bound <= float(reply["lower_bound"]) * 1.001 + 1e-300
+    assert "would say" in reply["sentence"]
+    assert [one["n_changes"] for one in reply["answers"]] == [len(c.changes) for c in answer]
+    assert [one["leaf"] for one in reply["answers"]] == [c.leaf for c in answer]
+    for name, change in reply["changes"].items():
+        for c, to, direction in zip(answer, change["to"], change["direction"], strict=True):
             old, new = c.changes.get(name, (0, 0))
             assert (to == "=") == (name not in c.changes)
             if feature_of(key, name)["kind"] == "number":
-                assert move == int(np.sign(new - old))
+                assert direction == int(np.sign(new - old))
             else:
-                assert move is (None if name in c.changes else 0) or (move == 0 and name not in c.changes)
+                assert direction is (None if name in c.changes else 0)
 
 
 @pytest.mark.parametrize("key", SCENES)
 def test_the_proof_of_an_answer_holds(key):
-    found = desk().handle("check", question(key))
-    json.dumps(found, allow_nan=False)
-    assert found["holds"] is True
-    assert found["status"] == "optimal"
-    assert found["parts"] > 0
+    check = bundled_session().handle("check", make_question(key))
+    json.dumps(check, allow_nan=False)
+    assert check["holds"] is True
+    assert check["status"] == "optimal"
+    assert check["n_parts"] > 0
 
 
 @pytest.mark.parametrize("key", SCENES)
 @pytest.mark.parametrize("spread", ["range", "std", "mad", "none"])
 @pytest.mark.parametrize("cost", ["L1", "L2", "mixed"])
 def test_costs_and_spreads(key, cost, spread):
-    agrees(question(key, cost=cost, spread=spread))
+    agrees(make_question(key, cost=cost, spread=spread))
 
 
 def test_smooth_changes_of_a_picture():
-    agrees(question("digits", cost="Q"))
+    agrees(make_question("digits", cost="Q"))
 
 
 @pytest.mark.parametrize("key", SCENES)
-@pytest.mark.parametrize("count", [1, 2, 5, MOST_ALTERNATIVES])
-def test_as_many_alternatives_as_asked_for(key, count):
-    told, _ = agrees(question(key, count=count))
-    assert 1 <= len(told["answers"]) <= count
+@pytest.mark.parametrize("count", [1, 2, 5, MAX_ALTERNATIVES])
+def test_the_number_of_alternatives(key, count):
+    reply, _ = agrees(make_question(key, count=count))
+    assert 1 <= len(reply["answers"]) <= count
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_each_class_can_be_asked_for(key):
-    for label in described(key)["classes"]:
-        told, answer = agrees(question(key, target=[label]))
-        assert {one["label"] for one in told["answers"]} <= {label}
-        if label == told["label"]:
+def test_each_class_can_be_the_target(key):
+    for label in describe_scene(key)["classes"]:
+        reply, answer = agrees(make_question(key, target=[label]))
+        assert {one["label"] for one in reply["answers"]} <= {label}
+        if label == reply["source_label"]:
             assert answer[0].changes == {}
-            assert "Nothing has to change" in told["sentence"]
+            assert "Nothing has to change" in reply["sentence"]
 
 
-def test_several_classes_and_any_but_the_rows_own():
-    told, _ = agrees(question("digits", target=["1", "4", "1"], count=6))
-    assert {one["label"] for one in told["answers"]} <= {"1", "4"}
-    told, _ = agrees(question("digits", target=[], count=12))
-    assert told["label"] not in {one["label"] for one in told["answers"]}
+def test_several_classes_and_any_other_class():
+    reply, _ = agrees(make_question("digits", target=["1", "4", "1"], count=6))
+    assert {one["label"] for one in reply["answers"]} <= {"1", "4"}
+    reply, _ = agrees(make_question("digits", target=[], count=12))
+    assert reply["source_label"] not in {one["label"] for one in reply["answers"]}
 
 
 @pytest.mark.parametrize("key", TABLES)
-def test_a_locked_feature_stays(key):
-    told, _ = ask(question(key))
-    for name in told["cells"]:
-        now, answer = agrees(question(key, **control(name, lock=True)))
-        assert now["wishes"] == [f"{name.replace('_', ' ')} locked"]
-        assert name not in now["cells"]
+def test_a_locked_feature_does_not_change(key):
+    reply, _ = ask(make_question(key))
+    for name in reply["changes"]:
+        reply, answer = agrees(make_question(key, **control(name, lock=True)))
+        assert reply["settings"] == [f"{name.replace('_', ' ')} locked"]
+        assert name not in reply["changes"]
         assert all(row[name] == answer.source_values[name] for row in values_of(answer))
 
 
 @pytest.mark.parametrize("key", SCENES)
-@pytest.mark.parametrize("way", ["up", "down"])
-def test_a_number_goes_one_way_only(key, way):
+@pytest.mark.parametrize("verb", ["increase", "decrease"])
+def test_a_number_changes_in_one_direction_only(key, verb):
     for name in numbers(key)[:6]:
-        told, answer = agrees(question(key, count=6, **control(name, way=way)))
-        assert told["wishes"] == [f"{name.replace('_', ' ')} may only {'rise' if way == 'up' else 'fall'}"]
+        reply, answer = agrees(make_question(key, count=6, **control(name, direction=f"only_{verb}")))
+        assert reply["settings"] == [f"{name.replace('_', ' ')} may only {verb}"]
         moves = [new - old for c in answer for old, new in [c.changes.get(name, (0, 0))]]
-        assert all(move >= 0 if way == "up" else move <= 0 for move in moves)
+        assert all(move >= 0 if verb == "increase" else move <= 0 for move in moves)
 
 
 @pytest.mark.parametrize("key", SCENES)
 def test_a_number_stays_in_its_range(key):
     name = changed_feature(key)
-    _, free = ask(question(key, count=12))
+    _, free = ask(make_question(key, count=12))
     (old, new) = next(c.changes[name] for c in free if name in c.changes)
     low, high = sorted([old, math.floor((old + new) / 2)])
-    for said in ({"low": float(low)}, {"high": float(high)}, {"low": float(low), "high": float(high)}):
-        told, answer = agrees(question(key, count=12, **control(name, **said)))
-        assert len(told["wishes"]) == 1
-        assert told["wishes"][0].startswith(name.replace("_", " "))
+    for limits in ({"low": float(low)}, {"high": float(high)}, {"low": float(low), "high": float(high)}):
+        reply, answer = agrees(make_question(key, count=12, **control(name, **limits)))
+        assert len(reply["settings"]) == 1
+        assert reply["settings"][0].startswith(name.replace("_", " "))
         for row in values_of(answer):
-            assert said.get("low", -math.inf) <= row[name] <= said.get("high", math.inf)
+            assert limits.get("low", -math.inf) <= row[name] <= limits.get("high", math.inf)
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_a_range_wider_than_the_table_is_room_and_not_only_a_limit(key):
+def test_a_range_wider_than_the_data_extends_the_bounds(key):
     for name in numbers(key)[:4]:
         feature = feature_of(key, name)
         wide = feature["upper"] - feature["lower"]
         wider = {"low": feature["lower"] - 3 * wide, "high": feature["upper"] + 3 * wide}
-        _, free = ask(question(key, count=12))
-        _, answer = agrees(question(key, count=12, **control(name, **wider)))
+        _, free = ask(make_question(key, count=12))
+        _, answer = agrees(make_question(key, count=12, **control(name, **wider)))
         assert answer[0].cost <= free[0].cost
         beyond = feature["upper"] + wide
-        told, answer = agrees(question(key, **control(name, low=beyond)))
+        reply, answer = agrees(make_question(key, **control(name, low=beyond)))
         assert all(row[name] >= beyond for row in values_of(answer))
-        assert told["status"] in ("optimal", "infeasible")
+        assert reply["status"] in ("optimal", "infeasible")
 
 
 @pytest.mark.parametrize("key", TABLES)
@@ -172,48 +172,46 @@ def test_only_allowed_categories(key):
     for name in categories(key)[:5]:
         size = len(feature_of(key, name)["values"])
         for allowed in ([0], [size - 1, 0], list(range(size)), [0, 0]):
-            told, answer = agrees(question(key, count=5, **control(name, allowed=allowed)))
-            values = {
-                desk().scene(key).explainer.schema.features[desk().scene(key).explainer.schema.index(name)].values[k]
-                for k in allowed
-            }
+            reply, answer = agrees(make_question(key, count=5, **control(name, allowed=allowed)))
+            schema = bundled_session().scene(key).explainer.schema
+            values = {schema.features[schema.index(name)].values[k] for k in allowed}
             assert all(row[name] in values for row in values_of(answer))
-            assert len(told["wishes"]) == 1
+            assert len(reply["settings"]) == 1
 
 
 @pytest.mark.parametrize(("key", "step"), [("adult", 5.0), ("adult", 7.0), ("german", 12.0), ("digits", 0.5), ("digits", 4.0)])
-def test_what_moves_moves_to_the_step(key, step):
+def test_a_changed_value_is_a_multiple_of_the_step(key, step):
     name = changed_feature(key)
-    told, answer = agrees(question(key, count=6, **control(name, step=step)))
-    assert told["wishes"] == [f"{name.replace('_', ' ')} in steps of {step:g}"]
+    reply, answer = agrees(make_question(key, count=6, **control(name, step=step)))
+    assert reply["settings"] == [f"{name.replace('_', ' ')} in steps of {step:g}"]
     moved = [c.changes[name][1] for c in answer if name in c.changes]
     assert all(value % step == 0 for value in moved)
 
 
 @pytest.mark.parametrize("key", TABLES)
 @pytest.mark.parametrize("cost", ["L1", "L2", "mixed"])
-@pytest.mark.parametrize("weight", [0.0, 0.1, 10.0])
-def test_a_weight_makes_a_feature_dearer_or_cheaper(key, cost, weight):
+@pytest.mark.parametrize("multiplier", [0.0, 0.1, 10.0])
+def test_a_multiplier_changes_the_cost_of_a_feature(key, cost, multiplier):
     name = changed_feature(key)
-    told, _ = agrees(question(key, cost=cost, **control(name, weight=weight)))
-    assert told["wishes"] == [f"{name.replace('_', ' ')} costs {weight:g} times as much"]
+    reply, _ = agrees(make_question(key, cost=cost, **control(name, multiplier=multiplier)))
+    assert reply["settings"] == [f"{name.replace('_', ' ')} costs {multiplier:g} times as much"]
 
 
 @pytest.mark.parametrize("key", SCENES)
-@pytest.mark.parametrize("most", [0, 1, 2, 50])
-def test_no_more_features_change_than_allowed(key, most):
-    told, answer = agrees(question(key, most=most))
-    assert all(len(c.changes) <= most for c in answer)
-    assert told["wishes"] == [f"at most {most} feature{'s' * (most != 1)} may change"]
-    assert told["status"] == ("infeasible" if most == 0 else told["status"])
+@pytest.mark.parametrize("max_changes", [0, 1, 2, 50])
+def test_no_more_features_change_than_allowed(key, max_changes):
+    reply, answer = agrees(make_question(key, max_changes=max_changes))
+    assert all(len(c.changes) <= max_changes for c in answer)
+    assert reply["settings"] == [f"at most {max_changes} feature{'s' * (max_changes != 1)} may change"]
+    assert reply["status"] == ("infeasible" if max_changes == 0 else reply["status"])
 
 
 @pytest.mark.parametrize("key", SCENES)
 @pytest.mark.parametrize("margin", [0.25, 1.0])
-def test_every_split_is_passed_by_the_margin(key, margin):
-    _, free = ask(question(key))
-    told, answer = agrees(question(key, margin=margin))
-    assert told["wishes"] == [f"margin {margin:g}"]
+def test_every_score_is_at_least_the_margin(key, margin):
+    _, free = ask(make_question(key))
+    reply, answer = agrees(make_question(key, margin=margin))
+    assert reply["settings"] == [f"margin {margin:g}"]
     tree = answer.certificate.problem.tree
     for point, c in zip(answer.certificate.findings.points, answer, strict=True):
         node = 0
@@ -227,101 +225,114 @@ def test_every_split_is_passed_by_the_margin(key, margin):
 
 @pytest.mark.parametrize("ink", ["add", "erase"])
 def test_ink_is_only_added_or_only_erased(ink):
-    told, answer = agrees(question("digits", ink=ink, count=6))
-    assert told["wishes"] == [f"only {ink} ink"]
-    source = np.array(told["picture"]["source"])
-    for picture in told["picture"]["answers"]:
-        assert ((np.array(picture) >= source) if ink == "add" else (np.array(picture) <= source)).all()
-    assert len(told["picture"]["answers"]) == len(answer)
+    reply, answer = agrees(make_question("digits", ink=ink, count=6))
+    assert reply["settings"] == [f"only {ink} ink"]
+    source = np.array(reply["image"]["source"])
+    for image in reply["image"]["answers"]:
+        assert ((np.array(image) >= source) if ink == "add" else (np.array(image) <= source)).all()
+    assert len(reply["image"]["answers"]) == len(answer)
 
 
-def test_locked_pixels_stay():
-    _, before = ask(question("digits", count=6))
+def test_locked_pixels_do_not_change():
+    _, before = ask(make_question("digits", count=6))
     names = {name for c in before for name in c.changes}
-    changed = {described("digits")["features"].index(feature_of("digits", name)) for name in names}
+    changed = {describe_scene("digits")["features"].index(feature_of("digits", name)) for name in names}
     locked = [*changed, *changed]
-    now, answer = agrees(question("digits", count=6, locked=locked))
-    assert now["wishes"] == [f"{len(changed)} pixels locked"]
-    for picture in now["picture"]["answers"]:
-        assert [picture[k] for k in locked] == [now["picture"]["source"][k] for k in locked]
+    reply, answer = agrees(make_question("digits", count=6, locked_pixels=locked))
+    assert reply["settings"] == [f"{len(changed)} pixels locked"]
+    for image in reply["image"]["answers"]:
+        assert [image[k] for k in locked] == [reply["image"]["source"][k] for k in locked]
     assert all(answer.source_values[name] == row[name] for row in values_of(answer) for name in names)
-    assert ask(question("digits", locked=[5]))[0]["wishes"] == ["1 pixel locked"]
+    assert ask(make_question("digits", locked_pixels=[5]))[0]["settings"] == ["1 pixel locked"]
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_an_edited_row_is_asked_about(key):
+def test_an_edited_row_is_the_source(key):
     name = numbers(key)[0]
     middle = round((feature_of(key, name)["lower"] + feature_of(key, name)["upper"]) / 2)
-    _, answer = agrees(question(key, edits={name: float(middle)}))
+    _, answer = agrees(make_question(key, edits={name: float(middle)}))
     assert answer.source_values[name] == middle
-    for word in categories(key)[:3]:
-        last = len(feature_of(key, word)["values"]) - 1
-        told, answer = agrees(question(key, edits={name: float(middle), word: float(last)}))
-        assert str(answer.source_values[word]) == feature_of(key, word)["values"][last]
-        json.dumps(told, allow_nan=False)
+    for category in categories(key)[:3]:
+        last = len(feature_of(key, category)["values"]) - 1
+        reply, answer = agrees(make_question(key, edits={name: float(middle), category: float(last)}))
+        assert str(answer.source_values[category]) == feature_of(key, category)["values"][last]
+        json.dumps(reply, allow_nan=False)
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_a_row_edited_out_of_the_table_is_still_answered(key):
+def test_a_row_edited_beyond_the_ranges_of_the_data_is_answered(key):
     name = numbers(key)[0]
-    _, answer = agrees(question(key, edits={name: 1000.0}))
+    _, answer = agrees(make_question(key, edits={name: 1000.0}))
     assert answer.source_values[name] == 1000
 
 
 @pytest.mark.parametrize("key", SCENES)
-def test_several_controls_hold_together(key):
+def test_several_settings_hold_together(key):
     names = numbers(key)
-    said = {names[0]: {"lock": True}, names[1]: {"way": "up", "weight": 3.0}, names[2]: {"low": 1.0, "step": 2.0}}
+    controls = {
+        names[0]: {"lock": True},
+        names[1]: {"direction": "only_increase", "multiplier": 3.0},
+        names[2]: {"low": 1.0, "step": 2.0},
+    }
     if categories(key):
-        said[categories(key)[0]] = {"allowed": [0, 1], "weight": 0.5}
+        controls[categories(key)[0]] = {"allowed": [0, 1], "multiplier": 0.5}
     for cost in ("L1", "L2", "mixed"):
-        agrees(question(key, controls=said, cost=cost, most=4, count=5, margin=0.1))
+        agrees(make_question(key, controls=controls, cost=cost, max_changes=4, count=5, margin=0.1))
 
 
 def test_every_kind_of_feature():
-    at = small_desk(*every_kind())
-    scene = at.handle("scenes", {})[0]
+    session = small_session(*every_kind())
+    scene = session.handle("scenes", {})[0]
     assert [feature["kind"] for feature in scene["features"]] == ["number", "number", "ordinal", "categorical", "boolean"]
     assert [feature.get("missing") for feature in scene["features"]] == [None, None, False, True, False]
     assert scene["spreads"] == ["none"]
-    asked = {"scene": "own", "spread": "none", "count": 12}
-    for row in range(at.scene("own").size):
-        agrees({**asked, "row": row}, at)
-        agrees({**asked, "row": row, "controls": {"school": {"way": "up"}, "owner": {"lock": True}}}, at)
+    base = {"scene": "test", "spread": "none", "count": 12}
+    for row in range(session.scene("test").n_rows):
+        agrees({**base, "row": row}, session)
+        agrees({**base, "row": row, "controls": {"school": {"direction": "only_increase"}, "owner": {"lock": True}}}, session)
         agrees(
-            {**asked, "row": row, "controls": {"school": {"allowed": [1, 3]}, "job": {"allowed": [0, 2], "weight": 2.0}}}, at
+            {**base, "row": row, "controls": {"school": {"allowed": [1, 3]}, "job": {"allowed": [0, 2], "multiplier": 2.0}}},
+            session,
         )
-        agrees({**asked, "row": row, "controls": {"owner": {"allowed": [1]}, "school": {"way": "down"}}, "cost": "mixed"}, at)
+        agrees(
+            {
+                **base,
+                "row": row,
+                "controls": {"owner": {"allowed": [1]}, "school": {"direction": "only_decrease"}},
+                "cost": "mixed",
+            },
+            session,
+        )
     for missing in (None, 3.0):
-        told, answer = agrees({**asked, "row": 0, "edits": {"job": missing, "school": 0.0, "owner": 1.0}}, at)
+        reply, answer = agrees({**base, "row": 0, "edits": {"job": missing, "school": 0.0, "owner": 1.0}}, session)
         assert answer.source_values["job"] is None
-        assert told["cells"]["job"]["source"] == "(missing)"
+        assert reply["changes"]["job"]["source"] == "(missing)"
         assert all(row["job"] != "(missing)" for row in values_of(answer))
-    told, answer = agrees({**asked, "row": 0, "edits": {"job": 3.0}, "controls": {"job": {"lock": True}}}, at)
+    reply, answer = agrees({**base, "row": 0, "edits": {"job": 3.0}, "controls": {"job": {"lock": True}}}, session)
     assert all(row["job"] is None for row in values_of(answer))
 
 
 @pytest.mark.parametrize("key", SCENES)
 def test_rows_and_the_search_for_them(key):
-    size, classes = described(key)["rows"], described(key)["classes"]
-    scene = desk().scene(key)
+    size, classes = describe_scene(key)["n_rows"], describe_scene(key)["classes"]
+    scene = bundled_session().scene(key)
     for row in (0, 1, size - 1):
-        told = desk().handle("row", {"scene": key, "row": row})
-        json.dumps(told, allow_nan=False)
-        assert told["label"] == scene.label(scene.values(row, {}))
-        codes = dict(zip(scene.explainer.schema.names, told["values"], strict=True))
+        reply = bundled_session().handle("row", {"scene": key, "row": row})
+        json.dumps(reply, allow_nan=False)
+        assert reply["label"] == scene.predict(scene.values(row, {}))
+        codes = dict(zip(scene.explainer.schema.names, reply["values"], strict=True))
         assert scene.values(0, codes) == scene.values(row, {})
 
-    def find(start, way, says):
-        return desk().handle("find", {"scene": key, "start": start, "way": way, "says": says})["row"]
+    def find(start, direction, label):
+        return bundled_session().handle("find", {"scene": key, "start": start, "direction": direction, "label": label})["row"]
 
-    labels = [scene.label(scene.values(row, {})) for row in range(60)]
-    for says in classes:
-        assert find(0, 1, says) == (labels.index(says) if says in labels else find(60, 1, says))
-        assert find(59, -1, says) == (59 - labels[::-1].index(says) if says in labels else None)
+    labels = [scene.predict(scene.values(row, {})) for row in range(60)]
+    for label in classes:
+        assert find(0, 1, label) == (labels.index(label) if label in labels else find(60, 1, label))
+        assert find(59, -1, label) == (59 - labels[::-1].index(label) if label in labels else None)
     assert find(3, 1, None) == 3
-    found = desk().handle("find", {"scene": key, "start": 3, "way": 1, "says": None})
-    assert found == desk().handle("row", {"scene": key, "row": 3})
+    found = bundled_session().handle("find", {"scene": key, "start": 3, "direction": 1, "label": None})
+    assert found == bundled_session().handle("row", {"scene": key, "row": 3})
     assert find(size + 5, 1, None) == size - 1
     assert find(-1, -1, None) is None
     assert find(size - 20, 1, "no such class") is None
@@ -330,82 +341,84 @@ def test_rows_and_the_search_for_them(key):
 @pytest.mark.parametrize("key", SCENES)
 @pytest.mark.parametrize("limit", [1e-9, 1e-4, 1e-3])
 def test_a_tiny_limit_gives_a_bound_or_an_answer(key, limit):
-    at = small_desk(desk().scene(key).explainer, desk().scene(key).rows, desk().scene(key).shape, limit, key)
-    costs = ["L1", "L2", "mixed", *(["Q"] if described(key)["shape"] else [])]
+    scene = bundled_session().scene(key)
+    session = small_session(scene.explainer, scene.rows, scene.shape, limit, key)
+    costs = ["L1", "L2", "mixed", *(["Q"] if describe_scene(key)["shape"] else [])]
     for cost in costs:
         for margin in (0.0, 1.0):
-            given = question(key, cost=cost, margin=margin, count=12)
-            told, answer = ask(given, at)
-            assert told["status"] in ("optimal", "limit", "infeasible")
-            if told["status"] == "limit":
-                assert told["limit"] in (limit, None)  # None where the clock was not what stopped it
-                assert told["least"] is None or float(told["least"]) >= 0
-                assert told["answers"] or "Stopped" in told["sentence"]
-                true = ask(given)[1]
+            question = make_question(key, cost=cost, margin=margin, count=12)
+            reply, answer = ask(question, session)
+            assert reply["status"] in ("optimal", "limit", "infeasible")
+            if reply["status"] == "limit":
+                assert reply["stopped_after"] in (limit, None)  # None if another limit stopped the search
+                assert reply["lower_bound"] is None or float(reply["lower_bound"]) >= 0
+                assert reply["answers"] or "The search stopped" in reply["sentence"]
+                true = ask(question)[1]
                 assert answer.lower_bound <= (true[0].cost if len(true) else math.inf) * (1 + 1e-9)
-            for one in told["answers"]:
+            for one in reply["answers"]:
                 assert one["confirmed"]
             for verb in ("check", "tree"):
-                json.dumps(at.handle(verb, given), allow_nan=False)
-            at.handle("export", {"format": "html", "questions": [given]})
-            at.handle("export", {"format": "csv", "questions": [given]})
+                json.dumps(session.handle(verb, question), allow_nan=False)
+            session.handle("export", {"format": "html", "questions": [question]})
+            session.handle("export", {"format": "csv", "questions": [question]})
 
 
-WRONG = [
-    ({"scene": "nowhere"}, "no scene 'nowhere'; there are german, adult, digits"),
+INVALID = [
+    ({"scene": "nowhere"}, "no scene 'nowhere'; expected one of german, adult, digits"),
     ({"row": 10**9}, "expected 0 to"),
     ({"edits": {"ghost": 1.0}}, "no feature 'ghost'"),
-    ({"edits": {"purpose": 1.5}}, "its value number 1.5"),
-    ({"edits": {"purpose": 99.0}}, "it has 10, from 0"),
-    ({"edits": {"purpose": -1.0}}, "its value number -1"),
+    ({"edits": {"purpose": 1.5}}, "has no value 1.5"),
+    ({"edits": {"purpose": 99.0}}, "expected an index from 0 to 9"),
+    ({"edits": {"purpose": -1.0}}, "has no value -1"),
     ({"edits": {"purpose": None}}, "missing"),
     ({"edits": {"age": None}}, "age"),
     ({"controls": {"ghost": {"lock": True}}}, "no feature 'ghost'"),
-    ({"controls": {"purpose": {"way": "up"}}}, "without an order"),
+    ({"controls": {"purpose": {"direction": "only_increase"}}}, "has no order"),
     ({"controls": {"purpose": {"low": 1.0}}}, "use allowed"),
-    ({"controls": {"purpose": {"step": 1.0}}}, "a step needs one"),
+    ({"controls": {"purpose": {"step": 1.0}}}, "only a numeric feature has a step"),
     ({"controls": {"purpose": {"allowed": []}}}, "allow at least one"),
-    ({"controls": {"purpose": {"allowed": [10]}}}, "no value number 10; it has 10, from 0"),
+    ({"controls": {"purpose": {"allowed": [10]}}}, "has no value 10; expected an index from 0 to 9"),
     ({"controls": {"age": {"allowed": [1]}}}, "use low and high"),
     ({"controls": {"age": {"low": 5.0, "high": 4.0}}}, "no number lies between"),
     ({"controls": {"age": {"step": 0.5}}}, "whole step"),
     ({"target": ["perhaps"]}, "no class 'perhaps'"),
-    ({"cost": "Q"}, "no picture"),
-    ({"locked": [5000]}, "there are 20, from 0"),
-    ({"ink": "add"}, "this model has no picture"),
+    ({"cost": "Q"}, "the rows are not images; use L1, L2 or mixed"),
+    ({"locked_pixels": [5000]}, "expected 0 to 19"),
+    ({"ink": "add"}, "the rows are not images; use direction"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_what_makes_no_sense_is_told_in_one_line(said, message):
+@pytest.mark.parametrize(("fields", "message"), INVALID, ids=[message for _, message in INVALID])
+def test_an_invalid_question_gives_a_message_of_one_line(fields, message):
     for verb in ("answer", "tree", "check"):
         with pytest.raises(CounterleafError) as caught:
-            desk().handle(verb, {"scene": "german", **said})
+            bundled_session().handle(verb, {"scene": "german", **fields})
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
     with pytest.raises(CounterleafError):
-        desk().handle("export", {"format": "csv", "questions": [{"scene": "german"}, {"scene": "german", **said}]})
+        bundled_session().handle("export", {"format": "csv", "questions": [{"scene": "german"}, {"scene": "german", **fields}]})
 
 
-def test_a_cost_without_weights_takes_none():
-    with pytest.raises(CounterleafError, match="Q has no weights"):
-        desk().handle("answer", question("digits", cost="Q", **control("p3_3", weight=2.0)))
+def test_the_cost_q_takes_no_multiplier():
+    with pytest.raises(CounterleafError, match="Q takes no multiplier"):
+        bundled_session().handle("answer", make_question("digits", cost="Q", **control("p3_3", multiplier=2.0)))
 
 
-def test_rows_and_scenes_that_there_are_not():
+def test_rows_and_scenes_that_do_not_exist():
     with pytest.raises(CounterleafError, match="no scene"):
-        desk().handle("row", {"scene": "nowhere", "row": 0})
+        bundled_session().handle("row", {"scene": "nowhere", "row": 0})
     with pytest.raises(CounterleafError, match="no scene"):
-        desk().handle("find", {"scene": "nowhere", "start": 0, "way": 1, "says": None})
+        bundled_session().handle("find", {"scene": "nowhere", "start": 0, "direction": 1, "label": None})
     with pytest.raises(CounterleafError, match="expected 0 to"):
-        desk().handle("row", {"scene": "adult", "row": 10**9})
+        bundled_session().handle("row", {"scene": "adult", "row": 10**9})
 
 
-def test_many_questions_keep_few_explainers():
-    at = small_desk(desk().scene("german").explainer, desk().scene("german").rows, key="german")
+def test_the_caches_stay_small():
+    scene = bundled_session().scene("german")
+    session = small_session(scene.explainer, scene.rows, key="german")
     for k in range(80):
-        at.handle("answer", question("german", **control("age", low=10.0 - k, weight=1.0 + k)))
-    assert len(at._explainers) <= 32
-    assert len(at._costs) <= 32
-    first = question("german", **control("age", low=10.0, weight=1.0))
-    assert at.handle("answer", first)["answers"] == desk().handle("answer", first)["answers"]
+        session.handle("answer", make_question("german", **control("age", low=10.0 - k, multiplier=1.0 + k)))
+    assert len(session._explainers) <= 32
+    assert len(session._costs) <= 32
+    first = make_question("german", **control("age", low=10.0, multiplier=1.0))
+    assert session.handle("answer", first)["answers"] == bundled_session().handle("answer", first)["answers"]

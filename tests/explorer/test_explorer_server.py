@@ -14,7 +14,7 @@ from support.explorer_cases import endless
 from support.running_explorer import QUESTION, command, running
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer import server
+from counterleaf.explorer.web import server
 
 
 @pytest.fixture(scope="module")
@@ -24,43 +24,48 @@ def explorer(tmp_path_factory):
         yield explorer
 
 
-PLANE = {"question": QUESTION, "across": "age", "up": "hours"}
+PLANE = {"question": QUESTION, "x_feature": "age", "y_feature": "hours"}
 EXPORT = {"format": "csv", "questions": [QUESTION]}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "verb", "given"),
+    ("method", "path", "body", "verb", "arguments"),
     [
         ("GET", "/api/scenes", None, "scenes", {}),
         ("GET", "/api/scenes/adult/rows/7", None, "row", {"scene": "adult", "row": 7}),
-        ("GET", "/api/scenes/a%20b/find", None, "find", {"scene": "a b", "start": 0, "way": 1, "says": None}),
+        ("GET", "/api/scenes/a%20b/find", None, "find", {"scene": "a b", "start": 0, "direction": 1, "label": None}),
         (
             "GET",
-            "/api/scenes/adult/find?start=5&way=-1&says=%3E50K",
+            "/api/scenes/adult/find?start=5&direction=-1&label=%3E50K",
             None,
             "find",
-            {"scene": "adult", "start": 5, "way": -1, "says": ">50K"},
+            {"scene": "adult", "start": 5, "direction": -1, "label": ">50K"},
         ),
         ("POST", "/api/answer", QUESTION, "answer", QUESTION),
         ("POST", "/api/tree", QUESTION, "tree", QUESTION),
         ("POST", "/api/check", QUESTION, "check", QUESTION),
-        ("POST", "/api/plane", PLANE, "plane", {"across": "age", "up": "hours"}),
+        ("POST", "/api/plane", PLANE, "plane", {"x_feature": "age", "y_feature": "hours"}),
         ("POST", "/api/export", EXPORT, "export", {"format": "csv"}),
     ],
 )
-def test_each_route_asks_its_verb(explorer, method, path, body, verb, given):
+def test_each_route_passes_its_arguments_to_the_session(explorer, method, path, body, verb, arguments):
     status, reply = explorer.json(method, path, body)
     assert status == 200
     assert reply["verb"] == verb
-    assert given.items() <= reply["given"].items()
-    assert reply["note"] == "\ud800\n"  # whatever a string holds comes through
+    assert arguments.items() <= reply["arguments"].items()
+    assert reply["note"] == "\ud800\n"  # every string can be returned
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("app.js", "text/javascript; charset=utf-8"), ("look.css", "text/css; charset=utf-8"), ("leaf.svg", "image/svg+xml")],
+    [
+        ("app.js", "text/javascript; charset=utf-8"),
+        ("lib/part.js", "text/javascript; charset=utf-8"),
+        ("style.css", "text/css; charset=utf-8"),
+        ("leaf.svg", "image/svg+xml"),
+    ],
 )
-def test_the_pages_files_are_served_and_not_sent_twice(explorer, name, kind):
+def test_the_files_of_the_page_are_served_and_cached(explorer, name, kind):
     status, headers, body = explorer.call("GET", f"/page/{name}")
     assert (status, headers["content-type"], headers["cache-control"]) == (200, kind, "no-cache")
     assert body
@@ -76,26 +81,32 @@ def test_the_pages_files_are_served_and_not_sent_twice(explorer, name, kind):
         "../server.py",
         "%2e%2e/api.py",
         "index.html",
-        "door.html",
+        "access.html",
+        "lib",
+        "lib/",
+        "lib/../notes.txt",
+        "lib/%2e%2e/index.html",
+        "./app.js",
+        "//app.js",
         "",
         "a%00.js",
         "%ff.js",
         "x" * 900,
     ],
 )
-def test_nothing_else_is_served(explorer, path):
-    status, line = explorer.line_of("GET", f"/page/{path}")
+def test_other_files_are_not_served(explorer, path):
+    status, message = explorer.error_of("GET", f"/page/{path}")
     assert status == 404
-    assert line.startswith("there is nothing at '/")
-    assert line.endswith("; the page is at '/'")
-    assert len(line) < 100
+    assert message.startswith("nothing found at '/")
+    assert message.endswith("; the page is at '/'")
+    assert len(message) < 100
 
 
 def test_the_icon_is_the_svg(explorer):
     assert explorer.call("GET", "/favicon.ico")[2] == b"<svg/>"
 
 
-def test_the_schema_is_served_and_no_page_that_loads_scripts_from_elsewhere(explorer):
+def test_the_schema_is_served_without_pages_that_load_external_scripts(explorer):
     status, schema = explorer.json("GET", "/openapi.json")
     assert status == 200
     assert len(schema["paths"]) == 8
@@ -103,23 +114,23 @@ def test_the_schema_is_served_and_no_page_that_loads_scripts_from_elsewhere(expl
     assert explorer.call("GET", "/docs")[0] == explorer.call("GET", "/redoc")[0] == 404
 
 
-def test_a_mistake_is_422_and_a_failure_500_with_its_line(explorer):
-    assert explorer.line_of("POST", "/api/answer", {"scene": "mistaken"}) == (422, "no such scene: 'mistaken'")
-    failed = "the solver failed at this question: RuntimeError: a bug; the terminal says more"
-    assert explorer.line_of("POST", "/api/answer", {"scene": "bug"}) == (500, failed)
-    status, line = explorer.line_of("POST", "/api/answer", {"scene": "nan"})
+def test_a_mistake_is_422_and_a_failure_is_500(explorer):
+    assert explorer.error_of("POST", "/api/answer", {"scene": "unknown"}) == (422, "no such scene: 'unknown'")
+    failed = "the solver failed: RuntimeError: a bug; see the terminal for details"
+    assert explorer.error_of("POST", "/api/answer", {"scene": "bug"}) == (500, failed)
+    status, message = explorer.error_of("POST", "/api/answer", {"scene": "nan"})
     assert status == 500
-    assert line.startswith("the solver failed at this question: ValueError: Out of range float values are not JSON compliant")
+    assert message.startswith("the solver failed: ValueError: Out of range float values are not JSON compliant")
 
 
-def test_a_question_beyond_its_time_is_503(explorer):
+def test_a_request_that_takes_too_long_is_503(explorer):
     status, headers, body = explorer.call("POST", "/api/answer", {"scene": "slow:60"})
     assert (status, headers["retry-after"]) == (503, "1")
-    assert json.loads(body)["error"] == "stopped after 1.5 s without an answer; ask for less, or set a longer --time-limit"
+    assert json.loads(body)["error"] == "no answer within 1.5 s; simplify the question or set a longer --time-limit"
     assert explorer.json("POST", "/api/answer", QUESTION)[0] == 200
 
 
-def test_many_at_once_are_answered_or_turned_away(explorer, tmp_path):
+def test_many_requests_at_once_are_answered_or_refused(explorer, tmp_path):
     replies = []
 
     def ask(scene):
@@ -133,28 +144,28 @@ def test_many_at_once_are_answered_or_turned_away(explorer, tmp_path):
     while len(replies) < 11:
         time.sleep(0.02)
     assert {status for status, _ in replies} == {503}
-    assert {reply["error"] for _, reply in replies} == {"busy: 8 questions are waiting already; try again in a moment"}
+    assert {reply["error"] for _, reply in replies} == {"busy: 8 requests are waiting already; try again in a moment"}
     (tmp_path / "go").touch()
     for thread in threads:
         thread.join()
     assert sorted(status for status, _ in replies) == [200] * 9 + [503] * 11
 
 
-def test_the_question_of_a_client_that_has_gone_is_dropped(explorer, tmp_path):
+def test_the_request_of_a_closed_connection_leaves_the_queue(explorer, tmp_path):
     first = threading.Thread(target=explorer.json, args=("POST", "/api/answer", {"scene": f"slow:{tmp_path / 'go'}"}))
     first.start()
     time.sleep(0.2)
-    for _ in range(30):  # more than may wait
+    for _ in range(30):  # more than the queue allows
         with pytest.raises(TimeoutError):
             explorer.call("POST", "/api/answer", {"scene": "left"}, timeout=0.02)
     time.sleep(0.2)
     (tmp_path / "go").touch()
     first.join()
     _, history = explorer.json("POST", "/api/answer", {"scene": "history"})
-    assert "left" not in history["begun"]
+    assert "left" not in history["started"]
 
 
-def test_the_solve_of_a_client_that_has_gone_is_stopped(explorer):
+def test_the_search_of_a_closed_connection_is_stopped(explorer):
     scene = "slow:59"
     with pytest.raises(TimeoutError):
         explorer.call("POST", "/api/answer", {"scene": scene}, timeout=0.2)
@@ -166,7 +177,7 @@ def test_the_solve_of_a_client_that_has_gone_is_stopped(explorer):
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory):
-    """The real command with a model of which one question never ends, and that question."""
+    """The command with a model and a question that no search finishes."""
     model = tmp_path_factory.mktemp("model") / "model.json"
     model.write_text(endless().to_json())
     with command(str(model), "--time-limit", "1") as explorer:
@@ -175,7 +186,7 @@ def hard(tmp_path_factory):
         yield explorer, {"scene": key, "target": ["yes"], "spread": "none", "cost": "L2"}
 
 
-def test_a_time_limit_gives_the_bound_so_far_and_the_server_answers_meanwhile(hard):
+def test_a_time_limit_gives_a_lower_bound_and_the_server_stays_responsive(hard):
     explorer, question = hard
     replies, waits = [], []
     start = time.monotonic()
@@ -188,28 +199,28 @@ def test_a_time_limit_gives_the_bound_so_far_and_the_server_answers_meanwhile(ha
         time.sleep(0.02)
     assert 1 <= time.monotonic() - start < 3
     status, reply = replies[0]
-    assert (status, reply["status"], reply["limit"], reply["answers"]) == (200, "limit", 1.0, [])
-    assert float(reply["least"]) > 0
+    assert (status, reply["status"], reply["stopped_after"], reply["answers"]) == (200, "limit", 1.0, [])
+    assert float(reply["lower_bound"]) > 0
     assert sorted(waits)[len(waits) // 2] < 0.2
 
 
-def test_a_search_that_is_withdrawn_makes_way_for_the_next_question(hard):
+def test_a_cancelled_search_does_not_delay_the_next_question(hard):
     explorer, question = hard
     for _ in range(5):
         with pytest.raises(TimeoutError):
             explorer.call("POST", "/api/answer", question, timeout=0.1)
     start = time.monotonic()
     status, reply = explorer.json("POST", "/api/answer", question | {"target": ["no"], "count": 1})
-    assert time.monotonic() - start < 0.8  # less than what one search may take
+    assert time.monotonic() - start < 0.8  # less than the time limit of one search
     assert (status, reply["status"]) == (200, "optimal")
 
 
 @pytest.mark.parametrize(("number", "busy"), [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, True)])
-def test_it_ends_at_once_also_in_the_middle_of_a_question(tmp_path, number, busy):
+def test_it_ends_at_once_even_during_a_request(tmp_path, number, busy):
     with running(tmp_path / "page") as explorer:
         explorer.enter()
         idle = socket.create_connection(("127.0.0.1", explorer.port))
-        waiting = threading.Thread(target=_swallow, args=(explorer, {"scene": "slow:60"}))
+        waiting = threading.Thread(target=_call_quietly, args=(explorer, {"scene": "slow:60"}))
         if busy:
             waiting.start()
             time.sleep(0.2)
@@ -225,48 +236,49 @@ def test_it_ends_at_once_also_in_the_middle_of_a_question(tmp_path, number, busy
         waiting.join(5)
 
 
-def _swallow(explorer, question):
+def _call_quietly(explorer, question):
     with suppress(OSError, HTTPException):
         explorer.call("POST", "/api/answer", question)
 
 
-def test_a_taken_port_that_was_asked_for_is_a_mistake():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_an_error():
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = occupied.getsockname()[1]
         with pytest.raises(
-            CounterleafError, match=rf"^port {port} cannot be used \(address already in use\); choose another, or "
+            CounterleafError, match=rf"^cannot use port {port} \(address already in use\); choose another one, or "
         ):
             server.bind(port)
 
 
-def test_answers_leave_at_once():
+def test_responses_are_not_delayed():
     with server.bind(0) as listener:
-        assert listener.proto == socket.IPPROTO_TCP  # or each answer would wait for the client's acknowledgement, some 40 ms
+        assert listener.proto == socket.IPPROTO_TCP  # otherwise each response would wait some 40 ms for an acknowledgement
 
 
-def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        monkeypatch.setattr(server, "PORT", taken.getsockname()[1])
+def test_without_a_port_the_first_free_one_is_used(monkeypatch):
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        monkeypatch.setattr(server, "FIRST_PORT", occupied.getsockname()[1])
         with server.bind(None) as listener:
             address, port = listener.getsockname()
         assert address == "127.0.0.1"
-        assert server.PORT < port < server.PORT + server.PORTS
-        monkeypatch.setattr(server, "PORTS", 1)
+        assert server.FIRST_PORT < port < server.FIRST_PORT + server.N_PORTS
+        monkeypatch.setattr(server, "N_PORTS", 1)
         with pytest.raises(
-            CounterleafError, match=rf"^no port from {server.PORT} to {server.PORT} is free; choose one with --port$"
+            CounterleafError,
+            match=rf"^no port from {server.FIRST_PORT} to {server.FIRST_PORT} is free; choose one with --port$",
         ):
             server.bind(None)
 
 
 def test_the_browser_is_opened_at_the_printed_address(tmp_path):
     program = (
-        "import webbrowser; from support import fake_desk; from counterleaf.explorer import server\n"
+        "import webbrowser; from support import fake_session; from counterleaf.explorer.web import server\n"
         "webbrowser.open = lambda address: print('opened', address, flush=True)\n"
-        "server.serve(fake_desk.FakeDesk(), 0, True)"
+        "server.serve(fake_session.FakeSession(), 0, True)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""The explorer's solver thread: order, queue, withdrawn questions, time, and the end."""
+"""The solver thread: order, queue, cancelled requests, time limits and shutdown."""
 
 import asyncio
 import json
@@ -6,26 +6,26 @@ import threading
 import time
 
 import pytest
-from support.fake_desk import FakeDesk
+from support.fake_session import FakeSession
 
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.solver import InternalError, Limits, Solver, UnavailableError
+from counterleaf.explorer.session.solver import InternalError, Limits, Solver, UnavailableError
 
 ENDED = "the explorer has been stopped; start it again with: counterleaf explore"
 
 
 def with_solver(scenario, limits=None, time_limit=0.5):
-    """What a scenario returns, which gets a solver, a function that asks about a scene and the desk behind them."""
+    """Run a scenario with a solver, a function that sends a request about a scene, and the fake session."""
 
     async def go():
-        desk = FakeDesk(time_limit)
-        solver = Solver(desk, limits)
+        session = FakeSession(time_limit)
+        solver = Solver(session, limits)
 
         async def ask(scene, **more):
             return json.loads(await solver.ask("answer", {"scene": scene, **more}))
 
         try:
-            return await asyncio.wait_for(scenario(solver, ask, desk), 40)
+            return await asyncio.wait_for(scenario(solver, ask, session), 40)
         finally:
             await solver.stop()
 
@@ -37,17 +37,17 @@ async def until(condition):
         await asyncio.sleep(0.002)
 
 
-def test_a_question_is_answered_in_a_thread_of_its_own():
-    async def scenario(solver, ask, desk):
+def test_requests_are_answered_in_another_thread():
+    async def scenario(solver, ask, session):
         return await ask("adult")
 
     reply = with_solver(scenario)
-    assert (reply["verb"], reply["given"]) == ("answer", {"scene": "adult"})
+    assert (reply["verb"], reply["arguments"]) == ("answer", {"scene": "adult"})
     assert reply["thread"] != threading.current_thread().name
 
 
-def test_the_event_loop_goes_on_while_a_question_is_answered():
-    async def scenario(solver, ask, desk):
+def test_the_event_loop_runs_while_a_request_is_answered():
+    async def scenario(solver, ask, session):
         task, turns = asyncio.create_task(ask("slow:0.3")), 0
         while not task.done():
             await asyncio.sleep(0.01)
@@ -57,10 +57,10 @@ def test_the_event_loop_goes_on_while_a_question_is_answered():
     assert with_solver(scenario) >= 5
 
 
-def test_a_mistake_and_an_internal_error_come_back_as_what_they_are(capsys):
-    async def scenario(solver, ask, desk):
-        with pytest.raises(CounterleafError, match=r"^no such scene:\n'mistaken'$"):
-            await ask("mistaken")
+def test_mistakes_and_internal_errors_are_raised(capsys):
+    async def scenario(solver, ask, session):
+        with pytest.raises(CounterleafError, match=r"^no such scene:\n'unknown'$"):
+            await ask("unknown")
         with pytest.raises(InternalError, match=r"^RuntimeError: a bug$"):
             await ask("bug")
         return await ask("adult")
@@ -78,8 +78,8 @@ def test_a_mistake_and_an_internal_error_come_back_as_what_they_are(capsys):
         ("object", "^TypeError: Object of type object is not JSON serializable"),
     ],
 )
-def test_an_answer_that_json_cannot_hold_is_an_internal_error(scene, line, capsys):
-    async def scenario(solver, ask, desk):
+def test_an_answer_that_json_cannot_represent_is_an_internal_error(scene, line, capsys):
+    async def scenario(solver, ask, session):
         with pytest.raises(InternalError, match=line):
             await ask(scene)
 
@@ -87,8 +87,8 @@ def test_an_answer_that_json_cannot_hold_is_an_internal_error(scene, line, capsy
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_questions_are_answered_one_at_a_time_in_their_order():
-    async def scenario(solver, ask, desk):
+def test_requests_are_answered_one_at_a_time_in_order():
+    async def scenario(solver, ask, session):
         done = []
 
         async def numbered(number):
@@ -101,61 +101,61 @@ def test_questions_are_answered_one_at_a_time_in_their_order():
     assert with_solver(scenario) == list(range(6))
 
 
-def test_beyond_eight_that_wait_a_question_is_turned_away():
-    async def scenario(solver, ask, desk):
-        asked = [asyncio.create_task(ask("slow:0.3"))]
-        await until(lambda: desk.begun)  # this one is being answered
-        asked += [asyncio.create_task(ask("adult")) for _ in range(8)]
+def test_at_most_eight_requests_wait():
+    async def scenario(solver, ask, session):
+        tasks = [asyncio.create_task(ask("slow:0.3"))]
+        await until(lambda: session.started)  # the first request is running
+        tasks += [asyncio.create_task(ask("adult")) for _ in range(8)]
         await asyncio.sleep(0)
-        with pytest.raises(UnavailableError, match=r"^busy: 8 questions are waiting already; try again in a moment$"):
+        with pytest.raises(UnavailableError, match=r"^busy: 8 requests are waiting already; try again in a moment$"):
             await ask("adult")
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*tasks)
 
     assert len(with_solver(scenario)) == 9
 
 
-def test_only_the_latest_question_of_several_that_replace_each_other_is_answered():
-    """As the page asks: a question that is replaced is withdrawn, and the next one is sent."""
+def test_only_the_latest_of_several_replaced_requests_is_answered():
+    """Like the page, cancel a request before sending the next one."""
 
-    async def scenario(solver, ask, desk):
+    async def scenario(solver, ask, session):
         start = time.monotonic()
         for number in range(20):
             task = asyncio.create_task(ask("slow:30", number=number))
             await asyncio.sleep(0.01)
             task.cancel()
         reply = await ask("latest")
-        return reply["given"]["scene"], time.monotonic() - start, len(desk.begun), len(desk.stopped)
+        return reply["arguments"]["scene"], time.monotonic() - start, len(session.started), len(session.stopped)
 
-    latest, seconds, begun, stopped = with_solver(scenario)
+    latest, seconds, started, stopped = with_solver(scenario)
     assert latest == "latest"
     assert seconds < 5
-    assert begun == stopped + 1
+    assert started == stopped + 1
 
 
-def test_a_question_whose_client_has_left_is_dropped_from_the_queue_and_makes_room():
-    async def scenario(solver, ask, desk):
+def test_a_cancelled_request_leaves_the_queue():
+    async def scenario(solver, ask, session):
         first = asyncio.create_task(ask("slow:0.3"))
-        await until(lambda: desk.begun)
-        others = [asyncio.create_task(ask("gone")) for _ in range(8)]
+        await until(lambda: session.started)
+        others = [asyncio.create_task(ask("cancelled")) for _ in range(8)]
         await asyncio.sleep(0)
         for task in others:
             task.cancel()
         await asyncio.sleep(0)
         last = asyncio.create_task(ask("adult"))
         await asyncio.gather(first, last)
-        return desk.begun
+        return session.started
 
     assert with_solver(scenario) == ["slow:0.3", "adult"]
 
 
-def test_a_stopped_solve_ends_soon_and_the_next_question_is_answered(capsys):
-    async def scenario(solver, ask, desk):
+def test_a_cancelled_search_ends_soon_and_the_next_request_is_answered(capsys):
+    async def scenario(solver, ask, session):
         task = asyncio.create_task(ask("slow:30"))
-        await until(lambda: desk.begun)
+        await until(lambda: session.started)
         start = time.monotonic()
         task.cancel()
         await ask("adult")
-        return time.monotonic() - start, desk.stopped
+        return time.monotonic() - start, session.stopped
 
     seconds, stopped = with_solver(scenario)
     assert seconds < 1
@@ -163,14 +163,14 @@ def test_a_stopped_solve_ends_soon_and_the_next_question_is_answered(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_question_beyond_its_time_is_stopped_and_the_next_one_is_answered():
-    async def scenario(solver, ask, desk):
+def test_a_request_that_takes_too_long_is_stopped_and_the_next_one_is_answered():
+    async def scenario(solver, ask, session):
         start = time.monotonic()
-        line = r"^stopped after 1 s without an answer; ask for less, or set a longer --time-limit$"
-        with pytest.raises(UnavailableError, match=line):
+        message = r"^no answer within 1 s; simplify the question or set a longer --time-limit$"
+        with pytest.raises(UnavailableError, match=message):
             await ask("slow:30")
         seconds = time.monotonic() - start
-        return seconds, await ask("adult"), desk.stopped
+        return seconds, await ask("adult"), session.stopped
 
     seconds, reply, stopped = with_solver(scenario, Limits(grace=0.5))
     assert 1.0 <= seconds < 5.0
@@ -178,19 +178,19 @@ def test_a_question_beyond_its_time_is_stopped_and_the_next_one_is_answered():
     assert stopped == ["slow:30"]
 
 
-def test_a_question_of_several_has_the_time_of_each():
-    async def scenario(solver, ask, desk):
+def test_a_request_with_several_questions_has_the_time_of_each():
+    async def scenario(solver, ask, session):
         return await ask("slow:1.2", questions=[{}, {}])
 
     assert with_solver(scenario, Limits(grace=0.5))["verb"] == "answer"
 
 
-def test_work_that_cannot_be_stopped_is_refused_in_time_and_is_followed_by_the_next_question(tmp_path):
-    async def scenario(solver, ask, desk):
-        with pytest.raises(UnavailableError, match=r"^stopped after 0\.2 s without an answer"):
+def test_work_that_cannot_be_stopped_delays_the_next_request_only(tmp_path):
+    async def scenario(solver, ask, session):
+        with pytest.raises(UnavailableError, match=r"^no answer within 0\.2 s"):
             await ask(f"stubborn:{tmp_path / 'go'}")
         task = asyncio.create_task(ask("adult"))
-        await asyncio.sleep(0.3)  # its time has not begun yet
+        await asyncio.sleep(0.3)  # its time starts when the thread is free
         assert not task.done()
         (tmp_path / "go").touch()
         return await task
@@ -198,28 +198,28 @@ def test_work_that_cannot_be_stopped_is_refused_in_time_and_is_followed_by_the_n
     assert with_solver(scenario, Limits(grace=0.1), time_limit=0.1)["verb"] == "answer"
 
 
-def test_stopping_frees_all_that_wait():
-    async def scenario(solver, ask, desk):
-        asked = [asyncio.create_task(ask("slow:30")) for _ in range(3)]
-        await until(lambda: desk.begun)
+def test_stopping_refuses_all_waiting_requests():
+    async def scenario(solver, ask, session):
+        tasks = [asyncio.create_task(ask("slow:30")) for _ in range(3)]
+        await until(lambda: session.started)
         start = time.monotonic()
         await solver.stop()
-        errors = await asyncio.gather(*asked, return_exceptions=True)
+        errors = await asyncio.gather(*tasks, return_exceptions=True)
         seconds = time.monotonic() - start
         with pytest.raises(UnavailableError, match=f"^{ENDED}$"):
             await ask("adult")
-        return seconds, {type(error) for error in errors}, {str(error) for error in errors}, desk.begun
+        return seconds, {type(error) for error in errors}, {str(error) for error in errors}, session.started
 
-    seconds, kinds, lines, begun = with_solver(scenario)
+    seconds, kinds, messages, started = with_solver(scenario)
     assert seconds < 1
-    assert (kinds, lines) == ({UnavailableError}, {ENDED})
-    assert begun == ["slow:30"]
+    assert (kinds, messages) == ({UnavailableError}, {ENDED})
+    assert started == ["slow:30"]
 
 
-def test_stopping_does_not_wait_for_what_cannot_be_stopped():
-    async def scenario(solver, ask, desk):
+def test_stopping_does_not_wait_for_work_that_cannot_be_stopped():
+    async def scenario(solver, ask, session):
         task = asyncio.create_task(ask("stubborn:4"))
-        await until(lambda: desk.begun)
+        await until(lambda: session.started)
         start = time.monotonic()
         await solver.stop()
         task.cancel()

@@ -1,4 +1,4 @@
-"""The explorer's desk as tests use it: questions as the page would send them, and the same in the words of the library."""
+"""Questions as the page sends them, answered by a session of the explorer and, for comparison, by the library itself."""
 
 import functools
 import json
@@ -8,157 +8,163 @@ import numpy as np
 import pandas as pd
 
 import counterleaf as cl
-from counterleaf.explorer.desk import Desk, open_desk
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.session import Session, open_session
 
 SCENES = ["adult", "digits", "german"]
 TABLES = ["adult", "german"]
 
 
 @functools.cache
-def desk():
-    """One desk for all tests, with time enough on a busy machine."""
-    return open_desk({"time_limit": 30.0})
+def bundled_session():
+    """One session for all tests, with a time limit that suits a busy machine."""
+    return open_session({"time_limit": 30.0})
 
 
 @functools.cache
-def described(key):
-    return next(one for one in desk().handle("scenes", {}) if one["key"] == key)
+def describe_scene(key):
+    return next(one for one in bundled_session().handle("scenes", {}) if one["key"] == key)
 
 
-def question(key, **said):
-    """The question with which a scene opens, and what is said beside."""
-    scene = described(key)
+def make_question(key, **fields):
+    """The initial question of a scene, with some fields replaced."""
+    scene = describe_scene(key)
     cost = "L2" if scene["shape"] else "L1"
-    return {"scene": key, "row": scene["row"], "target": scene["target"], "cost": cost, "spread": scene["spreads"][0]} | said
+    return {
+        "scene": key,
+        "row": scene["first_row"],
+        "target": scene["target"],
+        "cost": cost,
+        "spread": scene["spreads"][0],
+    } | fields
 
 
-def ask(given, at=None):
-    """(what the page is told, the explanation behind it, read from the exported JSON)."""
-    at = at or desk()
-    told = at.handle("answer", given)
-    json.dumps(told, allow_nan=False)
-    written = at.handle("export", {"format": "json", "questions": [given]})
-    return told, cl.Explanation.from_json(written["text"])
+def ask(question, session=None):
+    """The reply to the page, and the explanation in the exported JSON."""
+    session = session or bundled_session()
+    reply = session.handle("answer", question)
+    json.dumps(reply, allow_nan=False)
+    exported = session.handle("export", {"format": "json", "questions": [question]})
+    return reply, cl.Explanation.from_json(exported["text"])
 
 
-def control(name, **said):
-    return {"controls": {name: said}}
+def control(name, **settings):
+    return {"controls": {name: settings}}
 
 
 def numbers(key):
-    return [feature["name"] for feature in described(key)["features"] if feature["kind"] == "number"]
+    return [feature["name"] for feature in describe_scene(key)["features"] if feature["kind"] == "number"]
 
 
 def categories(key):
-    return [feature["name"] for feature in described(key)["features"] if feature["kind"] == "categorical"]
+    return [feature["name"] for feature in describe_scene(key)["features"] if feature["kind"] == "categorical"]
 
 
 def feature_of(key, name):
-    return next(feature for feature in described(key)["features"] if feature["name"] == name)
+    return next(feature for feature in describe_scene(key)["features"] if feature["name"] == name)
 
 
-def changed_feature(key, kind="number", **said):
-    """A feature of a kind that some answer to the opening question changes."""
-    _, answer = ask(question(key, count=12, **said))
+def changed_feature(key, kind="number", **fields):
+    """A feature of a kind that some answer to the initial question changes."""
+    _, answer = ask(make_question(key, count=12, **fields))
     return next(name for c in answer for name in c.changes if feature_of(key, name)["kind"] == kind)
 
 
 def values_of(answer):
-    """Every answer's whole row, by feature name."""
+    """The values of each answer by feature name."""
     return [{**answer.source_values, **{name: new for name, (_, new) in c.changes.items()}} for c in answer]
 
 
-def by_hand(given, at=None):
-    """The answer that a user of the library would get who writes the same question in Python."""
-    scene = (at or desk()).scene(given["scene"])
+def by_hand(question, session=None):
+    """The explanation that a user of the library gets for the same question in Python."""
+    scene = (session or bundled_session()).scene(question["scene"])
     explainer, schema = scene.explainer, scene.explainer.schema
-    row = (scene.rows.iloc[given["row"]] if scene.rows is not None else pd.Series(scene.values(0, {}))).to_dict()
-    for name, code in given.get("edits", {}).items():
+    row = (scene.rows.iloc[question["row"]] if scene.rows is not None else pd.Series(scene.values(0, {}))).to_dict()
+    for name, code in question.get("edits", {}).items():
         feature = schema.features[schema.names.index(name)]
         if isinstance(feature, cl.Numeric):
             row[name] = code
         else:
             row[name] = None if code is None or code == len(feature.values) else feature.values[int(code)]
-    constraints, times, new = [], {}, []
-    for name, said in given.get("controls", {}).items():
+    constraints, multipliers, new = [], {}, []
+    for name, settings in question.get("controls", {}).items():
         feature = schema.features[schema.names.index(name)]
-        low, high = said.get("low"), said.get("high")
-        if said.get("lock"):
+        low, high = settings.get("low"), settings.get("high")
+        if settings.get("lock"):
             constraints.append(cl.freeze(name))
-        if said.get("way", "any") != "any":
-            constraints.append(cl.only_increase(name) if said["way"] == "up" else cl.only_decrease(name))
+        if settings.get("direction", "any") != "any":
+            constraints.append(cl.only_increase(name) if settings["direction"] == "only_increase" else cl.only_decrease(name))
         if low is not None or high is not None:
             constraints.append(cl.between(name, -math.inf if low is None else low, math.inf if high is None else high))
-        if said.get("allowed") is not None:
-            constraints.append(cl.allow(name, [feature.values[k] for k in said["allowed"]]))
+        if settings.get("allowed") is not None:
+            constraints.append(cl.allow(name, [feature.values[k] for k in settings["allowed"]]))
         if isinstance(feature, cl.Numeric):
             ends = [feature.lower, feature.upper, *(end for end in (low, high) if end is not None)]
-            new.append(cl.Numeric(name, min(ends), max(ends), feature.integer, said.get("step") or feature.step))
-        times[name] = said.get("weight", 1.0)
-    if given.get("locked"):
-        constraints.append(cl.freeze(*(schema.names[k] for k in set(given["locked"]))))
-    if given.get("ink", "any") != "any":
-        constraints.append((cl.only_increase if given["ink"] == "add" else cl.only_decrease)(*schema.names))
-    if given.get("most") is not None:
-        constraints.append(cl.max_changes(given["most"]))
+            new.append(cl.Numeric(name, min(ends), max(ends), feature.integer, settings.get("step") or feature.step))
+        multipliers[name] = settings.get("multiplier", 1.0)
+    if question.get("locked_pixels"):
+        constraints.append(cl.freeze(*(schema.names[k] for k in set(question["locked_pixels"]))))
+    if question.get("ink", "any") != "any":
+        constraints.append((cl.only_increase if question["ink"] == "add" else cl.only_decrease)(*schema.names))
+    if question.get("max_changes") is not None:
+        constraints.append(cl.max_changes(question["max_changes"]))
     labels = {str(label): label for label in explainer.tree.classes.tolist()}
     return explainer.with_features(*new).explain(
         row,
-        target=[labels[name] for name in given.get("target", [])] or None,
-        cost=_cost(given, scene.shape, times),
+        target=[labels[name] for name in question.get("target", [])] or None,
+        cost=_cost(question, scene.shape, multipliers),
         constraints=constraints,
-        count=given.get("count", 3),
-        margin=given.get("margin", 0.0),
+        count=question.get("count", 3),
+        margin=question.get("margin", 0.0),
     )
 
 
-def _cost(given, shape, times):
-    spread = given.get("spread", "range")
+def _cost(question, shape, multipliers):
+    spread = question.get("spread", "range")
     spread = None if spread == "none" else spread
-    kind = given.get("cost", "L1")
+    kind = question.get("cost", "L1")
     if kind == "Q":
-        tall, wide = shape
-        places = [(r, c) for r in range(tall) for c in range(wide)]
-        touch = np.array([[abs(a - c) + abs(b - d) == 1 for c, d in places] for a, b in places], float)
-        return cl.Quadratic(np.eye(tall * wide) + 4.0 * (np.diag(touch.sum(axis=0)) - touch))
-    parts = [cl.L1(spread, multiplier=times or None)] * (kind != "L2") + [cl.L2(spread, multiplier=times or None)] * (
-        kind != "L1"
-    )
+        height, width = shape
+        pixels = [(r, c) for r in range(height) for c in range(width)]
+        adjacent = np.array([[abs(a - c) + abs(b - d) == 1 for c, d in pixels] for a, b in pixels], float)
+        return cl.Quadratic(np.eye(height * width) + 4.0 * (np.diag(adjacent.sum(axis=0)) - adjacent))
+    parts = [cl.L1(spread, multiplier=multipliers or None)] * (kind != "L2") + [
+        cl.L2(spread, multiplier=multipliers or None)
+    ] * (kind != "L1")
     return sum(parts[1:], parts[0])
 
 
-def agrees(given, at=None):
-    """Ask the desk and by hand; the same answers, all confirmed. Returns what the page is told and the explanation."""
-    told, answer = ask(given, at)
-    expected = by_hand(given, at)
-    assert told["status"] == str(expected.status)
-    assert len(answer) == len(expected) == len(told["answers"])
+def agrees(question, session=None):
+    """Check that the session and the library give the same, confirmed answers. Returns the reply and the explanation."""
+    reply, answer = ask(question, session)
+    expected = by_hand(question, session)
+    assert reply["status"] == str(expected.status)
+    assert len(answer) == len(expected) == len(reply["answers"])
     np.testing.assert_allclose([c.cost for c in answer], [c.cost for c in expected], rtol=1e-7, atol=1e-12)
-    assert all(one["confirmed"] for one in told["answers"])
-    assert [one["label"] for one in told["answers"]] == [str(c.label) for c in expected]
-    confirmed(answer, given, at)
-    return told, answer
+    assert all(one["confirmed"] for one in reply["answers"])
+    assert [one["label"] for one in reply["answers"]] == [str(c.label) for c in expected]
+    check_predictions(answer, question, session)
+    return reply, answer
 
 
-def confirmed(answer, given, at=None):
-    """The tree itself says of every row what is claimed."""
-    scene = (at or desk()).scene(given["scene"])
+def check_predictions(answer, question, session=None):
+    """Check that the tree predicts the label of every answer, and that the answers are sorted by cost."""
+    scene = (session or bundled_session()).scene(question["scene"])
     for row, c in zip(values_of(answer), answer, strict=True):
-        assert scene.label(row) == str(c.label)
-        assert not given.get("target") or str(c.label) in given["target"]
+        assert scene.predict(row) == str(c.label)
+        assert not question.get("target") or str(c.label) in question["target"]
     costs = [c.cost for c in answer]
     assert costs == sorted(costs)
     assert len({c.leaf for c in answer}) == len(answer)
 
 
-def small_desk(explainer, rows=None, shape=None, limit=30.0, key="own"):
-    from counterleaf.explorer.scene import Scene
-
-    return Desk([Scene(key, "Own", "What would change?", explainer, rows, shape=shape)], limit)
+def small_session(explainer, rows=None, shape=None, limit=30.0, key="test"):
+    """A session with one scene."""
+    return Session([Scene(key, "Test", "What would change?", explainer, rows, shape=shape)], limit)
 
 
 def endless(width=301):
-    """A model with a question that no search finishes: "yes" needs 300.5 < 2 * sum < 301.5, where all numbers are 0 or 1."""
+    """A model and a question without end: "yes" needs 300.5 < 2 * sum < 301.5, where all features are 0 or 1."""
     weights = np.zeros((5, width))
     weights[[0, 2]] = 2.0
     tree = cl.Tree(

@@ -1,4 +1,4 @@
-"""The explorer's page in a real browser, used as a person would: by what is written on it."""
+"""The explorer's page in a browser, operated by the texts that a user sees."""
 
 import base64
 import json
@@ -18,20 +18,20 @@ OFFLINE = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
-GIVEN = {name for names in samples.GIVEN.values() for name in names}
+LOCKED = {name for names in samples.GIVEN.values() for name in names}  # when a scene opens
 
 
 def find_browser():
-    """The program, or a failure that says what to install."""
+    """The path of the browser; raises if none is installed."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        raise RuntimeError(f"no browser is installed; expected one of {', '.join(BROWSERS)} to test the page in")
+        raise RuntimeError(f"no browser found; install one of {', '.join(BROWSERS)} to test the page")
     return found
 
 
 @contextmanager
 def running(*arguments):
-    """The real command, and the address that it prints."""
+    """Run the command and yield the address that it prints."""
     command = [sys.executable, "-m", "counterleaf", "explore", "--port", "0", "--no-browser", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
     try:
@@ -45,7 +45,7 @@ def running(*arguments):
 
 
 def cookies_of(address):
-    """What a browser would keep once it was let in."""
+    """The cookies of a browser that opened the address."""
     with urlopen(address) as reply:
         name, value = reply.headers["Set-Cookie"].partition(";")[0].split("=", 1)
     rest = {"domain": "127.0.0.1", "path": "/", "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}
@@ -54,58 +54,58 @@ def cookies_of(address):
 
 @contextmanager
 def windows(browser, origin, cookies):
-    """A function that opens a window; at the end, nothing has left the machine and nothing complained."""
+    """A function that opens a window. At the end, no request went to another server and the console shows no error."""
     opened = []
 
-    def enter(where="/", **look):
-        context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **look})
+    def enter(path="/", **options):
+        context = browser.new_context(storage_state=cookies, **{"viewport": {"width": 1280, "height": 900}, **options})
         explorer = Explorer(context.new_page(), origin)
         opened.append((context, explorer))
-        return explorer.open(where)
+        return explorer.open(path)
 
     yield enter
     for context, explorer in opened:
         context.close()
         assert [url for url in explorer.requests if not url.startswith((f"{origin}/", "data:", f"blob:{origin}/"))] == []
-        assert [error for error in explorer.errors if not re.search(explorer.forgiven, error)] == []
+        assert [error for error in explorer.errors if not re.search(explorer.expected_errors, error)] == []
 
 
-# the page forbids that text is run as a script, which Playwright's own waiting does
+# the page forbids eval, which Playwright's functions for waiting use
 SETTLED = """before => new Promise((done, fail) => {
-    const late = performance.now() + 20_000;
-    const look = () => {
+    const end = performance.now() + 20_000;
+    const poll = () => {
         const { dataset, classList } = document.body;
-        if (Number(dataset.answered ?? 0) > before && !classList.contains("asking")) done();
-        else if (performance.now() > late) fail(new Error("no answer within 20 s"));
-        else setTimeout(look, 5);
+        if (Number(dataset.answered ?? 0) > before && !classList.contains("waiting")) done();
+        else if (performance.now() > end) fail(new Error("no answer within 20 s"));
+        else setTimeout(poll, 5);
     };
-    look();
+    poll();
 })"""
 
 
-TABLE = """() => Object.fromEntries([...document.querySelectorAll(".lines tbody tr:not(.editor)")].map((line) => [
-    line.querySelector(".lock").ariaLabel.replace("lock ", "").trim(),
-    [...line.querySelectorAll("td.to")].map((cell) => cell.innerText.trim()),
+TABLE = """() => Object.fromEntries([...document.querySelectorAll(".feature-rows tbody tr:not(.editor)")].map((row) => [
+    row.querySelector(".lock").ariaLabel.replace("lock ", "").trim(),
+    [...row.querySelectorAll("td.to")].map((cell) => cell.innerText.trim()),
 ]))"""
 
 
 class Explorer:
-    """One page of the explorer, and what it sent and complained about."""
+    """One page of the explorer, with its requests and its errors."""
 
     def __init__(self, page, origin):
         self.page, self.origin = page, origin
         self.requests, self.errors = [], []
-        self.forgiven = "^$"  # a pattern of the complaints that a test provokes
+        self.expected_errors = "^$"  # a pattern for the errors that a test provokes
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
-    def open(self, where="/"):
-        self.page.goto(where if where.startswith("http") else self.origin + where)
+    def open(self, path="/"):
+        self.page.goto(path if path.startswith("http") else self.origin + path)
         return self.settle()
 
     def settle(self, before=0):
-        """Wait until more than so many answers have come, and none is on its way."""
+        """Wait for more than ``before`` answers, until no request is running."""
         self.page.evaluate(SETTLED, before)
         return self
 
@@ -113,7 +113,7 @@ class Explorer:
         return self.page.evaluate("Number(document.body.dataset.answered ?? 0)")
 
     def after(self, act):
-        """Do something, and wait for the answer to it."""
+        """Call a function and wait for the answer."""
         before = self.answered()
         act()
         return self.settle(before)
@@ -131,20 +131,16 @@ class Explorer:
         self.page.get_by_role("tab", name=name).click()
         return self.page.get_by_role("tabpanel", name=name)
 
-    def line(self, feature):
-        """The line of a feature in the table."""
-        return self.page.get_by_role("row").filter(has=self.button(f"lock {feature}"))
-
     def table(self):
-        """What each alternative makes of every feature, as they are written on the page."""
+        """The values of every feature in each alternative."""
         return self.page.evaluate(TABLE)
 
     def cells(self, feature):
-        """What each alternative makes of a feature."""
+        """The values of a feature in each alternative."""
         return self.table()[feature]
 
     def features(self):
-        """All features, as they are written on the page."""
+        """The displayed names of all features."""
         return list(self.table())
 
     def changed(self):
@@ -171,11 +167,10 @@ class Explorer:
         return self.page.evaluate("location.href")
 
     def state(self):
-        """What the address holds, but for what says nothing and for what is locked when a scene opens."""
+        """The state in the address without default values, and without the features that are locked when a scene opens."""
         found = re.search("#s=(.*)", self.address())
         state = json.loads(base64.urlsafe_b64decode(found[1] + "=" * (-len(found[1]) % 4)))
-        given = (name for name, said in state["controls"].items() if name in GIVEN and said == {"lock": True})
-        for name in list(given):
+        for name in [name for name, control in state["controls"].items() if name in LOCKED and control == {"lock": True}]:
             del state["controls"][name]
         return {key: value for key, value in state.items() if value not in ({}, [], None, "any")}
 
@@ -183,21 +178,21 @@ class Explorer:
         return self.page.evaluate("history.state.at")
 
     def shown(self):
-        """All that the page shows of question and answer, but for the time it took."""
+        """The question and the answer as the page shows them, without the time."""
         read = "nodes => nodes.map(node => node.type === 'radio' || node.type === 'checkbox' ? node.checked : node.value)"
         return [
-            self.page.locator("#sentence, #asked, #conflict, #explore").all_inner_texts(),
+            self.page.locator("#sentence, #question, #conflict, #explore").all_inner_texts(),
             self.page.locator("input:visible, select:visible").evaluate_all(read),
             self.page.locator("[aria-pressed]").evaluate_all("nodes => nodes.map(node => node.ariaPressed)"),
         ]
 
     def download(self, act):
-        """The text of the file that something hands out, and its name."""
+        """The text and the name of the file that a function downloads."""
         with self.page.expect_download() as caught:
             act()
         with open(caught.value.path(), encoding="utf-8") as file:
             return file.read(), caught.value.suggested_filename
 
-    def export(self, words):
+    def export(self, label):
         self.page.locator("summary", has_text="Export").click()
-        return self.download(self.page.get_by_role("button", name=words, exact=True).click)
+        return self.download(self.page.get_by_role("button", name=label, exact=True).click)

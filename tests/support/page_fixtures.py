@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser: a plugin that their modules name, each with a browser of its own, all with one server."""
+"""Fixtures for the tests in a browser, as a pytest plugin: one browser per module, one server for all."""
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -16,14 +16,14 @@ def browser():
 
 @pytest.fixture(scope="session")
 def server():
-    """(address without its token, the cookies of who was let in)."""
+    """The address without its token, and the cookies of a browser with access."""
     with running() as address:
         yield address.partition("/?")[0], cookies_of(address)
 
 
 @pytest.fixture
 def enter(browser, server):
-    """Opens the page in a window of its own."""
+    """A function that opens the page in a new window."""
     with windows(browser, *server) as enter:
         yield enter
 

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, with the fake desk and a small page or as the command starts it; who talks to it."""
+"""A server in another process, with a fake session and a small page or as the command starts it, and a client for it."""
 
 import http.client
 import json
@@ -13,29 +13,30 @@ QUESTION = {"scene": "adult", "row": 3}
 _PROGRAM = """
 import sys
 from pathlib import Path
-from support.fake_desk import FakeDesk
-from counterleaf.explorer import files, server
-from counterleaf.explorer.solver import Limits
+from support.fake_session import FakeSession
+from counterleaf.explorer.web import files, server
+from counterleaf.explorer.session.solver import Limits
 files.PAGE = Path(sys.argv[1])
-server.serve(FakeDesk(), int(sys.argv[2]), False, Limits(grace=1.0))
+server.serve(FakeSession(), int(sys.argv[2]), False, Limits(grace=1.0))
 """
 _FILES = {
     "index.html": "<!doctype html><title>Explore</title>",
-    "door.html": "<!doctype html><title>Door</title>",
+    "access.html": "<!doctype html><title>Access</title>",
     "app.js": "export const x = 1\n",
-    "look.css": "body {}\n",
+    "lib/part.js": "export const y = 2\n",
+    "style.css": "body {}\n",
     "leaf.svg": "<svg/>",
-    "notes.txt": "not for the page",
+    "notes.txt": "not part of the page",
 }
 
 
 class Explorer:
-    """The running server, and one browser."""
+    """The server and one browser."""
 
     def __init__(self, process):
         self.process = process
         self.line = process.stdout.readline()
-        found = re.fullmatch(r"Explore at http://127\.0\.0\.1:(\d+)/\?token=(\S+)  \(Ctrl-C ends it\)\n", self.line)
+        found = re.fullmatch(r"Explore at http://127\.0\.0\.1:(\d+)/\?token=(\S+)  \(press Ctrl-C to stop\)\n", self.line)
         self.port, self.token, self.cookie = int(found[1]), found[2], None
 
     @property
@@ -48,16 +49,16 @@ class Explorer:
         return status, headers, body
 
     def call(self, method, path, body=None, headers=(), timeout=20):
-        """Status, headers by their small names, the body as bytes."""
+        """The status, the headers by their lower-case names, and the body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
-        given = {"Cookie": self.cookie} if self.cookie else {}
+        sent = {"Cookie": self.cookie} if self.cookie else {}
         if body is not None:
-            given["Content-Type"] = "application/json"
+            sent["Content-Type"] = "application/json"
         if isinstance(body, dict | list):
             body = json.dumps(body).encode()
-        given |= dict(headers)
+        sent |= dict(headers)
         try:
-            connection.request(method, path, body, {name: value for name, value in given.items() if value is not None})
+            connection.request(method, path, body, {name: value for name, value in sent.items() if value is not None})
             response = connection.getresponse()
             return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
         finally:
@@ -67,8 +68,8 @@ class Explorer:
         status, _, content = self.call(method, path, body, headers)
         return status, json.loads(content)
 
-    def line_of(self, *request):
-        """Status and line of a refusal, which holds nothing else."""
+    def error_of(self, *request):
+        """The status and the message of an error response."""
         status, value = self.json(*request)
         assert list(value) == ["error"], value
         assert value["error"].strip() == value["error"] != ""
@@ -76,24 +77,25 @@ class Explorer:
         return status, value["error"]
 
     def raw(self, request, timeout=10):
-        """The status line and what follows, for requests that no client would send."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout) as wire:
-            wire.sendall(request)
-            wire.settimeout(timeout)
-            answer = b""
-            while b"\r\n\r\n" not in answer or not answer.partition(b"\r\n\r\n")[2]:
-                part = wire.recv(65536)
+        """The response to the bytes of a request that no client would send."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
+            connection.sendall(request)
+            connection.settimeout(timeout)
+            response = b""
+            while b"\r\n\r\n" not in response or not response.partition(b"\r\n\r\n")[2]:
+                part = connection.recv(65536)
                 if not part:
                     break
-                answer += part
-        return answer
+                response += part
+        return response
 
 
 @contextmanager
 def running(folder: Path, port=0):
-    """The server with the fake desk and a small page."""
+    """The server with a fake session and a small page."""
     folder.mkdir(exist_ok=True)
     for name, text in _FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     with _process([sys.executable, "-c", _PROGRAM, str(folder), str(port)]) as explorer:
         yield explorer
@@ -101,16 +103,16 @@ def running(folder: Path, port=0):
 
 @contextmanager
 def command(*arguments):
-    """The command itself, with its own desk and page."""
+    """The server as the command starts it."""
     with _process([sys.executable, "-m", "counterleaf", "explore", "--no-browser", "--port", "0", *arguments]) as explorer:
         yield explorer
 
 
 @contextmanager
-def _process(words):
-    """A server that is ended when the test is through."""
-    here = {"cwd": Path(__file__).parents[1], "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words, **here)
+def _process(arguments):
+    """A server that ends with the test."""
+    options = {"cwd": Path(__file__).parents[1], "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(arguments, **options)
     try:
         yield Explorer(process)
     finally:

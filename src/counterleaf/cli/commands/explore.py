@@ -50,8 +50,8 @@ def explore(
         except ImportError:
             message = 'the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"'
             raise CounterleafError(message) from None
-        from counterleaf.explorer.desk import open_desk
-        from counterleaf.explorer.server import serve
+        from counterleaf.explorer.session.session import open_session
+        from counterleaf.explorer.web.server import serve
 
         if not SHORTEST <= time_limit <= LONGEST:
             raise CounterleafError(f"--time-limit is {time_limit:g}; expected {SHORTEST:g} to {LONGEST:g} seconds")
@@ -63,4 +63,4 @@ def explore(
             "mnist": None if mnist is None else str(mnist),
             "time_limit": time_limit,
         }
-        serve(open_desk(arguments), port, not no_browser)
+        serve(open_session(arguments), port, not no_browser)

@@ -1,164 +1,167 @@
-// The explorer: one state, one question at a time, everything else follows from the answer.
+// The explorer: one state, one request at a time; all views follow from the answer.
 
-import { get, post } from "./api.js";
-import { patterns } from "./classes.js";
-import { Compare, Kept, summary } from "./compare.js";
-import { byId, button, download, fill } from "./dom.js";
-import { Image } from "./image.js";
-import { Lines } from "./lines.js";
-import { Plane } from "./plane.js";
-import { Settings } from "./settings.js";
-import { decode, opening, same } from "./state.js";
-import { Steps } from "./steps.js";
-import { drawTree } from "./tree.js";
-import { Asked, tellAnswer, tellTrouble } from "./verdict.js";
+import { get, post } from "./lib/api.js";
+import { patterns } from "./lib/class_colours.js";
+import { byId, button, download, fill } from "./lib/dom.js";
+import { PinnedSteps, summarize } from "./lib/pinned_steps.js";
+import { decode, initialState, same } from "./lib/state.js";
+import { Steps } from "./lib/steps.js";
+import { showAnswer, showError } from "./views/answer.js";
+import { Comparison } from "./views/compare.js";
+import { FeatureTable } from "./views/feature_rows.js";
+import { ImageView } from "./views/image.js";
+import { Plane } from "./views/plane.js";
+import { QuestionBar } from "./views/question.js";
+import { Settings } from "./views/settings.js";
+import { drawTree } from "./views/tree.js";
 
-const page = { scenes: [], rows: new Map(), tab: "explore", answer: null, answered: null };
-const kept = new Kept();
+const page = { scenes: [], rows: new Map(), tab: "explore", answer: null, answeredState: null };
+const pinned = new PinnedSteps();
 const sceneOf = (key) => page.scenes.find((scene) => scene.key === key);
 const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
+const stateInAddress = () => decode(location.hash, page.scenes);
 const steps = new Steps((state) =>
-  arrive(state ?? decode(location.hash, page.scenes) ?? opening(page.scenes[0]), { typed: state === null }),
+  show(state ?? stateInAddress() ?? initialState(page.scenes[0]), { fromAddress: state === null }),
 );
 const settings = new Settings(byId("settings"), change);
-const compare = new Compare(byId("compare"), kept, showStep, write);
-const plane = new Plane(byId("plane"), () => drawView());
+const comparison = new Comparison(byId("compare"), pinned, showStep, exportSteps);
+const plane = new Plane(byId("plane"), () => drawTab());
 
-/** The state was changed on the page; `live` while a hand is still on a slider or a brush. */
+/** The user changed the state; `live` is true while a slider or a brush moves. */
 function change(state, live = false) {
   if (!live) steps.push(state);
-  arrive(state, { live });
+  show(state, { live });
 }
 
 /**
- * Show a state: by a change, or by a step back or forward; `typed` if it came with the address alone.
- * The question that it replaces is withdrawn, unless a hand is still on a slider: there the answers on the way are of use.
+ * Show a state after a change or a move in the history; `fromAddress` means that the state is not among the steps.
+ * The running request is cancelled, unless the user moves a slider: then the intermediate answers are useful.
  */
-async function arrive(state, { typed = false, live = false } = {}) {
-  if (!live && state !== page.state) page.question?.abort();
+async function show(state, { fromAddress = false, live = false } = {}) {
+  if (!live && state !== page.state) page.request?.abort();
   page.state = state;
-  if (typed) steps.start(state);
-  if (page.scene !== sceneOf(state.scene)) enter(sceneOf(state.scene));
-  if (rowOf(state)) tellRow();
-  await ask();
+  if (fromAddress) steps.start(state);
+  if (page.scene !== sceneOf(state.scene)) enterScene(sceneOf(state.scene));
+  if (rowOf(state)) showQuestion();
+  await requestAnswer();
 }
 
-/** Everything that depends on the scene alone. */
-function enter(scene) {
+/** Build the parts of the page that depend on the scene only. */
+function enterScene(scene) {
   page.scene = scene;
-  page.answer = page.answered = null;
+  page.answer = page.answeredState = null;
   fill(
     byId("scenes"),
     page.scenes.map((one) =>
-      button(one.title, () => change(opening(one)), { "aria-pressed": String(one === scene), title: one.about }),
+      button(one.title, () => change(initialState(one)), { "aria-pressed": String(one === scene), title: one.about }),
     ),
   );
-  page.asked = new Asked(scene, change, seek);
-  page.view = new (scene.shape ? Image : Lines)(scene, change);
+  page.questionBar = new QuestionBar(scene, change, findRow);
+  page.view = new (scene.shape ? ImageView : FeatureTable)(scene, change);
   fill(byId("explore"), page.view.node);
   settings.build(scene);
   plane.build(scene, null);
-  byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of many tell nothing
-  if (scene.shape && page.tab === "plane") open("explore");
+  byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of an image are not informative
+  if (scene.shape && page.tab === "plane") openTab("explore");
   document.title = `${scene.title} · counterleaf`;
 }
 
-/** Everything that shows the question; a row that is not there is not shown. */
-function tellRow() {
-  const { state, answer, answered } = page;
+/** Update the parts of the page that show the question; a row that could not be loaded is not shown. */
+function showQuestion() {
+  const { state, answer, answeredState } = page;
   const row = rowOf(state);
-  const sameRow = answered && answered.scene === state.scene && answered.row === state.row && same(answered.edits, state.edits);
-  page.asked.update(state, sameRow ? answer.label : (row?.label ?? "?"));
+  const sameRow =
+    answeredState &&
+    answeredState.scene === state.scene &&
+    answeredState.row === state.row &&
+    same(answeredState.edits, state.edits);
+  page.questionBar.update(state, sameRow ? answer.source_label : (row?.label ?? "?"));
   settings.update(state);
   byId("explore").inert = !row;
   if (row) page.view.update(state, row, answer);
   byId("undo").disabled = steps.at <= 0;
   byId("redo").disabled = steps.at >= steps.list.length - 1;
-  const is = kept.has(steps.list[steps.at]?.hash);
-  byId("keep").setAttribute("aria-pressed", String(is));
-  byId("keep").textContent = is ? "★ Kept" : "☆ Keep";
+  const isPinned = pinned.has(steps.current?.hash);
+  byId("pin").setAttribute("aria-pressed", String(isPinned));
+  byId("pin").textContent = isPinned ? "★ Pinned" : "☆ Pin";
 }
 
-/** Ask about the state; while one answer is on its way only the latest state waits behind it. */
-async function ask() {
-  if (page.asking) return;
-  page.asking = true;
-  let asked = null;
-  const slow = setTimeout(() => document.body.classList.add("asking"), 150); // quick answers do not flicker
-  while (asked !== page.state) {
-    asked = page.state;
+/** Request the answer for the state; while a request is running, only the latest state waits. */
+async function requestAnswer() {
+  if (page.requesting) return;
+  page.requesting = true;
+  let state = null;
+  const slow = setTimeout(() => document.body.classList.add("waiting"), 150); // fast answers do not flicker
+  while (state !== page.state) {
+    state = page.state;
     try {
-      if (!rowOf(asked))
-        page.rows.set(
-          `${asked.scene}/${asked.row}`,
-          await get(`/api/scenes/${encodeURIComponent(asked.scene)}/rows/${asked.row}`),
-        );
-      page.question = new AbortController();
-      const answer = await post("/api/answer", asked, page.question.signal);
-      if (asked.scene !== page.state.scene) continue;
-      [page.answer, page.answered] = [answer, asked];
-      steps.record(asked, summary(answer));
-      kept.refresh(steps.list[steps.at]);
-      tellRow();
-      tellAnswer(page.state, answer, change);
-      note("");
+      const row = `/api/scenes/${encodeURIComponent(state.scene)}/rows/${state.row}`;
+      if (!rowOf(state)) page.rows.set(`${state.scene}/${state.row}`, await get(row));
+      page.request = new AbortController();
+      const answer = await post("/api/answer", state, page.request.signal);
+      if (state.scene !== page.state.scene) continue;
+      [page.answer, page.answeredState] = [answer, state];
+      steps.record(state, summarize(answer));
+      pinned.refresh(steps.current);
+      showQuestion();
+      showAnswer(page.state, answer, change);
+      notify("");
     } catch (error) {
-      if (asked !== page.state) continue;
-      page.answer = page.answered = null; // the last answer was to another question
-      tellRow();
-      tellTrouble(error.message);
+      if (state !== page.state) continue;
+      page.answer = page.answeredState = null; // the last answer belongs to another question
+      showQuestion();
+      showError(error.message);
     }
   }
-  page.asking = false;
+  page.requesting = false;
   clearTimeout(slow);
-  document.body.classList.remove("asking");
+  document.body.classList.remove("waiting");
   document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
-  drawView();
+  drawTab();
 }
 
-/** The view of the tab that is open, where it needs more than the answer; a question that is overtaken is withdrawn. */
-async function drawView() {
+/** Draw the open tab if it needs more than the answer; an outdated request is cancelled. */
+async function drawTab() {
   page.drawing?.abort();
-  if (page.tab === "compare") compare.update(page.scene, steps);
-  if (!page.answer) return wipe();
+  if (page.tab === "compare") comparison.update(page.scene, steps);
+  if (!page.answer) return clearDrawings();
   const { state } = page;
   const { signal } = (page.drawing = new AbortController());
   try {
     if (page.tab === "tree") {
       if (!byId("tree").hasChildNodes()) byId("tree").textContent = "Drawing …";
-      const drawn = await post("/api/tree", state, signal);
-      drawTree(byId("tree"), page.scene, drawn);
+      drawTree(byId("tree"), page.scene, await post("/api/tree", state, signal));
     } else if (page.tab === "plane" && plane.pair) {
-      const [across, up] = plane.pair;
-      if (across === up) return plane.tell("Choose two different numbers.");
-      plane.draw(await post("/api/plane", { question: state, across, up }, signal));
+      const [x_feature, y_feature] = plane.pair;
+      if (x_feature === y_feature) return plane.showMessage("Choose two different features.");
+      plane.draw(await post("/api/plane", { question: state, x_feature, y_feature }, signal));
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    wipe();
-    note(error.message);
+    clearDrawings();
+    notify(error.message);
   }
 }
 
-/** No drawing of another question stands. */
-function wipe() {
+/** Remove drawings that belong to another question. */
+function clearDrawings() {
   fill(byId("tree"));
-  plane.tell("");
+  plane.showMessage("");
 }
 
-/** Go to the next row in a direction, if asked for the next of which the model says something. */
-async function seek(way, says) {
+/** Go to the next row in a direction, or to the next one for which the model says `label`. */
+async function findRow(direction, label) {
   const { scene, row } = page.state;
-  const query = new URLSearchParams({ start: Math.max(0, row + way), way, ...(says ? { says } : {}) });
+  const query = new URLSearchParams({ start: Math.max(0, row + direction), direction, ...(label ? { label } : {}) });
   try {
     const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
-    if (found.row === null || row + way < 0 || found.row === row) note("There is no further row of that kind.");
+    if (found.row === null || row + direction < 0 || found.row === row) notify("Found no further row of this kind.");
     else {
       page.rows.set(`${scene}/${found.row}`, found);
       change({ ...page.state, row: found.row, edits: {} });
     }
   } catch (error) {
-    note(error.message);
+    notify(error.message);
   }
 }
 
@@ -166,67 +169,71 @@ function showStep(step) {
   const at = steps.list.findIndex((one) => one?.hash === step.hash);
   if (at >= 0) steps.go(at);
   else change(step.state);
-  open("explore");
+  openTab("explore");
 }
 
-/** Hand out the question shown, or several steps, as a file. */
-async function write(format, some) {
+/** Download the current question, or several steps, as a file. */
+async function exportSteps(format, chosen) {
   try {
-    const file = await post("/api/export", { format, questions: some ? some.map((step) => step.state) : [page.state] });
+    const questions = chosen ? chosen.map((step) => step.state) : [page.state];
+    const file = await post("/api/export", { format, questions });
     download(file.name, file.type, file.text);
-    note(`Saved ${file.name}.`);
+    notify(`Saved ${file.name}.`);
   } catch (error) {
-    note(error.message);
+    notify(error.message);
   }
 }
 
-function note(text) {
+function notify(text) {
   byId("note").textContent = text;
 }
 
-function open(name) {
+function openTab(name) {
   page.tab = name;
   for (const tab of document.querySelectorAll("[role=tab]")) {
-    const own = tab.getAttribute("aria-controls") === name;
-    tab.setAttribute("aria-selected", String(own));
-    tab.tabIndex = own ? 0 : -1;
-    byId(tab.getAttribute("aria-controls")).hidden = !own;
+    const selected = tab.getAttribute("aria-controls") === name;
+    tab.setAttribute("aria-selected", String(selected));
+    tab.tabIndex = selected ? 0 : -1;
+    byId(tab.getAttribute("aria-controls")).hidden = !selected;
   }
   if (name === "plane" && page.answer) plane.build(page.scene, page.answer);
-  drawView();
+  drawTab();
 }
 
-function listen() {
+function listenToTabs() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   for (const tab of tabs) {
-    tab.addEventListener("click", () => open(tab.getAttribute("aria-controls")));
+    tab.addEventListener("click", () => openTab(tab.getAttribute("aria-controls")));
     tab.addEventListener("keydown", (event) => {
-      const shown = tabs.filter((one) => !one.hidden);
-      const at = shown.indexOf(tab);
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+      const visible = tabs.filter((one) => !one.hidden);
+      const at = visible.indexOf(tab);
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: visible.length - 1 }[event.key];
       if (to === undefined) return;
-      shown.at(to % shown.length).focus();
-      shown.at(to % shown.length).click();
+      visible.at(to % visible.length).focus();
+      visible.at(to % visible.length).click();
     });
   }
+}
+
+function listenToTools() {
   byId("undo").addEventListener("click", () => steps.go(steps.at - 1));
   byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
-  byId("keep").addEventListener("click", () => {
-    kept.toggle(steps.list[steps.at]);
-    tellRow();
-    drawView();
+  byId("pin").addEventListener("click", () => {
+    pinned.toggle(steps.current);
+    showQuestion();
+    drawTab();
   });
   for (const choice of document.querySelectorAll("#export [data-format]")) {
     choice.addEventListener("click", () => {
       byId("export").open = false;
-      write(choice.dataset.format);
+      exportSteps(choice.dataset.format);
     });
   }
   byId("link").addEventListener("click", async () => {
     byId("export").open = false;
     await navigator.clipboard.writeText(location.href).then(
-      () => note("The link is copied: it holds the whole question, for this browser and while the command runs."),
-      () => note("Copy the address of this page: it holds the whole question."),
+      () => notify("Link copied. It contains the whole question and works in this browser while the command runs."),
+      () => notify("Copy the address of this page; it contains the whole question."),
     );
   });
   byId("theme").addEventListener("click", () => {
@@ -238,6 +245,9 @@ function listen() {
     localStorage.setItem("counterleaf-theme", root.style.colorScheme);
   });
   document.documentElement.style.colorScheme = localStorage.getItem("counterleaf-theme") ?? "";
+}
+
+function listenToKeys() {
   addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || /^(text|number)$/.test(event.target.type ?? "")) return;
     const key = event.key.toLowerCase();
@@ -256,19 +266,22 @@ function listen() {
 
 async function start() {
   document.body.append(patterns());
-  if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token is spent
-  listen();
+  if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token has been used
+  listenToTabs();
+  listenToTools();
+  listenToKeys();
   try {
     page.scenes = await get("/api/scenes");
   } catch (error) {
     byId("sentence").textContent = error.message;
     return;
   }
-  const state = decode(location.hash, page.scenes) ?? opening(page.scenes[0]);
-  const strange = location.hash && !decode(location.hash, page.scenes);
+  const linked = stateInAddress();
+  const unknownLink = location.hash && !linked;
+  const state = linked ?? initialState(page.scenes[0]);
   steps.start(state);
-  await arrive(state);
-  if (strange) note("The link does not fit the models that are open here; this is the first of them.");
+  await show(state);
+  if (unknownLink) notify("The link does not match the models that are open here, so the first model is shown.");
 }
 
 start();

@@ -1,0 +1,70 @@
+"""The requests that the page may send, validated before any other code reads them.
+
+Values of features are always numbers: the value of a numeric feature, or the index of a category or level among the values of
+its feature. The index after the last one means that the value is missing. Classes are named by their labels, scenes by their
+keys.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Real = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
+Name = Annotated[str, Field(max_length=500)]
+Key = Annotated[str, Field(max_length=100)]
+Index = Annotated[int, Field(ge=0, le=100_000)]
+RowNumber = Annotated[int, Field(ge=0, le=10**9)]
+
+MAX_ALTERNATIVES, MAX_STEPS, MAX_FEATURES = 12, 60, 5000
+
+
+class StrictModel(BaseModel):
+    """A record that refuses unknown fields and numbers in quotes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Control(StrictModel):
+    """The settings of one feature."""
+
+    lock: bool = False
+    direction: Literal["any", "only_increase", "only_decrease"] = "any"
+    low: Real | None = None
+    high: Real | None = None
+    allowed: Annotated[list[Index], Field(max_length=MAX_FEATURES)] | None = None
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False, ge=1e-9, le=1e15)] | None = None
+    multiplier: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 1.0
+
+
+class Question(StrictModel):
+    """A row of a scene, possibly edited, with the target, the cost and all settings."""
+
+    scene: Key
+    row: RowNumber = 0
+    edits: Annotated[dict[Name, Real | None], Field(max_length=MAX_FEATURES)] = Field(default_factory=dict)
+    controls: Annotated[dict[Name, Control], Field(max_length=MAX_FEATURES)] = Field(default_factory=dict)
+    target: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)  # empty: any class but the row's
+    cost: Literal["L1", "L2", "mixed", "Q"] = "L1"
+    spread: Literal["range", "std", "mad", "none"] = "range"
+    margin: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
+    count: Annotated[int, Field(ge=1, le=MAX_ALTERNATIVES)] = 3
+    max_changes: Annotated[int, Field(ge=0, le=10**6)] | None = None
+    ink: Literal["any", "add", "erase"] = "any"  # images: pixels may only increase, or only decrease
+    locked_pixels: Annotated[list[Index], Field(max_length=MAX_FEATURES)] = Field(default_factory=list)  # images
+
+
+class PlaneRequest(StrictModel):
+    """The two numeric features that span a plane through the row of a question."""
+
+    question: Question
+    x_feature: Name
+    y_feature: Name
+
+
+class ExportRequest(StrictModel):
+    """Questions to write into one file."""
+
+    format: Literal["csv", "json", "html"]
+    questions: Annotated[list[Question], Field(min_length=1, max_length=MAX_STEPS)]

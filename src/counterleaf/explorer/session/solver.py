@@ -1,0 +1,141 @@
+"""A thread that answers the page's requests one at a time, in the order in which they arrive.
+
+A request that nobody waits for any longer is cancelled: it leaves the queue, and a running search stops. The page cancels a
+request by closing its connection, so that the thread is free for the request that replaces it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from counterleaf._core import Stop
+from counterleaf.core.stopping import StoppedError, stoppable
+from counterleaf.errors import CounterleafError
+
+STOPPED = "the explorer has been stopped; start it again with: counterleaf explore"
+_LAST_WAIT = 1.0  # seconds for the thread to notice that the server ends; a search notices at once
+
+
+class UnavailableError(Exception):
+    """The solver cannot answer now; the message gives the reason and a remedy."""
+
+
+class InternalError(Exception):
+    """A valid request failed; the traceback is on stderr."""
+
+
+class RequestHandler(Protocol):
+    """The object that computes the answers, such as a ``Session``."""
+
+    time_limit: float
+
+    def handle(self, verb: str, arguments: dict[str, Any]) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The number of requests that may wait, and the time that one may take."""
+
+    waiting: int = 8
+    grace: float = 10.0  # seconds in addition to the time limits of the searches of a request
+
+
+class Solver:
+    """A queue in front of the thread. Call ``ask`` and ``stop`` in the same event loop."""
+
+    def __init__(self, handler: RequestHandler, limits: Limits | None = None) -> None:
+        self._handler, self._limits = handler, limits or Limits()
+        self._waiting = 0
+        self._turn = asyncio.Lock()  # locked from the start of a request until the thread is free again
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()  # None ends the thread
+        self._stop = Stop()  # of the request in the thread
+        self._stopped = False
+        # a daemon: the check of a proof, for example, cannot be stopped and must not delay the end of the process
+        threading.Thread(target=self._run, name="counterleaf solver", daemon=True).start()
+
+    async def ask(self, verb: str, arguments: dict[str, Any]) -> bytes:
+        """Return the answer as JSON. Cancelling the call cancels the request."""
+        if self._stopped:
+            raise UnavailableError(STOPPED)
+        if self._waiting >= self._limits.waiting:
+            raise UnavailableError(f"busy: {self._waiting} requests are waiting already; try again in a moment")
+        self._waiting += 1
+        try:
+            await self._turn.acquire()
+        finally:
+            self._waiting -= 1
+        if self._stopped:
+            self._turn.release()
+            raise UnavailableError(STOPPED)
+        return await self._solve(verb, arguments)
+
+    async def stop(self) -> None:
+        """Stop the running search and refuse all further requests, including those that wait."""
+        self._stopped = True
+        self._stop.set()
+        self._work.put(None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WAIT), self._turn:  # waiting requests got the lock earlier and were refused
+                pass
+
+    async def _solve(self, verb: str, arguments: dict[str, Any]) -> bytes:
+        loop, stop = asyncio.get_running_loop(), Stop()
+        outcome: asyncio.Future[bytes | Exception] = loop.create_future()
+
+        def finish(result: bytes | Exception) -> None:
+            self._turn.release()
+            if not outcome.done():
+                outcome.set_result(result)
+
+        def work() -> None:
+            result = self._answer(stop, verb, arguments)
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                loop.call_soon_threadsafe(finish, result)
+
+        self._stop = stop
+        self._work.put(work)
+        seconds = self._time_for(arguments)
+        try:
+            async with asyncio.timeout(seconds):
+                result = await outcome
+        except TimeoutError:
+            message = f"no answer within {seconds:g} s; simplify the question or set a longer --time-limit"
+            raise UnavailableError(message) from None
+        finally:
+            stop.set()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _answer(self, stop: Stop, verb: str, arguments: dict[str, Any]) -> bytes | Exception:
+        """The answer as JSON, or the exception that explains the failure."""
+        try:
+            with stoppable(stop):
+                return to_json(self._handler.handle(verb, arguments))
+        except CounterleafError as error:
+            return error
+        except StoppedError:
+            return UnavailableError(STOPPED)
+        except Exception as error:
+            traceback.print_exception(error)
+            return InternalError(f"{type(error).__name__}: {error}")
+
+    def _run(self) -> None:
+        for work in iter(self._work.get, None):
+            work()
+
+    def _time_for(self, arguments: dict[str, Any]) -> float:
+        return self._handler.time_limit * len(arguments.get("questions", [None])) + self._limits.grace
+
+
+def to_json(value: Any) -> bytes:
+    """Encode a value as JSON in ASCII, which can represent every Python string."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

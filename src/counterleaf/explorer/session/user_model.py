@@ -1,0 +1,58 @@
+"""A scene from the user's files: a model and a table of rows."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.model.tree import Tree
+from counterleaf.storage.models import read_model, read_rows, read_table
+from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Schema
+
+
+def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
+    """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data."""
+    loaded = read_model(model)
+    if isinstance(loaded, Tree):
+        explainer, rows = _explain_plain_tree(loaded, data)
+    else:
+        explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
+    about = f"What would change the answer of {model.name}?"
+    scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape)
+    scene.check_row(row)
+    _check_shape(shape, explainer.schema)
+    scene.predict(scene.values(row, {}))  # raises for an invalid row now, before the page opens
+    return scene
+
+
+def _explain_plain_tree(tree: Tree, data: Path | None) -> tuple[Explainer, pd.DataFrame | None]:
+    """An explainer of a tree without feature names, which takes the columns of the data in their order."""
+    if data is None:
+        return Explainer(tree), None
+    rows = read_table(data)
+    schema = Schema.infer(rows)
+    width = len(schema) if schema.numeric else schema.columns_of().shape[0]
+    if width != tree.n_features:
+        raise CounterleafError(
+            f"{data} encodes to {width} columns, but the tree has {tree.n_features}; remove the columns that it does not use, "
+            f"such as the label, or save the model with explainer.to_json(), which stores the column names"
+        )
+    return Explainer(tree, data=rows, schema=schema), rows
+
+
+def _check_shape(shape: tuple[int, int] | None, schema: Schema) -> None:
+    if shape is None:
+        return
+    size = shape[0] * shape[1]
+    if size != len(schema):
+        raise CounterleafError(f"shape {shape[0]}x{shape[1]} has {size} pixels, but the model has {len(schema)} features")
+    categorical = [feature.name for feature in schema if not isinstance(feature, Numeric)]
+    if categorical:
+        raise CounterleafError(f"an image needs numeric features; {categorical[0]!r} is not numeric: remove --shape")

@@ -1,0 +1,1 @@
+"""The local server: routes, access control, static files and error responses."""

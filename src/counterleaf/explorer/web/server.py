@@ -1,0 +1,100 @@
+"""The local server, which serves one browser on this machine until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import threading
+import webbrowser
+from contextlib import suppress
+
+import uvicorn
+from fastapi import FastAPI
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.solver import Limits, RequestHandler, Solver
+from counterleaf.explorer.web import refusal
+from counterleaf.explorer.web.api import Answerer, make_api, make_page
+from counterleaf.explorer.web.guard import Guard
+
+LOCALHOST = "127.0.0.1"
+FIRST_PORT, N_PORTS = 8765, 20  # the ports to try
+
+
+def make_app(solver: Answerer, port: int, token: str) -> Guard:
+    """Make the application with its access control for a port."""
+    # without documentation pages, because they load scripts from other servers
+    app = FastAPI(title="counterleaf explore", docs_url=None, redoc_url=None, redirect_slashes=False)
+    refusal.install(app)
+    app.include_router(make_api(solver))
+    app.include_router(make_page())
+    return Guard(app, port, token)
+
+
+def serve(handler: RequestHandler, port: int | None = None, open_browser: bool = True, limits: Limits | None = None) -> None:
+    """Serve until Ctrl-C, on the first free port from 8765 on if ``port`` is None."""
+    listener = bind(port)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(16)
+    with listener, suppress(KeyboardInterrupt):
+        asyncio.run(_serve(Solver(handler, limits), listener, port, token, open_browser))
+
+
+def bind(port: int | None) -> socket.socket:
+    """Open a socket on a port, or on the first free one if ``port`` is None."""
+    candidates = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + N_PORTS)
+    for number in candidates:
+        # asyncio sets TCP_NODELAY, which saves 40 ms per response, only on sockets with an explicit protocol
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        if os.name == "posix":  # on Windows this option would share a port that is in use
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOCALHOST, number))
+            listener.listen()  # two sockets can bind to the same port, but only one can listen
+        except OSError as error:
+            listener.close()
+            reason = error.strerror or str(error)
+        else:
+            return listener
+    if port is not None:
+        raise CounterleafError(
+            f"cannot use port {port} ({reason.lower()}); choose another one, or omit --port to use a free one"
+        )
+    raise CounterleafError(f"no port from {FIRST_PORT} to {FIRST_PORT + N_PORTS - 1} is free; choose one with --port")
+
+
+class _Server(uvicorn.Server):
+    """A server that prints its address once it is reachable, and stops the solver before it waits for open requests."""
+
+    def __init__(self, config: uvicorn.Config, solver: Solver, address: str, open_browser: bool) -> None:
+        super().__init__(config)
+        self._solver, self._address, self._open_browser = solver, address, open_browser
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"Explore at {self._address}  (press Ctrl-C to stop)", flush=True)
+        if self._open_browser:  # in a thread: with some browsers the call does not return
+            threading.Thread(target=webbrowser.open, args=(self._address,), daemon=True).start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._solver.stop()
+        await super().shutdown(sockets)
+
+
+async def _serve(solver: Solver, listener: socket.socket, port: int, token: str, open_browser: bool) -> None:
+    config = uvicorn.Config(
+        make_app(solver, port, token),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+    try:
+        await _Server(config, solver, f"http://{LOCALHOST}:{port}/?token={token}", open_browser).serve([listener])
+    finally:
+        await solver.stop()
