@@ -128,9 +128,8 @@ def _cost(question, shape, multipliers):
         pixels = [(r, c) for r in range(height) for c in range(width)]
         adjacent = np.array([[abs(a - c) + abs(b - d) == 1 for c, d in pixels] for a, b in pixels], float)
         return cl.Quadratic(np.eye(height * width) + 4.0 * (np.diag(adjacent.sum(axis=0)) - adjacent))
-    parts = [cl.L1(spread, multiplier=multipliers or None)] * (kind != "L2") + [
-        cl.L2(spread, multiplier=multipliers or None)
-    ] * (kind != "L1")
+    norms = [cl.L1] * (kind != "L2") + [cl.L2] * (kind != "L1")
+    parts = [norm(spread, multiplier=multipliers or None) for norm in norms]
     return sum(parts[1:], parts[0])
 
 

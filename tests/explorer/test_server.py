@@ -24,6 +24,7 @@ def explorer(tmp_path_factory):
         yield explorer
 
 
+TESTS = Path(__file__).parents[1]
 PLANE = {"question": QUESTION, "x_feature": "age", "y_feature": "hours"}
 EXPORT = {"format": "csv", "questions": [QUESTION]}
 
