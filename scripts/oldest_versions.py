@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-GROUPS = ("plots", "parquet", "skops", "explorer")
+GROUPS = ("plots", "parquet", "polars", "skops", "explorer")
 LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9][0-9a-z.]*)")
 
 
