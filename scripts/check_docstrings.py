@@ -1,7 +1,7 @@
 """Check the docstrings of every public object against the numpydoc standard.
 
-The public objects are the names in ``__all__`` of the modules below, and the public methods and properties of their classes. The
-section ``[tool.numpydoc_validation]`` of ``pyproject.toml`` lists the checks.
+The public objects are the names in ``__all__`` of the modules below, and the public methods and properties of their classes.
+The section ``[tool.numpydoc_validation]`` of ``pyproject.toml`` lists the checks.
 
     python scripts/check_docstrings.py
 """
@@ -50,7 +50,7 @@ def public_members(owner: type) -> list[str]:
 
 
 def is_documented(member: Any) -> bool:
-    """Whether a member of a class has a docstring of its own: a function, a property or a method bound to the class."""
+    """Whether a member of a class needs a docstring: a function, a property or a method bound to the class."""
     return inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod)
 
 
