@@ -1,8 +1,8 @@
-# The few verbs people type. Everything runs in .venv and installs what it needs; where there is no C++ compiler, that is zig.
+# The verbs that people type. Everything runs in .venv, which make sets up; without a C++ compiler, make installs zig from PyPI.
 PYTHON ?= python3
-# ON: a warning of the C++ compiler is an error; remembered until it is OFF again
+# ON turns warnings of the C++ compiler into errors; the build remembers it until it is OFF again
 STRICT ?=
-# what make sanitize and make wheel run: by default all but the browser's, and the demo
+# paths and options for pytest in make coverage, sanitize and wheel; by default all tests, for wheel only the demo
 TESTS ?=
 SOURCES := $(wildcard cpp/*.?pp cpp/*/*.?pp)
 BIN := .venv/bin
@@ -10,19 +10,28 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CMAKE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.venv/zig
 
-.PHONY: demo test core format lint tidy sanitize wheel bench reproduce docs clean
+.PHONY: demo test quick coverage core format lint docstrings tidy sanitize wheel bench reproduce docs clean
 
 demo:
 	@$(MAKE) --no-print-directory -j2 core .venv/run
 	$(BIN)/counterleaf demo
 
-# the core is compiled while the rest is installed; what measures time runs alone
+# the core compiles while the dependencies install; tests that measure time run alone
 test:
 	@$(MAKE) --no-print-directory -j3 core .venv/test .venv/browser
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not timed"
-	$(BIN)/python -m pytest -q -s -m timed tests/test_explorer_page.py
+	$(BIN)/python -m pytest -q -s -m timed tests
 
-# after a change in cpp: compile what changed and put the module next to the Python code
+# for daily work: about a minute once everything is installed
+quick: core .venv/test
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser and not timed" tests
+
+# the lines that the tests run: build/coverage/index.html and build/coverage.xml
+coverage: core .venv/dev
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not timed" --cov --cov-report=term \
+	  --cov-report=html:build/coverage --cov-report=xml:build/coverage.xml $(or $(TESTS),tests)
+
+# after a change in cpp: compile the changed files and put the module next to the Python code
 core: .venv/tools
 	$(CMAKE) -B build/core $(if $(STRICT),-DCOUNTERLEAF_STRICT=$(STRICT)) >/dev/null
 	MAKEFLAGS= $(BIN)/cmake --build build/core
@@ -38,11 +47,15 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 
-# what a second compiler finds in the C++ code; takes minutes
+# docstrings of the public names against the numpydoc standard
+docstrings: core .venv/dev
+	$(BIN)/python scripts/check_docstrings.py
+
+# static analysis of the C++ code; takes minutes
 tidy: core .venv/tidy
 	printf "%s\n" $(filter %.cpp,$(SOURCES)) | xargs -P 2 -n 4 $(BIN)/clang-tidy -p build/core --quiet
 
-# the tests with a core that stops at undefined behaviour and at wrong memory accesses; needs GCC
+# the tests with a core that stops at undefined behaviour and invalid memory accesses; needs GCC
 sanitize: .venv/test
 	$(CMAKE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=g++ -DCOUNTERLEAF_SANITIZE=ON >/dev/null
 	MAKEFLAGS= $(BIN)/cmake --build build/sanitize
@@ -51,7 +64,7 @@ sanitize: .venv/test
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	  $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not timed" $(or $(TESTS),tests)
 
-# a wheel of less than 2 MB, tried in an environment that has no compiler and nothing of this folder
+# a wheel of less than 2 MB, tested in an environment without a compiler and without this directory
 wheel: .venv/tools
 	rm -rf dist/*.whl build/empty
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --config-settings build-dir=build/wheel --wheel-dir dist .
@@ -69,23 +82,23 @@ bench: core .venv/bench
 reproduce: core .venv/reproduce
 	$(BIN)/counterleaf reproduce
 
-# every example is run anew: what they print depends on the library too
+# the build runs every example again, because their output depends on the library
 docs: core .venv/docs
 	rm -rf docs/_build docs/auto_examples
 	$(BIN)/sphinx-build -W --keep-going -n -q docs docs/_build/html
-	@echo "The book: docs/_build/html/index.html"
+	@echo "The documentation: docs/_build/html/index.html"
 
 clean:
 	rm -rf .venv build dist docs/_build docs/auto_examples .pytest_cache .mypy_cache .ruff_cache src/counterleaf/_core.*.so
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
-# a build tree belongs to the Python that it was made with
+# a build tree works only with the Python that created it
 .venv/pip:
 	rm -rf build
 	$(PYTHON) -m venv .venv
 	touch $@
 
-# what compiles, and the package without its dependencies and without the core
+# the build tools, and the package without its dependencies and without the core
 .venv/tools: .venv/pip pyproject.toml
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])" | \
 	  xargs $(PIP) install --quiet cmake ninja
@@ -106,15 +119,15 @@ clean:
 	$(PIP) install --quiet clang-tidy
 	touch $@
 
-# the system's Chromium, fetched where there is none
+# the system's Chromium or Chrome; on Debian and Ubuntu, installed if missing
 .venv/browser: .venv/pip
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
 	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
 	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
 
-# the peers are large and not ours: without them the table says so
+# the other packages are large and do not install everywhere; the table marks those that are missing
 .venv/bench: .venv/tools
 	$(PIP) install --quiet "counterleaf[bench]"
-	$(PIP) install --quiet "counterleaf[bench,peers]" || echo "the peers do not install here: they will stand as absent"
+	$(PIP) install --quiet "counterleaf[bench,peers]" || echo "some of the other packages do not install here; the table will mark them as missing"
 	touch $@

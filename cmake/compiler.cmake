@@ -1,16 +1,16 @@
-# Choose the C++ compiler before CMake does: the system's, or on Linux zig from PyPI (the package ziglang), or stop.
+# Choose the C++ compiler before CMake does: the system's compiler, or on Linux zig from PyPI (the package ziglang), or stop.
 option(COUNTERLEAF_ZIG "Compile with zig from PyPI even if the system has a compiler" OFF)
 
 if(CMAKE_HOST_WIN32 OR CMAKE_CXX_COMPILER)
-  return()  # CMake knows where Visual Studio is, and keeps a compiler that was passed to it or found before
+  return()  # CMake finds Visual Studio itself, and keeps a compiler that was passed to it or found before
 endif()
 
-# CXX is a program, perhaps with arguments. scikit-build-core sets it to the compiler of Python itself, which may not be here.
+# CXX is a program, perhaps with arguments. scikit-build-core sets it to the compiler that built Python, which may not be installed.
 separate_arguments(CXX UNIX_COMMAND "$ENV{CXX}")
-list(POP_FRONT CXX given)
-find_program(COUNTERLEAF_GIVEN_COMPILER NAMES ${given} NO_CACHE)
+list(POP_FRONT CXX program)
+find_program(COUNTERLEAF_CXX_COMPILER NAMES ${program} NO_CACHE)
 find_program(COUNTERLEAF_SYSTEM_COMPILER NAMES c++ g++ clang++ NO_CACHE)
-if(COUNTERLEAF_GIVEN_COMPILER AND NOT COUNTERLEAF_ZIG)
+if(COUNTERLEAF_CXX_COMPILER AND NOT COUNTERLEAF_ZIG)
   return()
 elseif(COUNTERLEAF_SYSTEM_COMPILER AND NOT COUNTERLEAF_ZIG)
   set(CMAKE_CXX_COMPILER "${COUNTERLEAF_SYSTEM_COMPILER}")
