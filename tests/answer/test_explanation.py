@@ -67,7 +67,7 @@ def test_the_text_says_what_changes_and_what_is_proved():
     assert text.startswith("If petal width (cm) were 1.751 instead of 0.2, the model would say 2 instead of 0.")
     assert "Proved: no allowed change costs less than #1 (0.6458)" in text
     assert "Your model confirms all 3: it says 2 for these rows." in text
-    assert "sepal width" not in text  # only what changes in some alternative
+    assert "sepal width" not in text  # only features that change in some alternative
 
 
 @pytest.mark.parametrize(

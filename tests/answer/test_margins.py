@@ -12,6 +12,7 @@ LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 MARGINS = [0.2, 0.0, 0.05, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 @pytest.mark.parametrize("block", range(3))
 def test_a_path_is_what_single_questions_give(make, block):

@@ -105,6 +105,7 @@ def test_rows_copied_from_the_table_reach_the_same_leaf_of_the_users_model(seed)
         assert model.apply(row[None])[0] == model.apply(np.asarray(c.row)[None])[0]
 
 
+@pytest.mark.slow
 def test_rows_copied_from_the_table_of_random_questions_are_valid():
     """Oblique trees, margins, bounds, constraints over several features."""
     rng = np.random.default_rng(11)

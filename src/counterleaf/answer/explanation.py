@@ -190,7 +190,7 @@ class Explanation(Sequence[Counterfactual]):
         }
         taken = set(_COLUMNS) & set(source)
         if taken:
-            raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
+            raise CounterleafError(f"features named {sorted(taken)} collide with columns of the result; rename them")
         rows = [{**source, **dict(zip(_COLUMNS, (0.0, 0.0, self.source_label, None, None), strict=True))}]
         for c in self:
             values = {name: c.changes[name][1] if name in c.changes else old for name, old in source.items()}

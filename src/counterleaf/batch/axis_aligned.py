@@ -81,7 +81,7 @@ def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
 
 
 def axis_aligned_tree(search: Search, prices: Prices, margin: float) -> AxisAlignedTree:
-    """Return the prepared tree; that of the last cost and margin is kept for the next batch."""
+    """Return the prepared tree; that of the last cost and margin is reused."""
     last = search.last_boxes
     if last is not None and last[0] is prices and last[1] == margin:
         reused: AxisAlignedTree = last[2]

@@ -109,11 +109,11 @@ class Batch:
         counts = self.results.counts[at]
         for d in np.flatnonzero(_any_line(differ)).tolist():
             counts += differ[:, d]
-            codes_are_cells = self.rows.holds_codes(d)  # then a cell that does not change is its own code
+            codes_are_cells = self.rows.holds_codes(d)  # then a cell that does not change is its code
             self.results.column(d)[at] = after[:, d] if codes_are_cells else np.where(differ[:, d], after[:, d], np.nan)
 
     def _by_boxes(self, codes: Array, tree: AxisAlignedTree) -> Outcomes:
-        """Solve all rows within shared bounds, then again those that need bounds of their own."""
+        """Solve all rows within shared bounds, then again those that need other bounds."""
         if self._depends_on_row:
             return self._by_box_per_row(codes, tree)
         shared = self.limits.lower, self.limits.upper
@@ -253,7 +253,7 @@ def check(names: Sequence[str], chunk_size: Any) -> None:
     """Refuse features that are named like a column of the results, and a chunk size that is not a number of rows."""
     taken = {*COLUMNS, "problem"} & set(names)
     if taken:
-        raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
+        raise CounterleafError(f"features named {sorted(taken)} collide with columns of the result; rename them")
     if chunk_size is not None and (
         isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1
     ):

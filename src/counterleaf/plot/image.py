@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def image_shape(shape: Any, size: int, owner: str, *, colour: bool) -> tuple[int, ...]:
-    """Return the shape as whole numbers if it has ``size`` pixels; ``owner`` says in the message what has this size."""
+    """Return the shape as whole numbers if it has ``size`` pixels; ``owner`` is the end of the message."""
     kinds = "(height, width) or (height, width, 3)" if colour else "(height, width)"
     try:
         sizes = tuple(int(each) for each in shape)
