@@ -131,7 +131,7 @@ class Explainer:
         CounterleafError
             If a class or a category is neither text nor a number.
         """
-        from counterleaf.storage import explainers  # a room that imports this module's rooms, loaded when it is needed
+        from counterleaf.storage import explainers  # a later room, see counterleaf.answer
 
         return explainers.write(self._adapter, self.spreads)
 
@@ -162,7 +162,7 @@ class Explainer:
         >>> again, again.explain([0.0, 0.0], target="yes")[0].row
         (<Explainer of a Tree: 2 features, classes no, yes>, [0.5, 0.5])
         """
-        from counterleaf.storage import explainers  # as in to_json
+        from counterleaf.storage import explainers  # a later room
 
         return cls._of(*explainers.read(text))
 

@@ -142,7 +142,7 @@ def test_a_conflict_is_reported_as_the_user_wrote_it(constraints, text):
     explainer = chain(({"job=clerk": 1}, -0.5), ({"education": 1}, -1.5), schema=schema, names=COLUMNS[:5])
     answer = explainer.explain(["cook", "none"], target="yes", constraints=constraints)
     assert str(answer) == (
-        f"No change within your constraints makes the model say yes. This one rules it out: {text}. This is proved."
+        f"No change within your constraints makes the model say yes. This constraint rules it out: {text}. This is proved."
     )
 
 
@@ -155,7 +155,7 @@ def test_several_constraints_in_conflict():
         )
     )
     assert text == (
-        "No change within the feature bounds and your constraints makes the model say yes. These cannot all hold: "
+        "No change within the feature bounds and your constraints makes the model say yes. These constraints cannot all hold: "
         "implies(changed('education'), only_increase('age', by=60)); freeze('job'). Relax at least one of them. "
         "This is proved."
     )

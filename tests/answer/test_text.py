@@ -241,16 +241,18 @@ def test_infeasible_answers_name_the_conflict():
     explainer = steps(10.0, 20.0)
     many = [cl.only_increase("f0"), cl.freeze("f1"), cl.between("f0", 0, 9)]
     assert str(explainer.explain([1.0, 21.0], target="yes", constraints=many)) == (
-        "No change within your constraints makes the model say yes. This one rules it out: between('f0', 0, 9). This is proved."
+        "No change within your constraints makes the model say yes. This constraint rules it out: between('f0', 0, 9). "
+        "This is proved."
     )
     many = [cl.only_increase("f0"), cl.fix("f1", 22), cl.linear({"f0": 1, "f1": 1}, "<=", 25)]
     assert str(explainer.explain([1.0, 2.0], target="yes", constraints=many)) == (
-        "No change within your constraints makes the model say yes. This one rules it out: "
+        "No change within your constraints makes the model say yes. This constraint rules it out: "
         "linear({'f0': 1, 'f1': 1}, '<=', 25). This is proved."
     )
     many[2] = cl.linear({"f0": 1, "f1": 1}, "<=", 31)
-    assert "These cannot all hold: fix('f1', 22); linear({'f0': 1, 'f1': 1}, '<=', 31). Relax at least one of them." in str(
-        explainer.explain([1.0, 2.0], target="yes", constraints=many)
+    assert (
+        "These constraints cannot all hold: fix('f1', 22); linear({'f0': 1, 'f1': 1}, '<=', 31). Relax at least one of them."
+        in str(explainer.explain([1.0, 2.0], target="yes", constraints=many))
     )
 
 

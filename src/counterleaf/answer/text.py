@@ -260,9 +260,11 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         origin = _origin_of_bounds(terms) if bounds and answer.schema.inferred else ""
         return f"No row{bounds} makes the model say {wanted}, even without constraints.{origin}{proof}"
     listed = "; ".join(map(str, answer.conflict))
-    one = len(answer.conflict) == 1
     bounds = "the feature bounds and " if _is_bounded(answer) else ""
-    why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. Relax at least one of them."
+    if len(answer.conflict) == 1:
+        why = f"This constraint rules it out: {listed}."
+    else:
+        why = f"These constraints cannot all hold: {listed}. Relax at least one of them."
     if bounds and answer.schema.inferred:
         why += _origin_of_bounds(terms)
     return f"No change within {bounds}your constraints makes the model say {wanted}. {why}{proof}"
