@@ -50,6 +50,7 @@ def test_random_questions_are_answered_as_one_by_one(kind, block):
     assert {"optimal", "infeasible"} <= seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [number_batch, table_batch, functools.partial(number_batch, make=coupled_case)])
 def test_workers_and_chunks_change_nothing(make):
     for seed in range(60, 64):
@@ -244,7 +245,6 @@ def test_whole_numbers_stay_whole_next_to_rows_without_an_answer(dtype):
     assert whole["x"].dtype == dtype
 
 
-@pytest.mark.slow
 def test_missing_values():
     frame, y = loans()
     frame = frame.astype({"job": object, "age": float})
@@ -262,8 +262,8 @@ def test_missing_values():
     rows = frame.iloc[:12]
     gaps = np.flatnonzero(rows["job"].isna()).tolist()
     messages = refused(ordered, rows, gaps, target="granted", constraints=cl.only_increase("job"))
-    assert messages[0].startswith("feature 'job' of the row is missing")
-    assert messages[0].endswith("use allow")
+    assert "feature 'job' of the row is missing" in messages[0]
+    assert "use allow" in messages[0]
 
 
 def test_bad_cells_of_a_table_harm_no_other_row():
@@ -413,7 +413,6 @@ def spied(model, most=np.inf, error=ValueError):
     return model, calls
 
 
-@pytest.mark.slow
 def test_the_model_predicts_in_batches():
     frame, y = loans()
     for rows in (frame.iloc[:30], pl.from_pandas(frame.iloc[:30]), frame.iloc[:30].to_numpy()):

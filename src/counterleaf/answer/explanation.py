@@ -223,7 +223,7 @@ class Explanation(Sequence[Counterfactual]):
         Returns
         -------
         Figure
-            The figure; pyplot does not know it.
+            The figure, which is not registered with pyplot.
 
         Raises
         ------

@@ -81,7 +81,7 @@ class MarginPath(Sequence[Explanation]):
         Returns
         -------
         Figure
-            The figure; pyplot does not know it.
+            The figure, which is not registered with pyplot.
 
         Raises
         ------

@@ -30,7 +30,7 @@ _OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The names of things in the surroundings in which the text is read."""
+    """Terms that depend on where the text is read, in Python or on the command line."""
 
     model: str = "Your model"  # the model that confirms the answers
     lift: str = "infer_bounds=False lifts them"  # how to allow values beyond the ranges seen in the data

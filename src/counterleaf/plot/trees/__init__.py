@@ -34,7 +34,7 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
     Returns
     -------
     Figure
-        The figure; pyplot does not know it.
+        The figure, which is not registered with pyplot.
 
     Raises
     ------
