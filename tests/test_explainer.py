@@ -13,11 +13,11 @@ LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 ORIGIN = np.zeros(2)
 
 
-def ask(row=ORIGIN, tree=LINE, schema=None, **question):
+def solve(row=ORIGIN, tree=LINE, schema=None, **question):
     return cl.Explainer(tree, schema=schema).explain(row, **{"target": "yes", **question})
 
 
-# what is asked and what comes back
+# queries and answers
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def ask(row=ORIGIN, tree=LINE, schema=None, **question):
     ],
 )
 def test_costs_and_constraints_by_hand(question, cost):
-    answer = ask(**question)
+    answer = solve(**question)
     assert answer[0].cost == pytest.approx(cost, abs=1e-9)
     assert answer[0].confirmed
     assert answer.status == "optimal"
@@ -75,7 +75,7 @@ def test_inferred_ranges_are_bounds_widened_to_hold_the_row():
 
 def test_the_class_it_already_has_returns_the_row_itself():
     row = np.array([0.7, 0.3])  # on the face itself
-    answer = ask(row)
+    answer = solve(row)
     assert answer[0].row.tobytes() == row.tobytes()
     assert (answer[0].cost, answer[0].changes) == (0.0, {})
     assert "Nothing has to change" in str(answer)
@@ -83,7 +83,7 @@ def test_the_class_it_already_has_returns_the_row_itself():
 
 def test_the_same_class_at_lower_cost():
     """The footnote of section 3.3: still a yes, for less."""
-    answer = ask([3.0, 1.0], cost=cl.LinearCost([1.0, 0.0]), constraints=[cl.freeze("x1")])
+    answer = solve([3.0, 1.0], cost=cl.LinearCost([1.0, 0.0]), constraints=[cl.freeze("x1")])
     assert answer[0].row[0] == pytest.approx(0.0, abs=1e-12)
     assert answer[0].cost == pytest.approx(-3.0)
     assert answer.certificate.check()
@@ -91,70 +91,70 @@ def test_the_same_class_at_lower_cost():
 
 def test_a_cost_unbounded_at_the_root_may_be_bounded_in_every_target_leaf():
     box = cl.Schema([cl.Numeric("x0", lower=0), cl.Numeric("x1", lower=0)])
-    answer = ask(schema=box, target="no", cost=cl.LinearCost([-1.0, -2.0]))
+    answer = solve(schema=box, target="no", cost=cl.LinearCost([-1.0, -2.0]))
     assert answer[0].cost == pytest.approx(-2.0)
     assert answer.certificate.check()
 
 
 def test_a_cost_without_a_floor_is_refused_with_the_feature():
     with pytest.raises(cl.CounterleafError, match="keeps decreasing as feature 'x1' moves"):
-        ask(cost=cl.LinearCost([0.0, -1.0]))
+        solve(cost=cl.LinearCost([0.0, -1.0]))
     stump = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1])
     with pytest.raises(cl.CounterleafError, match="keeps decreasing as feature 'x1' moves"):
-        ask(tree=stump, target=1, cost=cl.L2([1, 0]) + cl.LinearCost([0.0, 1.0]))
+        solve(tree=stump, target=1, cost=cl.L2([1, 0]) + cl.LinearCost([0.0, 1.0]))
 
 
 def test_a_source_outside_the_box_gets_an_answer_inside():
     schema = cl.Schema([cl.Numeric("x0", 0, 1), cl.Numeric("x1", 0, 1)])
-    answer = ask([-3.0, 7.0], schema=schema, cost=cl.L2())
+    answer = solve([-3.0, 7.0], schema=schema, cost=cl.L2())
     assert answer[0].row == [0.0, 1.0]
     assert answer[0].cost == 45.0
 
 
 def test_leaves_come_in_order_of_cost_and_equal_ones_by_number():
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [[1.0], [0], [1.0], [0], [0]], [1, 0, -1, 0, 0], [-1, 1, -1, 0, 1])
-    answer = ask([0.0], tree=tree, target=1, count=None, cost=cl.L1())
+    answer = solve([0.0], tree=tree, target=1, count=None, cost=cl.L1())
     assert [c.leaf for c in answer] == [4, 1]  # left is open: one float further
     assert answer[0].cost == 1.0
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [[1.0], [0], [1.0], [0], [0]], [1, 0, -1, 0, 0], [-1, 0, -1, 1, 2])
-    assert [c.leaf for c in ask([0.0], tree=tree, target=[0, 1, 2], count=2)] == [3, 4]
+    assert [c.leaf for c in solve([0.0], tree=tree, target=[0, 1, 2], count=2)] == [3, 4]
     weights = [[1.0, 0], [0, 1], [0, 1], *[[0, 0]] * 4]
     twins = cl.Tree(
         [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], weights, [0, -1, -1, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 0, 1]
     )
-    answer = ask(ORIGIN, tree=twins, target=1, count=None, cost=cl.L1())
+    answer = solve(ORIGIN, tree=twins, target=1, count=None, cost=cl.L1())
     assert [(c.leaf, c.cost) for c in answer] == [(4, 1.0), (6, 1.0)]
 
 
 def test_count_limits_and_none_takes_all():
     rng = np.random.default_rng(5)
     tree = random_tree(rng, 7, 4, 3, "oblique", np.ones(4))
-    every = ask(np.zeros(4), tree=tree, target=[0, 1, 2], count=None)
+    every = solve(np.zeros(4), tree=tree, target=[0, 1, 2], count=None)
     for count in (1, 2, 5):
-        some = ask(np.zeros(4), tree=tree, target=[0, 1, 2], count=count)
+        some = solve(np.zeros(4), tree=tree, target=[0, 1, 2], count=count)
         assert [c.leaf for c in some] == [c.leaf for c in every[:count]]
     assert every.certificate.check()
 
 
 def test_among_chooses_a_row_of_the_table():
     rows = np.array([[1.0, 1.0], [0.9, 0.9], [0.1, 0.1], [0.5, 0.6]])
-    answer = ask(constraints=[cl.among(rows)], cost=cl.L2())
+    answer = solve(constraints=[cl.among(rows)], cost=cl.L2())
     assert answer[0].row.tolist() == [0.5, 0.6]
     assert answer.certificate.check()
-    answer = ask(constraints=[cl.among(rows), cl.between("x0", 0.8, 1)], cost=cl.L2())
+    answer = solve(constraints=[cl.among(rows), cl.between("x0", 0.8, 1)], cost=cl.L2())
     assert answer[0].row.tolist() == [0.9, 0.9]
     frame = pd.DataFrame(rows[:, ::-1], columns=["x1", "x0"])
-    assert ask(constraints=[cl.among(frame), cl.linear({"x0": 1, "x1": 1}, ">=", 1.9)])[0].row.tolist() == [1.0, 1.0]
-    nothing = ask(constraints=[cl.among(rows[2:3])])
+    assert solve(constraints=[cl.among(frame), cl.linear({"x0": 1, "x1": 1}, ">=", 1.9)])[0].row.tolist() == [1.0, 1.0]
+    nothing = solve(constraints=[cl.among(rows[2:3])])
     assert nothing.status == "infeasible"
     assert nothing.certificate.check()
 
 
 def test_no_such_row_is_a_status_with_a_proof():
-    frozen = ask(constraints=[cl.freeze("x0", "x1")])
-    never = ask(tree=cl.Tree([-1], [-1], [[0.0, 0.0]], [0.0], [0], classes=["no", "yes"]))
-    crossed = ask(constraints=[cl.between("x0", 2, 3), cl.between("x0", 0, 1)])
-    alone = ask(tree=cl.Tree([-1], [-1], [[0.0, 0.0]], [0.0], [0]), target=None)
+    frozen = solve(constraints=[cl.freeze("x0", "x1")])
+    never = solve(tree=cl.Tree([-1], [-1], [[0.0, 0.0]], [0.0], [0], classes=["no", "yes"]))
+    crossed = solve(constraints=[cl.between("x0", 2, 3), cl.between("x0", 0, 1)])
+    alone = solve(tree=cl.Tree([-1], [-1], [[0.0, 0.0]], [0.0], [0]), target=None)
     for answer in (frozen, never, crossed, alone):
         assert answer.status == "infeasible"
         assert len(answer) == 0
@@ -171,7 +171,7 @@ def test_a_leaf_between_two_equal_splits_holds_no_row():
         [-1, 0, -1, 0, 0],
         [-1, 0, -1, 1, 0],
     )
-    answer = ask(tree=tree, target=1)
+    answer = solve(tree=tree, target=1)
     assert answer.status == "infeasible"
     assert answer.certificate.check()
 
@@ -181,7 +181,7 @@ def test_float32_oblique_trees_are_confirmed():
     grown = random_tree(rng, 5, 6, 3, "oblique", np.ones(6))
     tree = cl.Tree(grown.left, grown.right, grown.weights, grown.bias, grown.value, grown.classes, "left", "float32")
     for row in rng.normal(size=(20, 6)):
-        answer = ask(row, tree=tree, target=None)
+        answer = solve(row, tree=tree, target=None)
         assert answer[0].confirmed
         assert answer[0].cost == pytest.approx(answer[0].lower_bound, rel=1e-4, abs=1e-6)  # float32 has 24 bits
 
@@ -194,7 +194,7 @@ def stump(w, b, **how):
 @pytest.mark.parametrize("row", [[1.0, 1.0], [0.0, 0.0], [3.0, 6.0], [-0.5, 0.5]])
 def test_a_split_through_the_origin(cost, row):
     for label in (0, 1):
-        answer = ask(row, tree=stump([1.0, 2.0], 0.0), target=label, cost=cost)
+        answer = solve(row, tree=stump([1.0, 2.0], 0.0), target=label, cost=cost)
         assert answer.status == "optimal"
         assert answer[0].confirmed
         assert answer.certificate.check()
@@ -207,7 +207,7 @@ def test_whole_numbers_meet_kinks_and_breaks_exactly(relation, norm):
     for _ in range(100):
         row, coef = rng.integers(-3, 4, 2).astype(float), rng.integers(1, 4, 2)
         rule = cl.linear({0: coef[0], 1: coef[1]}, relation, int(rng.integers(-5, 6)))
-        answer = ask(row, tree=stump([1.0, 0.0], -100.0), target=0, cost=norm, constraints=[rule])
+        answer = solve(row, tree=stump([1.0, 0.0], -100.0), target=0, cost=norm, constraints=[rule])
         assert answer.status == "optimal"
         assert answer.certificate.check()
 
@@ -216,7 +216,7 @@ def test_whole_numbers_meet_kinks_and_breaks_exactly(relation, norm):
 def test_a_source_on_the_faces_of_several_leaves(cost):
     weights = [[1.0, 1], [0, 0], [1, -1], [0, 0], [0, 0]]
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [-2.0, 0, 0, 0, 0], [-1, 0, -1, 1, 1], closed="left")
-    answer = ask([1.0, 1.0], tree=tree, target=1, cost=cost)
+    answer = solve([1.0, 1.0], tree=tree, target=1, cost=cost)
     assert answer[0].cost < 1e-12
     assert answer.certificate.check()
 
@@ -225,14 +225,14 @@ def test_a_source_on_the_faces_of_several_leaves(cost):
 def test_a_region_that_only_touches_the_box(cost):
     """On the corner w @ x + b is 0, and closed="left" keeps that for the other side."""
     schema = cl.Schema([cl.Numeric("a", -3, -1), cl.Numeric("b", -1, 1)])
-    answer = ask([-3.0, -1.0], tree=stump([2.0, 1.0], 1.0, closed="left"), schema=schema, target=1, cost=cost)
+    answer = solve([-3.0, -1.0], tree=stump([2.0, 1.0], 1.0, closed="left"), schema=schema, target=1, cost=cost)
     assert answer.status == "infeasible"
     assert answer.certificate.check()
 
 
 def test_a_row_through_the_origin_next_to_a_cut_there():
     rule = cl.linear({0: 1, 1: -1}, "==", 0)
-    answer = ask([-1.0, -1.0], tree=stump([1.0, 0.0], 0.0, closed="left"), target=1, constraints=[rule])
+    answer = solve([-1.0, -1.0], tree=stump([1.0, 0.0], 0.0, closed="left"), target=1, constraints=[rule])
     assert answer[0].confirmed
     assert answer.certificate.check()
 
@@ -246,7 +246,7 @@ def test_columns_named_by_numbers_are_names_first():
 
 
 def test_a_feature_named_twice_counts_with_the_sum():
-    answer = ask(constraints=[cl.linear({"x0": 1, 0: 1, "x1": 1}, "==", 4)], cost=cl.L2())
+    answer = solve(constraints=[cl.linear({"x0": 1, 0: 1, "x1": 1}, "==", 4)], cost=cl.L2())
     assert 2 * answer[0].row[0] + answer[0].row[1] == pytest.approx(4)
     assert answer.certificate.check()
 
@@ -259,12 +259,12 @@ def test_among_is_a_plain_loop_over_the_rows(seed):
     explainer, labels, leaves = cl.Explainer(model), model.predict(rows), model.apply(rows)
     for source in rows[:6]:
         prices = {0: 0.5, 1: 0.0, 2: 3.0}
-        held = (rows[:, 0] == source[0]) | (rows[:, 0] == source[0] + 1)
-        held &= rows[:, 1] + rows[:, 2] <= 7
+        allowed = (rows[:, 0] == source[0]) | (rows[:, 0] == source[0] + 1)
+        allowed &= rows[:, 1] + rows[:, 2] <= 7
         best = {}
         for cost, leaf in sorted(
             (np.abs(row - source).sum() + prices[label], leaf)
-            for row, label, leaf in zip(rows[held], labels[held], leaves[held], strict=True)
+            for row, label, leaf in zip(rows[allowed], labels[allowed], leaves[allowed], strict=True)
         ):
             best.setdefault(leaf, cost)
         expected = sorted((cost, leaf) for leaf, cost in best.items())
@@ -277,12 +277,12 @@ def test_among_is_a_plain_loop_over_the_rows(seed):
 
 def test_among_with_earnings_is_proved():
     rows = [[1.0, 1.0], [2.0, 2.0], [-5.0, 0.0]]
-    answer = ask(constraints=[cl.among(rows)], cost=cl.LinearCost([-1.0, 0.0]), target=["no", "yes"], count=None)
+    answer = solve(constraints=[cl.among(rows)], cost=cl.LinearCost([-1.0, 0.0]), target=["no", "yes"], count=None)
     assert [c.cost for c in answer] == [-2.0, 5.0]
     assert answer.certificate.check()
 
 
-def test_a_cost_and_an_answer_keep_what_they_were_given():
+def test_a_cost_and_an_answer_do_not_change_with_the_callers_arrays():
     weights, row = np.ones(2), np.zeros(2)
     cost = cl.L1(weights)
     weights[:] = [5.0, 1.0]
@@ -297,7 +297,7 @@ def test_a_cost_and_an_answer_keep_what_they_were_given():
     "row", [(0.0, 0.0), np.zeros(2, object), pd.Series([0, 0], index=["x0", "x1"], dtype="Int64"), [False, 0]]
 )
 def test_rows_of_other_kinds_are_taken(row):
-    assert ask(row)[0].cost == pytest.approx(0.5)
+    assert solve(row)[0].cost == pytest.approx(0.5)
 
 
 # limits, determinism
@@ -306,19 +306,19 @@ def test_rows_of_other_kinds_are_taken(row):
 def test_a_limit_gives_the_best_so_far_and_a_valid_bound():
     rng = np.random.default_rng(1)
     tree = random_tree(rng, 8, 10, 4, "oblique", np.ones(10))
-    whole = ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40)
+    whole = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40)
     seen = 0
     for states in (1, 5, 20, 60):
-        part = ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, max_nodes=states)
+        part = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, max_nodes=states)
         assert part.status == "limit"
         assert part.lower_bound <= whole.lower_bound + 1e-12
         assert part.certificate.check()
         assert len(part) >= seen
         seen = len(part)
     assert seen > 0
-    assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=None, time_limit=1e-9).status == "limit"
-    assert ask(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, time_limit=60.0)[0].cost == whole[0].cost
-    assert "The search stopped before it found a change" in str(ask(np.ones(10) * 9, tree=tree, max_nodes=1, target=3))
+    assert solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=None, time_limit=1e-9).status == "limit"
+    assert solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, time_limit=60.0)[0].cost == whole[0].cost
+    assert "The search stopped before it found a change" in str(solve(np.ones(10) * 9, tree=tree, max_nodes=1, target=3))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -387,7 +387,7 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
 )
 def test_bad_questions_get_one_clear_line(question, reason):
     with pytest.raises(cl.CounterleafError, match=reason) as caught:
-        ask(**question)
+        solve(**question)
     assert "\n" not in str(caught.value)
 
 
@@ -404,8 +404,8 @@ def test_bad_questions_get_one_clear_line(question, reason):
         (lambda: cl.linear({"a": 0}, ">=", 0), "all 0"),
         (lambda: cl.linear({"a": 1}, ">", 0), "relation '>'"),
         (lambda: cl.linear({"a": "x"}, ">=", 0), "coefficient of 'a' is 'x'"),
-        (lambda: ask(constraints=cl.among([["a", "b"]])), "column 'x0' of the data holds 'a'; expected numbers"),
-        (lambda: ask(constraints=cl.among([[np.nan, 1.0]])), "among got NaN or infinity in column 'x0'"),
+        (lambda: solve(constraints=cl.among([["a", "b"]])), "column 'x0' of the data holds 'a'; expected numbers"),
+        (lambda: solve(constraints=cl.among([[np.nan, 1.0]])), "among got NaN or infinity in column 'x0'"),
         (lambda: cl.L1("iqr"), 'expected "range", "std", "mad"'),
         (lambda: cl.L2(1.0, up=2.0), "one or the other"),
         (lambda: "a" * cl.L2(), "factor of a cost is 'a'"),

@@ -1,10 +1,12 @@
-"""What a process imports: NumPy for a question about a plain tree, the large packages only where they are used."""
+"""The imports of a process: a query about a plain tree needs NumPy alone, and large packages are imported on first use."""
 
+import ast
 import json
 import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,7 +40,7 @@ QUESTIONS = {
     "margins": TREE + "print(cl.Explainer(tree).explain_margins([0.1, 0.23], margins=[0.0, 0.1], target='yes')[1])",
     "proof": TREE + "answer = cl.Explainer(tree).explain([0.1, 0.23]); text = answer.to_json(); answer._repr_html_()\n"
     "assert cl.Explanation.from_json(text).certificate.check()",
-    "outline": TREE + "print(cl.export_text(tree))",
+    "text": TREE + "print(cl.export_text(tree))",
     "table": TABLE + "print(explainer.explain(row, target=1))",
     "conflict": TABLE + "print(explainer.explain(row, target=1, constraints=[cl.freeze('age'), cl.max_changes(0)]))",
 }
@@ -46,8 +48,8 @@ QUESTIONS = {
 
 def loaded(code):
     """The large packages that a fresh process has imported after ``code``."""
-    ask = f"\nimport json, sys\nsys.stderr.write(json.dumps([name for name in {LARGE} if name in sys.modules]))"
-    done = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True, check=True)
+    report = f"\nimport json, sys\nsys.stderr.write(json.dumps([name for name in {LARGE} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code + report], capture_output=True, text=True, check=True)
     return json.loads(done.stderr)
 
 
@@ -56,6 +58,7 @@ def test_a_question_about_a_plain_tree_needs_numpy_alone(code):
     assert loaded(code) == []
 
 
+@pytest.mark.slow
 def test_the_command_imports_what_its_work_needs(tmp_path):
     (tmp_path / "model.json").write_text(cl.Explainer(cl.Tree([-1], [-1], [[0.0]], [0.0], [0])).to_json())
     run = (
@@ -65,19 +68,30 @@ def test_the_command_imports_what_its_work_needs(tmp_path):
     assert loaded("import counterleaf.cli") == ["typer"]
     assert "pandas" not in loaded(run.format(["counterleaf", "--help"]))
     assert loaded(run.format(["counterleaf", "inspect", str(tmp_path / "model.json")])) == ["typer"]
-    asked = ["counterleaf", "explain", str(tmp_path / "model.json"), '{"x0": 1.0}', "--target", "0"]
-    assert loaded(run.format(asked)) == ["pandas", "typer"]
+    command = ["counterleaf", "explain", str(tmp_path / "model.json"), '{"x0": 1.0}', "--target", "0"]
+    assert loaded(run.format(command)) == ["pandas", "typer"]
 
 
+def test_the_list_of_names_is_the_list_that_type_checkers_read():
+    imports = [node for node in ast.walk(ast.parse(Path(cl.__file__).read_text())) if isinstance(node, ast.ImportFrom)]
+    names = {alias.name for node in imports if (node.module or "").startswith("counterleaf") for alias in node.names}
+    assert names == set(cl.__all__)
+    for module, members in cl._HOME.items():
+        (home,) = {node.module for node in imports for alias in node.names if alias.name in members}
+        assert home == f"counterleaf.{module}"
+
+
+@pytest.mark.slow
 def test_names_that_are_imported_late_are_public_like_the_others():
-    assert {*cl.__all__, "datasets"} <= set(dir(cl))
+    assert dir(cl) == sorted([*cl.__all__, "__version__"])
     assert loaded("import counterleaf; dir(counterleaf)") == []
     assert "sklearn" in loaded("from counterleaf import TAOClassifier; assert TAOClassifier().get_params()")
     assert loaded("import counterleaf; assert counterleaf.datasets.load_letter") == ["pandas"]
     with pytest.raises(AttributeError, match="module 'counterleaf' has no attribute 'nothing'"):
-        cl.nothing  # noqa: B018  # to look it up is what raises
+        cl.nothing  # noqa: B018  # the lookup raises
 
 
+@pytest.mark.slow
 def test_a_fitted_learner_survives_a_pickle(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = cl.TAOClassifier(max_depth=2, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""One Explainer in many threads, in forked and spawned processes, interrupted, and where nothing can be written."""
+"""One Explainer in many threads, in forked and spawned processes, interrupted, and on a read-only file system."""
 
 import concurrent.futures
 import multiprocessing
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -66,7 +65,8 @@ def test_a_batch_is_the_same_for_any_number_of_threads(threads):
     assert one.equals(several)
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")  # threads of pytest's own
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")  # pytest's threads
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_that_are_forked_or_spawned_answer_alike(method, expected):
     made = explainer()
@@ -77,24 +77,26 @@ def test_processes_that_are_forked_or_spawned_answer_alike(method, expected):
 
 
 def many(made, rows, threads):
-    """A batch with threads of its own, and an answer with its proof, from wherever this runs."""
+    """A batch that starts threads, and an answer with its proof, from the process that runs this."""
     answer = made.explain(rows[0], count=2)
     return made.explain_many(rows, n_jobs=threads, progress=False), answer, answer.certificate.check()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes_start_threads_of_their_own_and_send_proofs_back(method):
+def test_processes_start_threads_and_send_proofs_back(method):
     made = explainer()
     here, answer, _ = many(made, ROWS, 2)  # threads before a fork
     with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-        for there, theirs, held in pool.map(many, [made] * 2, [ROWS] * 2, [1, 3]):
+        for there, theirs, valid in pool.map(many, [made] * 2, [ROWS] * 2, [1, 3]):
             assert there.equals(here)
-            assert held
+            assert valid
             assert theirs.certificate.check()
             assert theirs.to_json() == answer.to_json()
 
 
+@pytest.mark.slow
 def test_joblib_sends_explainers_to_its_workers(expected):
     found = joblib.Parallel(2, backend="loky")(joblib.delayed(answers)(explainer(), part) for part in (ROWS[:20], ROWS[20:]))
     assert [cost for part in found for cost in part] == expected
@@ -111,38 +113,36 @@ def test_answers_survive_pickling_with_their_proof():
 
 
 def test_a_time_limit_is_noticed_inside_the_search():
-    made = endless()
-    start = time.perf_counter()
-    answer = made.explain(np.zeros(301), target="yes", time_limit=0.2)
+    """Without the limit, this search would never end."""
+    answer = endless().explain(np.zeros(301), target="yes", time_limit=0.2)
     assert answer.status == "limit"
-    assert time.perf_counter() - start < 1.0  # 0.1 s late at the most, and what a busy machine adds
 
 
 @pytest.mark.parametrize("call", ["explain(row, target='yes')", "explain_many(row[None], target='yes', n_jobs=2)"])
 def test_ctrl_c_ends_a_search(call, tmp_path):
-    script = tmp_path / "search.py"
-    script.write_text(
-        f"import sys, time\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import numpy as np\nfrom support.explorer_cases import endless\nmade, row = endless(), np.zeros(301)\n"
-        "print('ready', flush=True)\n"
-        f"try:\n    made.{call}\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
-    )
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    """Without the interrupt, this search would never end."""
+    (tmp_path / "endless.json").write_text(endless().to_json())
+    script = f"""
+import pathlib, numpy as np, counterleaf as cl
+made, row = cl.Explainer.from_json(pathlib.Path("endless.json").read_text()), np.zeros(301)
+try:
+    print("ready", flush=True)
+    made.{call}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     try:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        time.sleep(0.5)  # into the search
         process.send_signal(signal.SIGINT)
-        start = time.perf_counter()
-        assert process.stdout.readline() == "interrupted\n"
-        assert time.perf_counter() - start < 1.0  # 0.1 s, and what a busy machine adds
-        process.wait(10)
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
     finally:
         process.kill()
-        process.stdout.close()
 
 
 def test_nothing_is_written_to_answer():
-    """Not beside the package, not in a home or cache folder: a read-only installation works."""
+    """Not next to the package and not in a home or cache directory, so that a read-only installation works."""
     code = """
 import sys
 def refuse(event, arguments):
@@ -154,5 +154,5 @@ tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 print(cl.Explainer(tree).explain([0.0, 0.0], target=1)[0].row)
 """
     environment = {**os.environ, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
-    asked = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert asked.stdout == "[0.5, 0.5]\n", asked.stderr
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "[0.5, 0.5]\n", done.stderr

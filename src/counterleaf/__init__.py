@@ -1,7 +1,7 @@
-"""Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
+"""Exact counterfactual explanations for decision trees: the cheapest change to a row that makes a tree predict y.
 
-Names are imported when they are first used. So a proof is checked without the compiled core, and a question about a plain
-tree needs neither pandas nor scikit-learn.
+Names are imported when they are first used. A proof can therefore be checked without the compiled core, and a query about a
+plain tree needs neither pandas nor scikit-learn.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""``python -m counterleaf``."""
+"""The command line as ``python -m counterleaf``."""
 
 from counterleaf.cli import app
 

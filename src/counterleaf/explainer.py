@@ -1,4 +1,4 @@
-"""Explainer: from a row in the user's units to an answer in the user's units."""
+"""The Explainer: counterfactual explanations for one model, in the units of the user's table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
-
-import numpy as np
+from typing import Any, Unpack
 
 from counterleaf import _core
 from counterleaf.answer.explanation import Counterfactual, Explanation, describe
@@ -26,32 +24,22 @@ from counterleaf.search.prepared import Source
 from counterleaf.search.search import Search
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
-from counterleaf.table.output import COLUMNS
 from counterleaf.table.rows import Sheet
 from counterleaf.table.schema import Schema
 
 
-class BatchOptions(TypedDict, total=False):
-    """How ``explain_many`` runs; see there."""
-
-    time_limit: float | None
-    max_nodes: int | None
-    chunk_size: int | None
-    progress: bool
-
-
 class Explainer:
-    """Answers for one model: the cheapest change to a row that makes the model say something else.
+    """Find the cheapest change to a row that makes a model predict another class.
 
     Parameters
     ----------
     model : Tree, estimator or Pipeline
-        A ``Tree``, a model that ``read_tree`` can read, or a scikit-learn ``Pipeline`` that ends with one. Its own ``predict``
+        A ``Tree``, a model that ``read_tree`` can read, or a scikit-learn ``Pipeline`` that ends with one. Its ``predict``
         confirms every answer.
     data : DataFrame or array-like, optional
-        Typical rows. They give names, types, categories, bounds and the spreads behind named weights.
+        Typical rows, from which names, types, categories, bounds and the spreads behind named weights are inferred.
     schema : Schema, optional
-        The features, instead of those inferred from ``data``.
+        The features, in place of those inferred from ``data``.
     infer_bounds : bool, default=True
         Whether answers must stay within the ranges seen in ``data``.
 
@@ -80,7 +68,7 @@ class Explainer:
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a worker needs to start: the rest is made again, in milliseconds."""
+        """Return the parts that a worker process needs; the rest is rebuilt there in milliseconds."""
         return {"adapter": self._adapter, "spreads": self.spreads}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -98,15 +86,15 @@ class Explainer:
         return made
 
     def with_features(self, *features: Feature) -> Explainer:
-        """Return an explainer of the same model with other bounds, steps or costs of some features.
+        """Return an explainer for the same model with other bounds, steps or costs for some features.
 
-        The model is not read again. Numbers may get other bounds, steps and ``integer``. Features with finitely many values
-        keep these and may get other costs. The spreads behind named weights stay.
+        The model is not read again. A number may get other bounds, another step and another ``integer``. A feature with
+        finitely many values keeps them and may get other costs. The spreads behind named weights do not change.
 
         Parameters
         ----------
         *features : Feature
-            The new features; each replaces the one of the same name.
+            The new features; each replaces the feature of the same name.
 
         Returns
         -------
@@ -116,7 +104,7 @@ class Explainer:
         Raises
         ------
         CounterleafError
-            If a feature is unknown, named twice, or of another kind or other values than before.
+            If a feature is unknown, is named twice, or has another kind or other values than before.
 
         Examples
         --------
@@ -128,10 +116,10 @@ class Explainer:
         return self._of(self._adapter.with_features(features), self.spreads)
 
     def to_json(self) -> str:
-        """Write everything that an answer depends on as JSON: tree, features and spreads.
+        """Write the tree, the features and the spreads as JSON, which is all that an answer depends on.
 
-        Numbers come back bit for bit. The model itself is not written; for a pipeline the tree is the one over the table's
-        columns.
+        Numbers are read back bit for bit. The model itself is not written; for a pipeline, the tree is the one over the
+        columns of the table.
 
         Returns
         -------
@@ -143,13 +131,13 @@ class Explainer:
         CounterleafError
             If a class or a category is neither text nor a number.
         """
-        from counterleaf.storage import explainers
+        from counterleaf.storage import explainers  # a later room, see counterleaf.answer
 
         return explainers.write(self._adapter, self.spreads)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Explainer:
-        """Read the explainer that ``to_json`` wrote; its ``model`` is the tree, which also confirms the answers.
+        """Read an explainer that ``to_json`` wrote; its ``model`` is the tree, which also confirms the answers.
 
         Parameters
         ----------
@@ -164,7 +152,7 @@ class Explainer:
         Raises
         ------
         CounterleafError
-            If the text is anything else, or was changed.
+            If the text is anything else, or was changed after it was written.
 
         Examples
         --------
@@ -174,7 +162,7 @@ class Explainer:
         >>> again, again.explain([0.0, 0.0], target="yes")[0].row
         (<Explainer of a Tree: 2 features, classes no, yes>, [0.5, 0.5])
         """
-        from counterleaf.storage import explainers
+        from counterleaf.storage import explainers  # a later room
 
         return cls._of(*explainers.read(text))
 
@@ -197,17 +185,18 @@ class Explainer:
         row : dict, Series, DataFrame or array-like
             One row, in the units of the table.
         target : class, list of classes or dict, optional
-            What the model should say; a dict adds a cost to each class. By default any class but that of the row.
+            The class or classes that the model should predict; a dict adds a cost to each class. By default any class except
+            that of the row.
         cost : Cost, optional
             ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
             data, else ``L2()``.
         constraints : Constraint or list of Constraint, default=()
-            Made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``, ``linear``,
-            ``max_changes``, ``implies`` and ``among``.
+            Constraints made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``,
+            ``linear``, ``max_changes``, ``implies`` and ``among``.
         count : int or None, default=1
             The number of answers, cheapest first, each from a different leaf; None for one from every leaf.
         margin : float, default=0.0
-            How far w @ x + b must stay from 0 at every split on the way.
+            How far w @ x + b must stay from 0 at every split on the path to the leaf.
         time_limit : float, optional
             Seconds after which the search stops with the status "limit".
         max_nodes : int, optional
@@ -216,12 +205,20 @@ class Explainer:
         Returns
         -------
         Explanation
-            The answers with their proof. If no row obeys the constraints, it has the status "infeasible" and is empty.
+            The answers with their proof. If no row satisfies the constraints, its status is "infeasible" and it is empty.
 
         Raises
         ------
         CounterleafError
             If an argument does not fit, or the model fails on the answer.
+
+        Examples
+        --------
+        >>> from counterleaf import Tree, freeze
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> answer = Explainer(tree).explain([0.0, 0.0], target="yes", constraints=freeze("x1"))
+        >>> answer[0].changes, answer[0].cost
+        ({'x0': (0.0, 1.0)}, 1.0)
         """
         limits = {"count": count, "margin": margin, "time_limit": time_limit, "max_nodes": max_nodes}
         return self._answers(row, self._query(target, cost, constraints, **limits), None)[0]
@@ -240,7 +237,7 @@ class Explainer:
     ) -> MarginPath:
         """Find the answers for each of several margins, from barely passing to safe.
 
-        The margins are taken in increasing order and each search continues the one before.
+        The margins are solved in increasing order, and each search continues the one before.
 
         Parameters
         ----------
@@ -248,9 +245,17 @@ class Explainer:
             One row, in the units of the table.
         margins : list of float
             The margins; each is 0 or more.
-        target, cost, constraints, count : optional
+        target : class, list of classes or dict, optional
             As in ``explain``.
-        time_limit, max_nodes : optional
+        cost : Cost, optional
+            As in ``explain``.
+        constraints : Constraint or list of Constraint, default=()
+            As in ``explain``.
+        count : int or None, default=1
+            As in ``explain``.
+        time_limit : float, optional
+            As in ``explain``, for each margin.
+        max_nodes : int, optional
             As in ``explain``, for each margin.
 
         Returns
@@ -272,14 +277,14 @@ class Explainer:
         """
         if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):
             raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
-        steps = [number(margin, "a margin") for margin in margins]
-        if not steps:
-            raise CounterleafError("margins is empty; give at least one, such as [0.0]")
-        rising = sorted(set(steps))
-        limits = {"count": count, "margin": rising[0], "time_limit": time_limit, "max_nodes": max_nodes}
-        found = self._answers(row, self._query(target, cost, constraints, **limits), rising)
-        by_margin = dict(zip(rising, found, strict=True))
-        return MarginPath(tuple(steps), tuple(by_margin[margin] for margin in steps))
+        values = [number(margin, "a margin") for margin in margins]
+        if not values:
+            raise CounterleafError("margins is empty; expected at least one, such as [0.0]")
+        increasing = sorted(set(values))
+        limits = {"count": count, "margin": increasing[0], "time_limit": time_limit, "max_nodes": max_nodes}
+        found = self._answers(row, self._query(target, cost, constraints, **limits), increasing)
+        by_margin = dict(zip(increasing, found, strict=True))
+        return MarginPath(tuple(values), tuple(by_margin[margin] for margin in values))
 
     def explain_many(
         self,
@@ -290,40 +295,45 @@ class Explainer:
         constraints: Any = (),
         margin: float = 0.0,
         n_jobs: int | None = 1,
-        **options: Unpack[BatchOptions],
+        **options: Unpack[batch.Options],
     ) -> Any:
-        """Find the cheapest answer for every row of a table; returns a table.
+        """Find the cheapest answer for every row of a table and return a table.
 
-        The answers are those of ``explain`` on each row, for any number of workers and any size of the chunks; only their
-        proofs are not kept.
+        The answers are those of ``explain`` for each row, for any number of threads and any chunk size, but without their
+        proofs.
 
         Parameters
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array, in the units of the table.
-        target, cost, constraints, margin : optional
-            As in ``explain``. Where they depend on the row (``freeze``, ``only_increase``, its present class), each row counts
-            for itself.
+        target : class, list of classes or dict, optional
+            As in ``explain``. By default, for each row, any class except its own.
+        cost : Cost, optional
+            As in ``explain``.
+        constraints : Constraint or list of Constraint, default=()
+            As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
+        margin : float, default=0.0
+            As in ``explain``.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            ``time_limit`` and ``max_nodes``, for each row. ``chunk_size``: rows in work at a time, by default as many as fit
-            into the processor's caches. ``progress=False``: no bar on stderr; a bar is shown only on a terminal and only if
-            the work takes long.
+            Further options. ``time_limit`` and ``max_nodes`` apply to each row. ``chunk_size`` is the number of rows that are
+            solved at a time, by default as many as fit into the processor's caches. ``progress=False`` turns off the bar on
+            stderr, which is shown only on a terminal and only if the work takes long.
 
         Returns
         -------
         DataFrame
-            Of the kind of ``rows`` (pandas for an array), one line per row, with its index: ``status`` ("optimal",
-            "infeasible", "limit", or "invalid" for a row that cannot be queried), ``cost``, ``lower_bound``, ``leaf``,
-            ``label``, ``n_changed``, ``confirmed``, and the new values of every feature that changes in some row, in the type
-            of its column where that holds them. Where a row has no answer, these are missing. If some row is invalid, or the
-            model fails on its answer, the column ``problem`` says why.
+            A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
+            are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be queried), ``cost``,
+            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, and the new values of every feature that changes
+            in some row, in the type of its column if that can represent them. They are missing if a row has no answer. If some
+            row is invalid, or the model fails on its answer, the column ``problem`` says why.
 
         Raises
         ------
         CounterleafError
-            If an argument does not fit, or the columns of the rows are not those of the table, before any work.
+            If an argument does not fit, or the columns of ``rows`` are not those of the table. It is raised before any search.
 
         Examples
         --------
@@ -337,37 +347,30 @@ class Explainer:
         1  optimal  0.125   yes          2  0.25  0.75
         2  optimal  0.000   yes          0  2.00  0.00
         """
-        unknown = sorted(set(options) - BatchOptions.__annotations__.keys())
+        unknown = sorted(set(options) - batch.Options.__annotations__.keys())
         if unknown:
             raise TypeError(f"explain_many() got an unexpected keyword argument {unknown[0]!r}")
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
         query = self._query(target, cost, constraints, margin=margin, **options)
-        taken = {*COLUMNS, "problem"} & set(self.schema.names)
-        if taken:
-            raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
-        if chunk_size is not None and (
-            isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1
-        ):
-            raise CounterleafError(f"chunk_size is {chunk_size!r}; expected a number of rows from 1, or None")
-        workers = batch.workers(n_jobs)
-        return batch.run(
-            batch.Batch(self._search, self._adapter, Sheet(rows, self.schema), query, workers), chunk_size, progress
-        )
+        batch.check(self.schema.names, chunk_size)
+        threads = batch.workers(n_jobs)
+        task = batch.Batch(self._search, self._adapter, Sheet(rows, self.schema), query, threads)
+        return batch.run(task, chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
         return Query.read(target, cost, self._prices(cost), constraints, **limits)
 
     def _prices(self, cost: Any) -> Prices:
-        """The cost as arrays; those of the last cost are kept, since queries come in runs."""
-        known, prices = self._priced
-        if cost is not known:
+        """Return the cost as arrays; those of the last cost are reused, since many queries share one."""
+        last_cost, prices = self._priced
+        if cost is not last_cost:
             prices = lower_cost(cost, self.schema, self.spreads)
             self._priced = (cost, prices)
         return prices
 
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
-        """One answer per margin, the margins in increasing order; by default that of the query."""
+        """Return one explanation per margin, which increase; by default for the margin of the query."""
         source = self._search.locate(row)
         row = row.copy() if hasattr(row, "copy") else row
         answers: list[Explanation] = []
@@ -378,22 +381,22 @@ class Explainer:
             certificate = self._solve(source, query, until, margins is not None, last)
             unlimited = query.time_limit is None and query.max_nodes is None
             if last is not None and certificate.status is Status.LIMIT and unlimited:
-                certificate = self._solve(source, query, until, True, None)  # the warm start, not a limit, left it open
+                certificate = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
             conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
             answers.append(self._explanation(row, source, query, certificate, conflict))
             last = certificate.findings.answer
         return answers
 
     def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any) -> Certificate:
-        """Search until a point in time; ``keep``: the search can be continued with a larger margin."""
+        """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
         left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
         return self._search.certify(source, query, _core.Patience(query.count, query.max_nodes, left, keep, current()), earlier)
 
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
-        """The fewest of the query's constraints that no row obeys."""
+        """Return a smallest set of the query's constraints that no row satisfies."""
 
         def is_feasible(subset: list[int]) -> bool:
-            """Unless proved otherwise: a search that was stopped, or whose cost is unbounded, has not proved it."""
+            """Return False only if infeasibility is proved, not if the search stopped or the cost is unbounded."""
             stop = current()
             if time.perf_counter() >= until or (stop is not None and stop.is_set()):
                 return True
@@ -408,18 +411,21 @@ class Explainer:
     def _explanation(
         self, row: Any, source: Source, query: Query, certificate: Certificate, conflict: tuple[Constraint, ...]
     ) -> Explanation:
-        """Translate the findings back into the user's table. The model confirms them now; the rest is made when it is read."""
+        """Translate the findings back into the user's table.
+
+        The model predicts now; the counterfactuals are made when they are first read.
+        """
         found, labels = certificate.findings, self._labels
         rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
-        confirmed = self._adapter.labels(found.points, rows or []) if len(found.leaves) else ()
+        predicted = self._adapter.labels(found.points, rows or []) if len(found.leaves) else ()
 
         def make() -> tuple[Counterfactual, ...]:
             decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
-            agrees = [
-                bool(label == labels[self.tree.value[claim.leaf]])
-                for claim, label in zip(certificate.answers, confirmed, strict=True)
+            confirmed = [
+                bool(label == labels[self.tree.value[answer.leaf]])
+                for answer, label in zip(certificate.answers, predicted, strict=True)
             ]
-            return describe(certificate, self.schema, row, decoded, agrees)
+            return describe(certificate, self.schema, row, decoded, confirmed)
 
         return Explanation(
             status=found.status,

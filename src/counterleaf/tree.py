@@ -1,4 +1,4 @@
-"""The former place of ``Tree``, which older pickles and skops files name."""
+"""An alias for ``counterleaf.model.tree``, since older pickles and skops files refer to ``counterleaf.tree.Tree``."""
 
 from counterleaf.model.tree import Tree
 

@@ -67,7 +67,7 @@ def test_the_text_says_what_changes_and_what_is_proved():
     assert text.startswith("If petal width (cm) were 1.751 instead of 0.2, the model would say 2 instead of 0.")
     assert "Proved: no allowed change costs less than #1 (0.6458)" in text
     assert "Your model confirms all 3: it says 2 for these rows." in text
-    assert "sepal width" not in text  # only what changes in some alternative
+    assert "sepal width" not in text  # only features that change in some alternative
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_arrays_and_frames_keep_their_dtype_where_the_value_allows():
     frame = pd.DataFrame({"x0": [1], "x1": [2]})
     found = cl.Explainer(half).explain(frame, target=1)[0].row
     assert found.dtypes.tolist() == [np.int64, np.float64]
-    assert frame.loc[0, "x1"] == 2  # the user's own row is left alone
+    assert frame.loc[0, "x1"] == 2  # the row that the user passed is unchanged
     mixed = pd.Series({"x1": 2, "x0": 1}, name="r7", dtype=object)
     found = cl.Explainer(half).explain(mixed, target=1)[0].row
     assert found.to_dict() == {"x1": 9.5, "x0": 1}
     assert found.name == "r7"
 
 
-def test_values_that_look_alike_are_told_apart():
+def test_values_that_look_alike_get_more_digits():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
     assert "x0 were 1 instead of 0.9999999999999999" in str(cl.Explainer(tree).explain([np.nextafter(1, 0)]))
 
@@ -112,20 +112,22 @@ def test_a_feature_that_has_the_name_of_a_column_is_refused():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-1.0, 0, 0], [-1, 0, 1])
     with pytest.raises(cl.CounterleafError, match="rename them"):
         cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([0.0]).to_frame()
-    held = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([2.0], target=1)
-    assert held.to_frame(only_changed=True).loc["source", "cost"] == 0.0  # the feature of that name is left out
+    unchanged = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("cost")])).explain([2.0], target=1)
+    assert unchanged.to_frame(only_changed=True).loc["source", "cost"] == 0.0  # the feature of that name is left out
 
 
 def test_the_public_names():
     assert set(cl.__all__) == {
         "TAOClassifier",
         *("Explainer", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
-        *("Tree", "read", "Schema", "Numeric", "Ordinal", "Categorical", "Boolean", "L1", "L2", "Linear", "Quadratic"),
-        *("freeze", "fix", "between", "increase", "decrease", "linear", "among"),
-        *("allow", "forbid", "at_most", "implies", "changes"),
-        *("export_text", "plot_tree"),
+        *("Tree", "read_tree", "Schema", "Feature", "Numeric", "Ordinal", "Categorical", "Boolean"),
+        *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
+        *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among"),
+        *("allow", "forbid", "max_changes", "implies", "changed"),
+        *("export_text", "plot_tree", "datasets"),
     }
     assert all(hasattr(cl, name) for name in cl.__all__)
+    assert dir(cl) == sorted([*cl.__all__, "__version__"])
 
 
 def test_what_is_typed_at_a_prompt_is_one_line():
@@ -134,5 +136,7 @@ def test_what_is_typed_at_a_prompt_is_one_line():
     assert "Series" not in repr(ANSWER[0])
     assert repr(cl.Explainer(MODEL, data=X)) == "<Explainer of a DecisionTreeClassifier: 4 features, classes 0, 1, 2>"
     stuck = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, constraints=[cl.freeze(*X.columns)])
-    with pytest.raises(IndexError, match="the answer holds no row: its status is infeasible; print it to see why"):
+    with pytest.raises(
+        IndexError, match="the explanation has no counterfactuals: its status is infeasible; print it to see why"
+    ):
         stuck[0]

@@ -1,4 +1,4 @@
-"""Answers for a range of margins: the same as one by one, in the order asked for."""
+"""Answers for several margins: the same as one by one, in the order of the margins."""
 
 import math
 
@@ -12,6 +12,7 @@ LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0,
 MARGINS = [0.2, 0.0, 0.05, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 @pytest.mark.parametrize("block", range(3))
 def test_a_path_is_what_single_questions_give(make, block):
@@ -50,7 +51,7 @@ def test_margins_that_leave_no_room_say_so():
     schema = cl.Schema([cl.Numeric("x", 0, 1), cl.Numeric("y", 0, 1)])
     path = cl.Explainer(LINE, schema=schema).explain_margins([0.0, 0.0], margins=[0.0, 1.0, 1.5], target="yes")
     assert [str(answer.status) for answer in path] == ["optimal", "optimal", "infeasible"]
-    assert "with the margin of 1.5" in str(path[2])
+    assert "with a margin of 1.5" in str(path[2])
     assert str(path).splitlines()[-1].split() == ["1.5", "no", "row", "(infeasible)"]
     assert path[2].certificate.check()
 
@@ -82,7 +83,7 @@ def test_the_plot_shows_cost_against_margin():
 @pytest.mark.parametrize(
     ("margins", "message"),
     [
-        ([], "margins is empty; give at least one"),
+        ([], "margins is empty; expected at least one"),
         (0.5, "margins is 0.5; expected a list of numbers"),
         ([0.0, -1.0], "margin is -1.0; expected 0 or more"),
         ({0.1: 2}, "margins is {0.1: 2}; expected a list of numbers"),

@@ -26,6 +26,6 @@ def test_no_point_is_deeper(seed):
     assert min((slack + G @ z).min(initial=1.0), 1.0) == pytest.approx(-best.fun, abs=1e-7)
 
 
-def test_what_does_not_help_stays():
+def test_a_number_that_does_not_help_stays():
     assert _deepest(np.array([[1.0, 0.0]]), np.zeros(1), np.full(2, -0.5), np.full(2, 0.5)).tolist() == [0.5, 0.0]
     assert _deepest(np.empty((0, 2)), np.empty(0), np.full(2, -0.5), np.full(2, 0.5)).tolist() == [0.0, 0.0]

@@ -24,7 +24,7 @@ def table(text):
 
 
 def typed(feature, word):
-    """What a reader types who copies a word of the table."""
+    """The value that a reader types after copying a word of the table."""
     if isinstance(feature, cl.Numeric):
         return float(word)
     return next(value for value in feature.values if str(value) == word)
@@ -82,7 +82,7 @@ def test_rows_copied_from_the_table_are_valid(seed):
         assert case.price(codes)[0] <= c.cost + 0.003 * abs(c.cost) + 1e-12
         for feature in case.schema:
             if feature.name in c.changes and (not isinstance(feature, cl.Numeric) or feature.grid is not None):
-                assert row[feature.name] == c.changes[feature.name][1]  # not the text's to round
+                assert row[feature.name] == c.changes[feature.name][1]  # never rounded
 
 
 def test_numbers_of_a_grid_are_written_in_full():
@@ -107,13 +107,13 @@ def test_missing_values_are_named():
     assert re.match(r"If age were \S+ instead of \(missing\), the model would say yes instead of no\.", str(answer))
 
 
-def test_a_category_of_two_lines_is_one_line_and_a_number_is_as_given():
+def test_a_category_of_two_lines_is_one_line_and_a_number_keeps_its_digits():
     schema = cl.Schema([cl.Categorical("job", ["a\nb", 7])])
     explainer = chain(({"job=7": 1}, -0.5), schema=schema, names=["job=a\nb", "job=7"])
     assert "If job were 7 instead of a b, the model" in str(explainer.explain(["a\nb"]))
 
 
-def test_the_costliest_features_are_told_by_the_cost_of_all_their_values():
+def test_the_costliest_features_are_found_by_the_cost_of_all_their_values():
     schema = cl.Schema([*(cl.Numeric(f"x{k}") for k in range(13)), cl.Categorical("job", JOBS)])
     names = [f"x{k}" for k in range(13)] + [f"job={job}" for job in JOBS]
     explainer = chain(*(({name: 1}, -1.0) for name in (*names[:13], "job=nurse")), schema=schema, names=names)
@@ -123,7 +123,7 @@ def test_the_costliest_features_are_told_by_the_cost_of_all_their_values():
 
 
 @pytest.mark.parametrize(
-    ("constraints", "told"),
+    ("constraints", "text"),
     [
         ([cl.freeze("job")], "freeze('job')"),
         ([cl.allow("job", ["cook", "nurse"])], "allow('job', ['cook', 'nurse'])"),
@@ -137,11 +137,13 @@ def test_the_costliest_features_are_told_by_the_cost_of_all_their_values():
         ),
     ],
 )
-def test_a_conflict_is_told_in_the_users_words(constraints, told):
+def test_a_conflict_is_reported_as_the_user_wrote_it(constraints, text):
     schema = cl.Schema([cl.Categorical("job", JOBS), cl.Ordinal("education", SCHOOLS)])
     explainer = chain(({"job=clerk": 1}, -0.5), ({"education": 1}, -1.5), schema=schema, names=COLUMNS[:5])
-    text = str(explainer.explain(["cook", "none"], target="yes", constraints=constraints))
-    assert text == f"No change within your constraints makes the model say yes. This one rules it out: {told}. This is proved."
+    answer = explainer.explain(["cook", "none"], target="yes", constraints=constraints)
+    assert str(answer) == (
+        f"No change within your constraints makes the model say yes. This constraint rules it out: {text}. This is proved."
+    )
 
 
 def test_several_constraints_in_conflict():
@@ -153,8 +155,8 @@ def test_several_constraints_in_conflict():
         )
     )
     assert text == (
-        "No change within the bounds of the table and your constraints makes the model say yes. These cannot all hold: "
-        "implies(changed('education'), only_increase('age', by=60)); freeze('job'). At least one of them has to give. "
+        "No change within the feature bounds and your constraints makes the model say yes. These constraints cannot all hold: "
+        "implies(changed('education'), only_increase('age', by=60)); freeze('job'). Relax at least one of them. "
         "This is proved."
     )
 
@@ -172,10 +174,10 @@ def test_frames_and_paths_of_a_pipeline():
     explainer = cl.Explainer(model, data=frame)
     row = frame[(frame["job"] == "cook") & (frame["hours"] < 30)].iloc[[0]]
     answer = explainer.explain(row, target="granted", count=3)
-    for told in (answer.to_frame(), answer.to_frame(only_changed=True)):
-        assert told["job"].tolist() == ["cook", *(c.row["job"].iloc[0] for c in answer)]
-        assert told["hours"].dtype == float
-    assert "age" not in told
+    for out in (answer.to_frame(), answer.to_frame(only_changed=True)):
+        assert out["job"].tolist() == ["cook", *(c.row["job"].iloc[0] for c in answer)]
+        assert out["hours"].dtype == float
+    assert "age" not in out
     assert answer.to_frame()["age"].dtype == np.int64
     assert (model.predict(answer.to_frame()[frame.columns]) == answer.to_frame()["label"]).all()
     path = explainer.explain_margins(row, margins=[0.0, 5.0, 1000.0], target="granted")

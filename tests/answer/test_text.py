@@ -11,6 +11,7 @@ from support.strategies import random_case, random_tree
 
 import counterleaf as cl
 from counterleaf.answer.short_numbers import plain, round_down
+from counterleaf.answer.text import apart
 
 
 def steps(*thresholds, labels=("no", "yes"), dtype="float64", names=None):
@@ -33,7 +34,7 @@ def cells(text):
 
 
 def written_rows(answer):
-    """The rows as a reader copies them from the printed table: numbers as written, the source's own elsewhere."""
+    """The rows as a reader copies them from the printed table: the numbers as written, the other values as in the source."""
     table = cells(str(answer))
     for k, c in enumerate(answer):
         row = answer.certificate.problem.source.copy()
@@ -104,6 +105,7 @@ def test_rows_copied_from_the_table_reach_the_same_leaf_of_the_users_model(seed)
         assert model.apply(row[None])[0] == model.apply(np.asarray(c.row)[None])[0]
 
 
+@pytest.mark.slow
 def test_rows_copied_from_the_table_of_random_questions_are_valid():
     """Oblique trees, margins, bounds, constraints over several features."""
     rng = np.random.default_rng(11)
@@ -119,31 +121,31 @@ def test_rows_copied_from_the_table_of_random_questions_are_valid():
         for row, c in written_rows(answer):
             assert case.tree.apply(row[None])[0] == c.leaf
             assert ((lower <= row) & (row <= upper)).all()
-            for given in case.constraints:
-                if hasattr(given, "coef"):
-                    terms = [a * row[case.schema.index(name)] for name, a in given.coef.items()]
-                    miss = (sum(terms) - given.rhs) * (-1 if given.relation == "<=" else 1)
-                    size = 1e-8 * (sum(map(abs, terms)) + abs(given.rhs))
-                    assert (abs(miss) if given.relation == "==" else -miss) <= size
+            for rule in case.constraints:
+                if hasattr(rule, "coef"):
+                    terms = [a * row[case.schema.index(name)] for name, a in rule.coef.items()]
+                    miss = (sum(terms) - rule.rhs) * (-1 if rule.relation == "<=" else 1)
+                    size = 1e-8 * (sum(map(abs, terms)) + abs(rule.rhs))
+                    assert (abs(miss) if rule.relation == "==" else -miss) <= size
         checked += 1
 
 
 def test_numbers_in_a_corner_of_several_faces_stay_short():
     rng = np.random.default_rng(2)
     tree = random_tree(rng, 5, 6, 3, "oblique", np.ones(6))
-    words = []
+    texts = []
     for _ in range(20):
         answer = cl.Explainer(tree).explain(rng.normal(size=6), cost=cl.L1(), count=5)
         table = cells(str(answer))
-        words += [table[name][k + 1] for k, c in enumerate(answer) for name in c.changes]
-    assert np.median([len(word) for word in words]) <= 6
-    assert max(len(word) for word in words) <= 11
+        texts += [table[name][k + 1] for k, c in enumerate(answer) for name in c.changes]
+    assert np.median([len(text) for text in texts]) <= 6
+    assert max(len(text) for text in texts) <= 11
 
 
 def test_an_answer_that_fails_its_own_check_is_written_in_full():
     answer = steps(44.99871).explain([40.0])
-    asked, table = answer.certificate.problem.question, answer.certificate.problem.table
-    problem = replace(answer.certificate.problem, pose=lambda: (asked._replace(margin=9.0), table))
+    arrays, table = answer.certificate.problem.question, answer.certificate.problem.table
+    problem = replace(answer.certificate.problem, pose=lambda: (arrays._replace(margin=9.0), table))
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 
@@ -153,12 +155,12 @@ def test_names_of_two_lines_and_costs_beyond_all_floats_print():
     assert "If f0 were 1e+300 instead of -1e+300, the model" in str(steps(1e300).explain([-1e300]))
 
 
-def test_the_numbers_of_given_rows_are_theirs():
+def test_rows_of_among_are_written_in_full():
     rows = [[44.99871], [50.0]]
     assert "were 44.99871 instead of 40" in str(steps(42.0).explain([40.0], constraints=cl.among(rows)))
 
 
-def test_values_of_the_source_are_as_given_to_six_digits():
+def test_values_of_the_source_are_written_with_six_digits():
     explainer = steps(10.0, 1e9, 10.0, 10.0, 10.0)
     table = cells(str(explainer.explain([0.1 + 0.2, 123456789, np.float32(0.1), True, -0.123456789012])))
     assert [table[f"f{d}"][0] for d in range(5)] == ["0.3", "123456789", "0.1", "1", "-0.123457"]
@@ -170,16 +172,16 @@ def test_numbers_that_must_add_up_do_so_in_few_digits():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [-1.2345678, 0, 0], [-1, 0, 1])
     shares = cl.linear({"x0": 1, "x1": 1, "x2": 1}, "==", 1)
     answer = cl.Explainer(tree).explain([0.5, 0.25, 0.25], target=1, constraints=shares)
-    (row, _), words = next(written_rows(answer)), cells(str(answer))
+    (row, _), table = next(written_rows(answer)), cells(str(answer))
     assert sum(row) == pytest.approx(1, abs=1e-12)
-    assert all(len(words[name][1]) <= 7 for name in answer[0].changes)
+    assert all(len(table[name][1]) <= 7 for name in answer[0].changes)
 
 
 def test_several_changes_and_several_classes():
     answer = steps(10.0, 20.0, 30.0).explain({"f0": 1, "f1": 2, "f2": 3}, target=["yes", "no"], count=None)
     text = str(answer)
     assert text.startswith("Nothing has to change: the model already says no.\n\n")
-    assert "leaving the row as it is (0); each of the others is the cheapest along another path of the tree." in text
+    assert "leaving the row as it is (0); each of the others is the cheapest in a different leaf of the tree." in text
     assert text.endswith("Your model confirms all 4: it says no or yes for these rows.")
     assert cells(text)["f1"] == ["2", "=", "=", "20", "20"]
     assert cells(text)["model says"] == ["no", "no", "no", "no", "yes"]
@@ -199,7 +201,7 @@ def test_a_change_that_keeps_the_class_and_one_with_a_margin():
     text = str(steps(10.0).explain([11.0], target="yes", constraints=[cl.fix("f0", 12.25)]))
     assert text.startswith("If f0 were 12.25 instead of 11, the model would still say yes.")
     text = str(steps(10.0).explain([9.0], target="yes", margin=0.5))
-    assert text.startswith("If f0 were 10.5 instead of 9, the model would say yes instead of no with the margin of 0.5 that")
+    assert text.startswith("If f0 were 10.5 instead of 9, the model would say yes instead of no with a margin of 0.5.")
 
 
 def test_class_costs_are_in_the_cost():
@@ -211,42 +213,46 @@ def test_a_search_that_stopped_says_so():
     rng = np.random.default_rng(0)
     explainer = cl.Explainer(random_tree(rng, 6, 4, 2, "oblique", np.ones(4)))
     row = rng.normal(size=4)
-    asked = [explainer.explain(row, max_nodes=most, count=4) for most in range(1, 12)]
-    nothing = next(answer for answer in asked if answer.status == "limit" and not len(answer))
+    answers = [explainer.explain(row, max_nodes=most, count=4) for most in range(1, 12)]
+    nothing = next(answer for answer in answers if answer.status == "limit" and not len(answer))
     assert str(nothing).startswith("The search stopped before it found a change that makes the model say ")
     if nothing.lower_bound > 0:
-        assert float(re.search(r"None costs less than (\S+)\.$", str(nothing))[1]) <= nothing.lower_bound
-    first = str(next(answer for answer in asked if answer.status == "limit" and len(answer)))
+        assert float(re.search(r"Any such change costs at least (\S+)\.$", str(nothing))[1]) <= nothing.lower_bound
+    first = str(next(answer for answer in answers if answer.status == "limit" and len(answer)))
     assert first.startswith("If ")
     assert "Proved: no allowed change costs less than this one" in first
     assert "The search stopped early, so alternatives may be missing." in first
     answer = steps(10.0).explain([9.0], cost=cl.L1(2.0))
     best = str(replace(answer, status=cl.Status.LIMIT, lower_bound=1.23456))
-    assert best.startswith("The best found before the search stopped: if f0 were 10 instead of 9, the model would say yes")
+    assert best.startswith(
+        "The best change found before the search stopped: if f0 were 10 instead of 9, the model would say yes"
+    )
     assert "Not proved: the search stopped early. There may be cheaper changes, but none costs less than 1.234. " in best
 
 
 def test_a_model_that_disagrees_is_named():
     answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2)
-    doubted = replace(answer, maker=lambda: (answer[0], replace(answer[1], confirmed=False)))
-    assert str(doubted).endswith("NOT confirmed: your model does not say yes for #2.")
-    assert cells(str(doubted))["model says"] == ["no", "no", "?"]
+    refuted = replace(answer, maker=lambda: (answer[0], replace(answer[1], confirmed=False)))
+    assert str(refuted).endswith("NOT confirmed: your model does not say yes for #2.")
+    assert cells(str(refuted))["model says"] == ["no", "no", "?"]
 
 
 def test_infeasible_answers_name_the_conflict():
     explainer = steps(10.0, 20.0)
     many = [cl.only_increase("f0"), cl.freeze("f1"), cl.between("f0", 0, 9)]
     assert str(explainer.explain([1.0, 21.0], target="yes", constraints=many)) == (
-        "No change within your constraints makes the model say yes. This one rules it out: between('f0', 0, 9). This is proved."
+        "No change within your constraints makes the model say yes. This constraint rules it out: between('f0', 0, 9). "
+        "This is proved."
     )
     many = [cl.only_increase("f0"), cl.fix("f1", 22), cl.linear({"f0": 1, "f1": 1}, "<=", 25)]
     assert str(explainer.explain([1.0, 2.0], target="yes", constraints=many)) == (
-        "No change within your constraints makes the model say yes. This one rules it out: "
+        "No change within your constraints makes the model say yes. This constraint rules it out: "
         "linear({'f0': 1, 'f1': 1}, '<=', 25). This is proved."
     )
     many[2] = cl.linear({"f0": 1, "f1": 1}, "<=", 31)
-    assert "These cannot all hold: fix('f1', 22); linear({'f0': 1, 'f1': 1}, '<=', 31). At least one of them" in str(
-        explainer.explain([1.0, 2.0], target="yes", constraints=many)
+    assert (
+        "These constraints cannot all hold: fix('f1', 22); linear({'f0': 1, 'f1': 1}, '<=', 31). Relax at least one of them."
+        in str(explainer.explain([1.0, 2.0], target="yes", constraints=many))
     )
 
 
@@ -255,7 +261,7 @@ def test_infeasible_without_constraints():
     narrow = cl.Explainer(explainer.tree, schema=cl.Schema([cl.Numeric("f0", 0, 9)]))
     for constraints in ([], [cl.freeze("f0")]):
         assert str(narrow.explain([1.0], target="yes", constraints=constraints)) == (
-            "No row within the bounds of the table makes the model say yes, even without constraints. This is proved."
+            "No row within the feature bounds makes the model say yes, even without constraints. This is proved."
         )
     alone = cl.Tree([-1], [-1], [[0.0]], [0.0], [0], classes=["no"])
     assert str(cl.Explainer(alone).explain([1.0])).startswith("No row makes the model say anything else, even without")
@@ -281,8 +287,8 @@ def test_many_features_are_cut_to_the_costliest():
     assert tree.predict(row[None])[0] == 0  # those left out are part of the answer
 
 
-class Outline(HTMLParser):
-    """The tags, in order, and what they close; text by cell."""
+class TableParser(HTMLParser):
+    """The open tags, all tags, and the text of every cell."""
 
     def __init__(self, source):
         super().__init__()
@@ -310,10 +316,10 @@ def test_the_html_holds_the_same_table_and_escapes_every_name():
     tree = replace(explainer.tree, weights=explainer.tree.weights.toarray() * [1.0, -1.0])
     answer = cl.Explainer(tree, schema=explainer.schema).explain([1.0, 30.0], target=["<no>", "y&s"], count=None)
     page = answer._repr_html_()
-    outline = Outline(page)
-    assert not outline.open
-    assert outline.tags == {"div", "p", "table", "tr", "th", "td", "span"}
-    assert outline.cells == [
+    parsed = TableParser(page)
+    assert not parsed.open
+    assert parsed.tags == {"div", "p", "table", "tr", "th", "td", "span"}
+    assert parsed.cells == [
         ["", "source", "#1", "#2", "#3"],
         ['<b>&"', "1", "=", "▲ 10", "▲ 10"],
         ["<script>alert(1)</script>", "30", "=", "=", "▼ 20"],
@@ -332,9 +338,7 @@ def test_html_of_no_answer_has_no_table():
     assert "<table" not in page
 
 
-def test_costs_are_toldapart_and_bounds_rounded_down():
-    from counterleaf.answer.text import apart
-
+def test_costs_differ_and_bounds_are_rounded_down():
     assert apart([0.123449, 0.5]) == ["0.1234", "0.5"]
     assert apart([0.123441, 0.123449]) == ["0.12344", "0.12345"]
     assert apart([1.0, 1.0 + 1e-12]) == ["1", "1"]
@@ -356,8 +360,8 @@ def test_a_tiny_change_is_written_as_one_that_can_be_typed():
     cut = float(-tree.bias[0])
     row = [cut, 0.0] if tree.weights.indices[0] == 0 else [0.0, cut]
     answer = cl.Explainer(model).explain(row, target="yes", cost=cl.L1())
-    (told,) = [line for line in str(answer).splitlines() if line.startswith(f"x{tree.weights.indices[0]} ")]
-    assert len(told.split()[-1]) <= 7
+    (line,) = [line for line in str(answer).splitlines() if line.startswith(f"x{tree.weights.indices[0]} ")]
+    assert len(line.split()[-1]) <= 7
     assert model.predict([[float(cells(str(answer))[f"x{d}"][1]) for d in range(2)]]) == ["yes"]
 
 
@@ -365,5 +369,5 @@ def test_the_bounds_of_the_data_are_named_with_a_conflict():
     X = np.array([[0.0], [5.0], [10.0]])
     explainer = cl.Explainer(cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-8.0, 0, 0], [-1, 0, 1]), data=X)
     text = str(explainer.explain([0.0], target=1, constraints=cl.fix("x0", 1000.0)))
-    assert text.startswith("No change within the bounds of the table and your constraints makes the model say 1.")
-    assert "(The bounds are the ranges seen in the data; bounds=False lifts them.)" in text
+    assert text.startswith("No change within the feature bounds and your constraints makes the model say 1.")
+    assert "(The bounds are the ranges seen in the data; infer_bounds=False lifts them.)" in text

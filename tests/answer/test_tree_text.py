@@ -1,4 +1,4 @@
-"""A tree as text: who follows the words arrives where the tree sends the row."""
+"""A tree as text: a reader who follows the conditions arrives at the leaf that the tree sends the row to."""
 
 import re
 
@@ -17,8 +17,8 @@ import counterleaf as cl
 HOLDS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
-def first_line(*asked, **options):
-    return cl.export_text(*asked, **options).split("\n")[0].removeprefix("|--- ")
+def first_line(*arguments, **options):
+    return cl.export_text(*arguments, **options).split("\n")[0].removeprefix("|--- ")
 
 
 def value(words, row):
@@ -64,15 +64,15 @@ def test_following_all_terms_agrees_with_an_oblique_tree(seed):
     tree = random_tree(rng, 5, 6, 4, ["oblique", "sparse", "axis", "mixed"][seed % 4], np.ones(6))
     text = cl.export_text(tree, max_terms=None, decimals=15)
     rows = rng.normal(size=(60, 6))
-    said = [follow_with_constants(text, row) for row in rows]
-    assert said == list(map(str, tree.predict(rows)))
+    labels = [follow_with_constants(text, row) for row in rows]
+    assert labels == list(map(str, tree.predict(rows)))
     few = cl.export_text(tree, max_terms=None)  # as few digits as by default: nearly every row
-    assert np.mean([follow_with_constants(few, row) == told for row, told in zip(rows, said, strict=True)]) > 0.98
+    assert np.mean([follow_with_constants(few, row) == label for row, label in zip(rows, labels, strict=True)]) > 0.98
 
 
 def follow_with_constants(text, row):
     for word, holds in (("always", "x0 < 1e999"), ("never", "x0 > 1e999")):
-        text = text.replace(f"{word} (no column counts)", holds)
+        text = text.replace(f"{word} (all weights are 0)", holds)
     return follow(text, {f"x{k}": number for k, number in enumerate(row)})
 
 
@@ -93,9 +93,9 @@ def test_the_words_of_a_split():
     assert first_line(stump([-1.0, 0.25, 3.0], 0.0)) == "3*x2 - x0 + 0.25*x1 < 0"
     assert first_line(stump([-1.0, 0.25, 3.0], 0.0), max_terms=2) == "3*x2 - x0 + 1 more term < 0"
     assert first_line(stump(np.arange(1.0, 18), 1.0)) == "17*x16 + 16*x15 + 15*x14 + 14*x13 + 13*x12 + 12 more terms < -1"
-    assert first_line(stump([0.0, 0.0], -1.0)) == "always (no column counts)"
-    assert first_line(stump([0.0, 0.0], 1.0)) == "never (no column counts)"
-    assert first_line(stump([1e-300], -1e300)) == "1e-300*x0 < 1e+300"  # the quotient is no number
+    assert first_line(stump([0.0, 0.0], -1.0)) == "always (all weights are 0)"
+    assert first_line(stump([0.0, 0.0], 1.0)) == "never (all weights are 0)"
+    assert first_line(stump([1e-300], -1e300)) == "1e-300*x0 < 1e+300"  # the quotient is not a number
 
 
 def test_numbers_have_the_digits_they_need():
@@ -157,7 +157,7 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (
             IRIS,
             {"feature_names": ["a", "b"]},
-            "feature_names has 2 names; the model has 4 columns: give one name per column, in",
+            "feature_names has 2 names; the model has 4 columns: pass one name per column, in",
         ),
         (IRIS, {"feature_names": "abcd"}, "feature_names is 'abcd'; expected a list of names, one per column of the model, in"),
         (IRIS, {"feature_names": 4}, "feature_names is 4; expected a list of names"),
@@ -165,7 +165,7 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (
             IRIS,
             {"feature_names": ["a", "b", "a", "c"]},
-            "feature_names holds 'a' 2 times; names must differ to tell the columns",
+            "feature_names has 'a' 2 times; expected different names: rename the columns",
         ),
         (IRIS, {"max_depth": 0}, "max_depth is 0; expected a whole number from 1, or None"),
         (IRIS, {"max_depth": 2.5}, "max_depth is 2.5; expected a whole number from 1, or None"),
@@ -175,7 +175,7 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (
             make_pipeline(StandardScaler(), IRIS),
             {},
-            r"the model is a Pipeline, whose tree sees the columns that its steps make: pass model\[-1\] with feature_names=",
+            r"the model is a Pipeline, whose tree uses the columns that its steps make: pass model\[-1\] with feature_names=",
         ),
     ],
 )
@@ -204,7 +204,7 @@ def test_what_the_pipeline_message_advises_works():
     assert first_line(model[-1], model[:-1].get_feature_names_out()).startswith("petal ")
 
 
-def test_splits_over_the_values_of_one_feature_are_told_by_these():
+def test_splits_over_the_values_of_one_feature_name_these_values():
     schema = cl.Schema([cl.Categorical("job", ["clerk", "cook", "nurse"], missing=True), cl.Numeric("age")])
     weights = [[0, 1, 1, 0, 0], [0, 0, 0, 0, 1], *[[0] * 5] * 3]
     tree = cl.Tree([1, 3, -1, -1, -1], [2, 4, -1, -1, -1], weights, [-0.5, -30, 0, 0, 0], [0, 0, 1, 0, 1], ["no", "yes"])

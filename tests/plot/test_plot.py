@@ -14,7 +14,7 @@ from support.plot_cases import lines, words
 
 import counterleaf as cl
 from counterleaf.answer.tree_text import leaf_counts
-from counterleaf.plot import draw_path
+from counterleaf.plot import draw_margins
 from counterleaf.plot.canvas import ANSWER, SOURCE, hatch, reach, short, short_names, tint
 from counterleaf.plot.polygons import area, clip, near, regions, within
 from counterleaf.plot.trees.path import path_to, prune
@@ -28,45 +28,45 @@ def cancer():
     return cl.Explainer(model, data=X).explain(X.iloc[4], target="benign", count=3, constraints=fixed)
 
 
-def petals(row=10, **asked):
+def petals(row=10, **query):
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X[["petal length (cm)", "petal width (cm)"]]
     names = np.array(["setosa", "versicolor", "virginica"])
     model = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, names[y])
-    return cl.Explainer(model, data=X).explain(X.iloc[row], **asked)
+    return cl.Explainer(model, data=X).explain(X.iloc[row], **query)
 
 
-def slope(features=2, bias=-1.0, **asked):
-    """The answer of a tree with one oblique split: "yes" where the sum is at least -bias."""
+def slope(features=2, bias=-1.0, **query):
+    """The answer of a tree with one oblique split: "yes" if the sum is at least -bias."""
     weights = np.zeros((3, features))
     weights[0] = 1.0
     tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [bias, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-    schema = asked.pop("schema", None)
-    return cl.Explainer(tree, schema=schema).explain(np.zeros(features), target="yes", **asked)
+    schema = query.pop("schema", None)
+    return cl.Explainer(tree, schema=schema).explain(np.zeros(features), target="yes", **query)
 
 
 CANCER, PETALS = cancer(), petals(count=3)
 STUCK = petals(target="virginica", constraints=[cl.freeze("petal length (cm)", "petal width (cm)")])
 
 
-def test_changes_tell_feature_values_and_share():
+def test_changes_show_feature_values_and_share():
     figure = CANCER.plot()
-    said = words(figure)
-    assert "benign instead of malignant, cost 0.296" in said
-    assert said.index("worst radius") < said.index("worst concave points")  # the larger share first
-    assert {"22.54 → 16.79", "0.1625 → 0.1358", "69%", "31%"} <= set(said)
+    texts = words(figure)
+    assert "benign instead of malignant, cost 0.296" in texts
+    assert texts.index("worst radius") < texts.index("worst concave points")  # the larger share first
+    assert {"22.54 → 16.79", "0.1625 → 0.1358", "69%", "31%"} <= set(texts)
     bars = [p for p in figure.axes[0].patches if isinstance(p, Rectangle) and p.get_facecolor()[:3] == to_rgb(ANSWER)]
     assert [bar.get_width() / 56 for bar in bars] == pytest.approx([0.69, 0.31], abs=0.005)
 
 
-def test_changes_of_several_answers_stand_side_by_side():
-    said = words(CANCER.plot(count=2))
-    assert [head for head in said if "instead of" in head] == [
+def test_changes_of_several_answers_are_side_by_side():
+    texts = words(CANCER.plot(count=2))
+    assert [head for head in texts if "instead of" in head] == [
         "1: benign instead of malignant, cost 0.296",
         "2: benign instead of malignant, cost 0.392",
     ]
-    assert said.count("worst radius") == 1
-    assert said.count("=") == 2
+    assert texts.count("worst radius") == 1
+    assert texts.count("=") == 2
     assert words(CANCER.plot(count=99)).count("worst texture") == 1
 
 
@@ -80,24 +80,24 @@ def test_shares_sum_to_the_cost():
 
 
 def test_many_changes_are_cut_and_counted():
-    said = words(slope(features=20, bias=-20.0).plot())
-    assert "and 5 more" in said
-    assert said.count("0 → 1") == 15
-    assert said.count("5%") == 15
+    texts = words(slope(features=20, bias=-20.0).plot())
+    assert "and 5 more" in texts
+    assert texts.count("0 → 1") == 15
+    assert texts.count("5%") == 15
 
 
-def test_an_earning_change_has_another_colour():
+def test_a_change_that_lowers_the_cost_has_another_colour():
     figure = slope(cost=cl.L2() + cl.LinearCost({"x0": -1.5})).plot("changes")
     bars = [p for p in figure.axes[0].patches if to_rgb(p.get_facecolor()) == to_rgb(SOURCE)]
     assert len(bars) == 1
-    assert any(said.startswith("\N{MINUS SIGN}") and said.endswith("%") for said in words(figure))
+    assert any(texts.startswith("\N{MINUS SIGN}") and texts.endswith("%") for texts in words(figure))
 
 
 def test_nothing_has_to_change():
     answer = slope(bias=1.0)
     assert "nothing has to change" in words(answer.plot("changes"))
-    assert "yes already, cost 0" in words(answer.plot("changes"))
-    assert "yes already, cost 0" in words(answer.plot("tree"))
+    assert "already yes, cost 0" in words(answer.plot("changes"))
+    assert "already yes, cost 0" in words(answer.plot("tree"))
     assert "source" in words(answer.plot("regions"))
 
 
@@ -127,7 +127,7 @@ def test_oblique_regions_and_slices_agree_with_the_tree(seed):
         assert tree.leaf_of(row) == leaf
 
 
-def test_clip_keeps_the_side_asked_for():
+def test_clip_keeps_the_side_of_the_normal():
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], float)
     assert area(clip(square, np.array([1.0, 1.0]), -1.0)) == pytest.approx(0.5)
     assert np.array_equal(clip(square, np.array([1.0, 0.0]), 1.0), square)
@@ -137,16 +137,16 @@ def test_clip_keeps_the_side_asked_for():
 def test_regions_show_source_answers_and_classes():
     figure = PETALS.plot()
     (axes,) = figure.axes
-    said = words(figure)
-    assert {"source", "1", "2", "3", "setosa", "versicolor", "virginica"} <= set(said)
+    texts = words(figure)
+    assert {"source", "1", "2", "3", "setosa", "versicolor", "virginica"} <= set(texts)
     assert axes.get_title(loc="left") == "1: versicolor instead of setosa, cost 0.25"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("petal length (cm)", "petal width (cm)")
     filled = {to_rgb(p.get_facecolor()) for p in axes.patches if isinstance(p, Polygon) and p.get_fill()}
     assert np.allclose(sorted(filled), sorted(map(tint, range(3))))
-    assert len({p.get_hatch() for p in axes.patches if p.get_fill()}) == 3  # so that grey print tells them apart
+    assert len({p.get_hatch() for p in axes.patches if p.get_fill()}) == 3  # so that they differ in grey print
     dots = [line.get_xydata()[0] for line in axes.lines if line.get_marker() == "o"]
     assert np.array_equal(dots, PETALS.certificate.findings.points)
-    assert len(words(PETALS.plot(count=1))) < len(said)
+    assert len(words(PETALS.plot(count=1))) < len(texts)
 
 
 def test_words_on_regions_do_not_overlap():
@@ -202,10 +202,10 @@ def test_an_image_shows_ink_added_and_erased():
     assert np.array_equal(shown.get_array(), change)
     assert shown.get_clim() == (-np.abs(change).max(), np.abs(change).max())
     assert shown.cmap(0.5)[:3] == pytest.approx((1, 1, 1), abs=0.01)
-    said = words(figure)
-    assert {"source\n3", "difference"} <= set(said)
-    assert any("ink added" in text for text in said)
-    assert any("ink erased" in text for text in said)
+    texts = words(figure)
+    assert {"source\n3", "difference"} <= set(texts)
+    assert any("ink added" in text for text in texts)
+    assert any("ink erased" in text for text in texts)
     assert len(answer.plot(shape=(8, 8)).axes) == 6
 
 
@@ -218,9 +218,9 @@ def test_a_colour_image_has_three_channels():
 
 def test_the_tree_shows_both_paths():
     figure = CANCER.plot("tree")
-    said = words(figure)
-    assert {"worst radius\n≤ 16.8", "source: malignant", "answer: benign", "yes", "no"} <= set(said)
-    assert said.count("benign") + said.count("malignant") == 12
+    texts = words(figure)
+    assert {"worst radius\n≤ 16.8", "source: malignant", "answer: benign", "yes", "no"} <= set(texts)
+    assert texts.count("benign") + texts.count("malignant") == 12
     tree = CANCER.certificate.problem.tree
     (source,) = lines(figure, SOURCE)
     assert source.is_dashed()
@@ -241,7 +241,7 @@ def test_a_big_tree_keeps_the_two_paths():
     assert sum(below[node] for node, children in drawn.items() if not children) == 500
     figure = answer.plot("tree")
     assert figure.get_size_inches()[0] < 12
-    folded = [said for said in words(figure) if said.endswith(" leaves")]
+    folded = [texts for texts in words(figure) if texts.endswith(" leaves")]
     assert len(folded) == sum(1 for node, children in drawn.items() if not children and tree.left[node] >= 0)
 
 
@@ -255,7 +255,7 @@ def test_nodes_on_a_level_keep_apart():
     assert places[1][0] == pytest.approx((places[3][0] + places[4][0]) / 2)
 
 
-def test_oblique_splits_are_told_in_three_terms():
+def test_oblique_splits_are_written_with_three_terms():
     assert "x0 + x1\n< 1" in words(slope().plot("tree"))
     assert "x0 + x1 + x2 + …\n< 1" in words(slope(features=5).plot("tree"))
     weights = [[-1.0, 2.5], [0, 0], [0, 0]]
@@ -266,9 +266,9 @@ def test_oblique_splits_are_told_in_three_terms():
 
 
 def test_no_row_shows_the_source_alone():
-    said = words(STUCK.plot())
-    assert "no row says virginica" in said
-    assert "source" in said
+    texts = words(STUCK.plot())
+    assert "no row reaches virginica" in texts
+    assert "source" in texts
     assert "1" not in [text.get_text() for text in STUCK.plot().axes[0].texts]
     assert "source: setosa" in words(STUCK.plot("tree"))
 
@@ -279,21 +279,21 @@ def test_no_row_shows_the_source_alone():
         (lambda: CANCER.plot("pie"), 'kind is \'pie\'; expected "changes", "regions", "image" or "tree"'),
         (lambda: CANCER.plot(count=0), "count is 0; expected a whole number from 1, or None"),
         (lambda: CANCER.plot(count=True), "count is True; expected a whole number"),
-        (lambda: CANCER.plot(shape=(5, 5)), r"shape \(5, 5\) holds 25 pixels; the row has 30 features"),
+        (lambda: CANCER.plot(shape=(5, 5)), r"shape \(5, 5\) has 25 pixels; the row has 30 features"),
         (lambda: CANCER.plot(shape=(3, 5, 2)), r"shape is \(3, 5, 2\); expected \(height, width\) or \(height, width, 3\)"),
         (lambda: CANCER.plot("image"), r"shape is None; an image needs \(height, width\)"),
-        (lambda: CANCER.plot("regions"), r'the tree has 30 features and a plane two; pass features=\("a", "b"\)'),
+        (lambda: CANCER.plot("regions"), r'the table has 30 features; regions are drawn over two: pass features=\("a", "b"\)'),
         (lambda: CANCER.plot(features=("worst radius", "age")), "no feature 'age'; the features are 'mean radius'"),
         (lambda: CANCER.plot(features=("worst radius",)), "expected the names of two features"),
         (lambda: CANCER.plot(features="ab"), "features is 'ab'; expected the names of two features"),
         (lambda: CANCER.plot(features=("worst area", "worst area")), "names 'worst area' twice"),
         (
             lambda: STUCK.plot("changes"),
-            'the answer is "infeasible" and holds no row, so there is no change to draw; kind="tree"',
+            'the status is "infeasible", so there is no change to draw; kind="tree" shows the source',
         ),
-        (lambda: STUCK.plot(shape=(1, 2)), "holds no row"),
-        (lambda: draw_path([0, 1], [1.0]), r"shapes \(2,\), \(1,\) and \(1,\); expected one of each per margin"),
-        (lambda: draw_path([], []), "expected one of each per margin"),
+        (lambda: STUCK.plot(shape=(1, 2)), "there is no change to draw"),
+        (lambda: draw_margins([0, 1], [1.0]), r"shapes \(2,\), \(1,\) and \(1,\); expected one of each per margin"),
+        (lambda: draw_margins([], []), "expected one of each per margin"),
     ],
 )
 def test_pictures_that_cannot_be_drawn_get_one_clear_line(make, reason):
@@ -304,7 +304,7 @@ def test_pictures_that_cannot_be_drawn_get_one_clear_line(make, reason):
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for make in (CANCER.plot, lambda: draw_path([0.0], [1.0])):
+    for make in (CANCER.plot, lambda: draw_margins([0.0], [1.0])):
         with pytest.raises(cl.CounterleafError, match=r'not installed: pip install "counterleaf\[plots\]"'):
             make()
 
@@ -314,7 +314,7 @@ def test_matplotlib_is_imported_only_to_draw():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_notebook_shows_the_figure_and_pyplot_does_not_hold_it():
+def test_a_notebook_shows_the_figure_and_pyplot_does_not_know_it():
     import matplotlib.pyplot as plt
 
     figure = CANCER.plot()
@@ -344,27 +344,27 @@ def test_nothing_is_written_small_or_off_the_page():
 
 
 def test_the_path_of_margins_marks_where_no_row_exists():
-    figure = draw_path([0.0, 0.2, 0.1, 0.3], [1.0, 3.0, 2.0, None])
+    figure = draw_margins([0.0, 0.2, 0.1, 0.3], [1.0, 3.0, 2.0, None])
     (axes,) = figure.axes
     assert axes.lines[0].get_xdata().tolist() == [0.0, 0.1, 0.2, 0.3]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("margin", "cost")
     assert [text.get_text() for text in axes.texts] == ["no row"]
     assert axes.patches[0].get_x() == 0.3
-    proved = draw_path([0.0, 0.1], [1.0, 2.0], [0.5, 2.0]).axes[0]
+    proved = draw_margins([0.0, 0.1], [1.0, 2.0], [0.5, 2.0]).axes[0]
     assert [text.get_text() for text in proved.get_legend().get_texts()] == ["cost", "proved bound"]
     assert not proved.patches
-    assert "no row" in words(draw_path([1.0], [float("nan")]))
+    assert "no row" in words(draw_margins([1.0], [float("nan")]))
 
 
-def test_a_doubt_stands_in_the_title():
+def test_a_caveat_is_in_the_title():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 2)), rng.integers(0, 3, 500)
     explainer = cl.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), data=X)
     cut = next(a for a in (explainer.explain(X[0], count=9, max_nodes=k) for k in range(1, 99)) if len(a))
     assert str(cut.status) == "limit"
-    assert any("(not proved least)" in said for said in words(cut.plot()))
+    assert any("(not proved cheapest)" in text for text in words(cut.plot()))
     early = explainer.explain(X[0], max_nodes=1)
-    assert any("no row found yet for" in said for said in words(early.plot("tree")))
+    assert any("no row found yet for" in text for text in words(early.plot("tree")))
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
@@ -401,7 +401,7 @@ def test_labels_find_room():
     assert box[2] <= 100
     assert box[3] <= 100
     crowded = near(np.array([50.0, 50.0]), size, [frame], frame)
-    assert crowded[0] > 50  # nowhere is free: beside the point all the same
+    assert crowded[0] > 50  # no place is free: next to the point all the same
     triangle = np.array([[0, 0], [40, 0], [0, 40]], float)
     assert within(triangle, size, []) is not None
     assert within(triangle, size * 3, []) is None

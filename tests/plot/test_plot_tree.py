@@ -44,7 +44,7 @@ def triangles(figure):
 
 def folded(figure):
     """The number of leaves under each triangle."""
-    return [int(found[1]) for said in words(figure) if (found := re.match(r"(\d+) leaves\n", said))]
+    return [int(found[1]) for shown in words(figure) if (found := re.match(r"(\d+) leaves\n", shown))]
 
 
 def pictures(figure):
@@ -53,21 +53,23 @@ def pictures(figure):
 
 
 def boxes(figure):
-    """Where words, pictures and triangles stand."""
+    """The boxes of texts, pictures and triangles."""
     figure.draw_without_rendering()
     texts = [text for text in figure.axes[0].texts if text.get_text()]
     out = [(text.get_bbox_patch() or text).get_window_extent() for text in texts]
     return out + [drawn.get_window_extent() for drawn in [*figure.axes[0].images, *triangles(figure)]]
 
 
-def test_every_split_and_every_leaf_is_told():
+def test_every_split_and_every_leaf_has_its_text():
     figure = cl.plot_tree(CANCER)
-    said = words(figure)
-    assert {"worst radius\n≤ 16.8", "worst concave points\n≤ 0.1358", "yes", "no", "12 leaves, 5 levels of splits"} <= set(said)
-    assert sum("\n≤" in text for text in said) == 11
+    shown = words(figure)
+    assert {"worst radius\n≤ 16.8", "worst concave points\n≤ 0.1358", "yes", "no", "12 leaves, 5 levels of splits"} <= set(
+        shown
+    )
+    assert sum("\n≤" in text for text in shown) == 11
     labels = cl.read_tree(CANCER).predict(load_breast_cancer().data)
-    assert said.count("benign") + said.count("malignant") == 12
-    assert set(labels) <= set(said)
+    assert shown.count("benign") + shown.count("malignant") == 12
+    assert set(labels) <= set(shown)
     assert not triangles(figure)
     colours = {
         text.get_text(): to_rgb(text.get_bbox_patch().get_facecolor())
@@ -85,7 +87,7 @@ def test_the_left_child_is_drawn_left_and_below():
     assert at["low"][1] == at["high"][1] < at["x0\n> 1.5"][1]
 
 
-def test_names_are_the_users_own():
+def test_names_are_those_of_the_user():
     assert "a\n< 2.5" in words(cl.plot_tree(stump([1.0], -2.5), ["a"]))
     assert "x0\n< 1999.5" in words(cl.plot_tree(stump([1.0], -1999.5)))  # not 2000
     assert "x0 + 2 x1\n≤ 1" in words(cl.plot_tree(stump([1.0, 2.0], -1.0, closed="left")))
@@ -94,23 +96,24 @@ def test_names_are_the_users_own():
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_a_cut_tree_counts_what_it_leaves_out(depth):
     figure = cl.plot_tree(CANCER, max_depth=depth)
-    said = words(figure)
-    assert sum(folded(figure)) + said.count("benign") + said.count("malignant") == 12
+    shown = words(figure)
+    assert sum(folded(figure)) + shown.count("benign") + shown.count("malignant") == 12
     assert len(folded(figure)) == len(triangles(figure)) > 0
     first = "first level is" if depth == 1 else f"first {depth} levels are"
     assert any(
-        text.startswith(f"only the {first} drawn") and text.endswith(f"max_depth={depth + 1} shows more") for text in said
+        text.startswith(f"only the {first} drawn") and text.endswith(f"max_depth={depth + 1} shows more") for text in shown
     )
-    below = {text.split("\n")[1] for text in said if re.match(r"\d+ leaves\n", text)}
+    below = {text.split("\n")[1] for text in shown if re.match(r"\d+ leaves\n", text)}
     assert below <= {"benign", "malignant", "benign, malignant", "malignant, benign"}
 
 
+@pytest.mark.slow
 def test_big_trees_are_cut_by_default_and_say_so():
     for model, leaves in ((digits(), digits().get_n_leaves()), (chain(40), 41), (oblique(), 64)):
         figure = cl.plot_tree(model)
-        said = words(figure)
-        assert any(text.startswith(f"{leaves} leaves, ") for text in said)
-        assert any(text.startswith("only the first ") for text in said)
+        shown = words(figure)
+        assert any(text.startswith(f"{leaves} leaves, ") for text in shown)
+        assert any(text.startswith("only the first ") for text in shown)
         ends = len(folded(figure)) + sum(
             text.get_bbox_patch() is not None and "\n" not in text.get_text() for text in texts(figure)
         )
@@ -123,8 +126,8 @@ def texts(figure):
 
 
 def test_the_classes_below_a_triangle_are_named_most_leaves_first():
-    assert any(said == "39 leaves\n2, 1, 0" for said in words(cl.plot_tree(chain(40), max_depth=2)))
-    assert any(said == "32 leaves\n3, 4, 0, …" for said in words(cl.plot_tree(oblique(), max_depth=1)))
+    assert any(shown == "39 leaves\n2, 1, 0" for shown in words(cl.plot_tree(chain(40), max_depth=2)))
+    assert any(shown == "32 leaves\n3, 4, 0, …" for shown in words(cl.plot_tree(oblique(), max_depth=1)))
 
 
 def test_long_labels_below_a_triangle_are_cut():
@@ -154,20 +157,20 @@ def test_an_image_tree_shows_the_weights_of_each_split():
     blue, red = drawn[0].cmap(1.0), drawn[0].cmap(0.0)
     assert blue[2] > blue[0]
     assert red[0] > red[2]
-    said = words(figure)
-    assert {"w·x + b < 0", "w·x + b ≥ 0", "larger values push left", "push right"} <= set(said)
-    assert "each split on its own scale: full colour is its largest weight" in said
+    shown = words(figure)
+    assert {"w·x + b < 0", "w·x + b ≥ 0", "larger values push left", "push right"} <= set(shown)
+    assert "each split has its own scale: full colour is its largest weight" in shown
     at = {text.get_text(): text.get_position() for text in texts(figure)}
     assert at["w·x + b < 0"][0] < at["w·x + b ≥ 0"][0]
     assert at["larger values push left"][0] < at["push right"][0]
 
 
 def test_single_pixels_have_their_cut_written():
-    said = words(cl.plot_tree(DIGITS, shape=(8, 8)))
+    shown = words(cl.plot_tree(DIGITS, shape=(8, 8)))
     tree = DIGITS.tree_
-    assert {f"pixel ≤ {tree.threshold[0]:g}", f"pixel > {tree.threshold[0]:g}"} <= set(said)
-    told = sorted(float(text.removeprefix("left if ≤ ")) for text in said if text.startswith("left if"))
-    assert told == sorted(tree.threshold[1:][tree.children_left[1:] >= 0])
+    assert {f"pixel ≤ {tree.threshold[0]:g}", f"pixel > {tree.threshold[0]:g}"} <= set(shown)
+    cuts = sorted(float(text.removeprefix("left if ≤ ")) for text in shown if text.startswith("left if"))
+    assert cuts == sorted(tree.threshold[1:][tree.children_left[1:] >= 0])
     assert {"w·x + b ≤ 0", "w·x + b > 0"} <= set(words(cl.plot_tree(stump([1.0, 2.0], 0.0, closed="left"), shape=(1, 2))))
     assert "all go left" in words(cl.plot_tree(stump([0.0, 0.0], -1.0), shape=(1, 2)))
     assert "all go right" in words(cl.plot_tree(stump([0.0, 0.0], 0.0), shape=(1, 2)))
@@ -208,7 +211,7 @@ def test_a_tree_of_one_leaf_has_no_splits():
 @pytest.mark.parametrize(
     ("shape", "reason"),
     [
-        ((8, 9), r"shape \(8, 9\) holds 72 pixels; the model has 64 columns"),
+        ((8, 9), r"shape \(8, 9\) has 72 pixels; the model has 64 columns"),
         ((4, 4, 4), r"shape is \(4, 4, 4\); expected \(height, width\)$"),
         (64, r"shape is 64; an image needs \(height, width\)$"),
         ((-8, -8), r"shape is \(-8, -8\); expected \(height, width\)"),

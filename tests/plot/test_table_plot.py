@@ -19,13 +19,13 @@ NO_ORDER = chain(
 ).explain(["cook", False], target="yes")
 
 
-def test_changes_tell_categories_in_words():
-    said = words(EVERY.plot())  # a table of several features: no plane
-    assert {"cook → self-employed", "HS → BA", "False → True", "40 → 45", "0.1 → 0.3", "100 → 150"} <= set(said)
-    assert {"none", "MA"} <= set(said)  # the ends of the levels
+def test_changes_name_the_categories():
+    shown = words(EVERY.plot())  # a table of several features: no plane
+    assert {"cook → self-employed", "HS → BA", "False → True", "40 → 45", "0.1 → 0.3", "100 → 150"} <= set(shown)
+    assert {"none", "MA"} <= set(shown)  # the ends of the levels
     arrows = [line for line in lines(EVERY.plot(), ANSWER) if len(line.get_xdata()) == 2]
     assert len(arrows) == 4  # a level and three numbers
-    total = sum(float(text[:-1].replace("<", "")) for text in said if text.endswith("%"))
+    total = sum(float(text[:-1].replace("<", "")) for text in shown if text.endswith("%"))
     assert total == pytest.approx(100, abs=3)
 
 
@@ -62,11 +62,11 @@ def test_regions_over_two_numbers_of_a_table():
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: EVERY.plot(features=("age", "job")), "feature 'job' is no number, and regions are drawn over two numbers"),
-        (lambda: EVERY.plot(features=("owner", "age")), "feature 'owner' is no number, and regions"),
-        (lambda: NO_ORDER.plot("regions"), "feature 'job' is no number, and regions"),
-        (lambda: EVERY.plot("regions"), "the tree has 6 features and a plane two"),
-        (lambda: EVERY.plot(shape=(2, 3)), "feature 'job' is no number, so the row is no image; kind=\"changes\" draws it"),
+        (lambda: EVERY.plot(features=("age", "job")), "feature 'job' is not a number; regions are drawn over two numbers"),
+        (lambda: EVERY.plot(features=("owner", "age")), "feature 'owner' is not a number; regions"),
+        (lambda: NO_ORDER.plot("regions"), "feature 'job' is not a number; regions"),
+        (lambda: EVERY.plot("regions"), "the table has 6 features; regions are drawn over two"),
+        (lambda: EVERY.plot(shape=(2, 3)), "feature 'job' is not a number, so the row is not an image; use kind=\"changes\""),
     ],
 )
 def test_pictures_that_need_numbers(make, reason):
@@ -76,7 +76,7 @@ def test_pictures_that_need_numbers(make, reason):
 
 
 @pytest.mark.parametrize(
-    ("terms", "bias", "said", "side"),
+    ("terms", "bias", "shown", "side"),
     [
         ({"job=clerk": 1}, -0.5, "job\nis clerk", -1),
         ({"job=clerk": -3}, 0.5, "job\nis clerk", 1),
@@ -93,9 +93,9 @@ def test_pictures_that_need_numbers(make, reason):
         ({"education": 0.5, "owner": 1, "pay": -1}, 0.0, "0.5 education + owner=True \N{MINUS SIGN} pay\n< 0", 1),
     ],
 )
-def test_splits_in_words(terms, bias, said, side):
+def test_splits_in_words(terms, bias, shown, side):
     explainer = chain((terms, bias))
-    assert condition(explainer.tree, 0, explainer.schema) == (said, side)
+    assert condition(explainer.tree, 0, explainer.schema) == (shown, side)
 
 
 def test_splits_of_many_values_and_of_no_threshold():
@@ -108,10 +108,10 @@ def test_splits_of_many_values_and_of_no_threshold():
     weights[0, [8, 10]] = 2.0**100
     gap = cl.Tree([1, -1, -1], [2, -1, -1], weights, [0.0, 0, 0], [-1, 0, 1], closed="left")
     assert condition(gap, 0, schema) == ("o\nin p, r", -1)
-    held = cl.Schema(
+    schema = cl.Schema(
         [cl.Categorical("c", list("ab"), missing=True), cl.Ordinal("o", SCHOOLS, missing=True), cl.Boolean("b", missing=True)]
     )
-    for places, said, side in (
+    for places, shown, side in (
         ([2], "c\nis (missing)", -1),
         ([3, 4], "o\n≤ HS", -1),
         ([3, 4, 7], "o\n≥ BA", 1),
@@ -122,7 +122,7 @@ def test_splits_of_many_values_and_of_no_threshold():
         weights = np.zeros((3, 11))
         weights[0, places] = 1.0
         tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [-0.5, 0, 0], [-1, 0, 1])
-        assert condition(tree, 0, held) == (said, side)
+        assert condition(tree, 0, schema) == (shown, side)
 
 
 def test_a_row_that_fulfils_a_condition_goes_left_on_the_page():
@@ -130,7 +130,7 @@ def test_a_row_that_fulfils_a_condition_goes_left_on_the_page():
     row = frame[frame["job"] == "cook"].iloc[0]
     figure = cl.Explainer(model, data=frame).explain(row, target="granted").plot("tree")
     assert "job\nis cook" in words(figure)
-    assert any(said.startswith("hours\n≤ ") for said in words(figure))
+    assert any(shown.startswith("hours\n≤ ") for shown in words(figure))
     at = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
     (path,) = [line for line in figure.axes[0].lines if line.is_dashed()]
     (split,) = [k for k, place in enumerate(path.get_xydata()) if tuple(place) == at["job\nis cook"]]
@@ -138,7 +138,7 @@ def test_a_row_that_fulfils_a_condition_goes_left_on_the_page():
 
 
 def test_the_tree_of_every_kind_of_feature():
-    said = words(EVERY.plot("tree"))
-    assert {"job\nis self-employed", "education\n≤ HS", "owner\nis yes", "age\n< 44.2"} <= set(said)
+    shown = words(EVERY.plot("tree"))
+    assert {"job\nis self-employed", "education\n≤ HS", "owner\nis yes", "age\n< 44.2"} <= set(shown)
     stuck = chain(({"job=clerk": 1}, -0.5)).explain(ROW, target="yes", constraints=cl.freeze("job"))
-    assert "no row says yes" in words(stuck.plot("tree"))
+    assert "no row reaches yes" in words(stuck.plot("tree"))

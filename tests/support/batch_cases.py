@@ -1,4 +1,4 @@
-"""A batch beside its rows asked one by one, and random questions turned into batches: one question, several sources."""
+"""Batches compared with explain row by row, and random queries turned into batches: one query, several rows."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from support.table_cases import row_of, table_case
 import counterleaf as cl
 from counterleaf.table.features import is_missing
 
-OWN = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed", "problem")
+RESULT_COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed", "problem")
 
 
 def one_of(rows, k):
@@ -20,7 +20,7 @@ def one_of(rows, k):
 
 
 def cells(row, names):
-    """The values of a row of any kind by the names of the features; Python's own types, gaps as None."""
+    """The values of a row of any kind by feature name, in Python's types, missing values as None."""
     if isinstance(row, (pd.DataFrame, pl.DataFrame)):
         values = {str(name): row[name].to_list()[0] for name in row.columns}
     else:
@@ -29,48 +29,48 @@ def cells(row, names):
 
 
 def alike(a, b):
-    """Numbers by their bits, whatever type a whole column makes of them; anything else by value and type."""
+    """Whether numbers of any type have the same bits as floats; other values must have the same value and type."""
     if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)) or isinstance(a, str) or a is None or b is None:
         return type(a) is type(b) and a == b
     return np.float64(a).tobytes() == np.float64(b).tobytes()
 
 
 def column(out, name):
-    """A column of a frame as Python's own values, gaps as None."""
+    """A column of a frame in Python's types, missing values as None."""
     return [None if is_missing(value) else value for value in out[name].to_list()]
 
 
 def differences(explainer, rows, out, **question):
-    """What differs between a batch's frame and ``explain`` on each of its rows."""
+    """The differences between the frame of a batch and ``explain`` for each of its rows."""
     limits = {name: value for name, value in question.items() if name not in ("n_jobs", "chunk_size", "progress")}
-    told = {name: column(out, name) for name in out.columns}
+    columns = {name: column(out, name) for name in out.columns}
     order = list(explainer.schema.columns or explainer.schema.names)
     moved, wrong = set(), []
     for k in range(len(rows)):
-        got = {name: values[k] for name, values in told.items()}
+        got = {name: values[k] for name, values in columns.items()}
         row = one_of(rows, k)
         try:
             answer = explainer.explain(row, **limits)
         except cl.CounterleafError as error:
-            expected = dict.fromkeys(told, None) | {"status": "invalid", "problem": str(error)}
+            expected = dict.fromkeys(columns, None) | {"status": "invalid", "problem": str(error)}
             wrong += [(k, name, got[name], expected[name]) for name in expected if got.get(name) != expected[name]]
             continue
         best = answer[0] if len(answer) else None
-        expected = dict.fromkeys(told, None) | {"status": str(answer.status), "lower_bound": answer.lower_bound}
+        expected = dict.fromkeys(columns, None) | {"status": str(answer.status), "lower_bound": answer.lower_bound}
         if best is not None:
             named = ("cost", "lower_bound", "leaf", "label", "confirmed")
             expected |= {name: getattr(best, name) for name in named} | {"n_changed": len(best.changes)}
             new = cells(best.row, order)
-            expected |= {name: new[name] for name in told if name not in OWN}
+            expected |= {name: new[name] for name in columns if name not in RESULT_COLUMNS}
             moved |= best.changes.keys()
         wrong += [(k, name, got[name], expected[name]) for name in expected if not alike(got[name], expected[name])]
-    if moved != set(told) - set(OWN):
-        wrong.append(("columns", sorted(set(told) - set(OWN)), sorted(moved)))
+    if moved != set(columns) - set(RESULT_COLUMNS):
+        wrong.append(("columns", sorted(set(columns) - set(RESULT_COLUMNS)), sorted(moved)))
     return wrong
 
 
 def compare(explainer, rows, **question):
-    """The frame of a batch, after a look at every row."""
+    """The frame of a batch, after a comparison of every row with ``explain``."""
     out = explainer.explain_many(rows, **question)
     assert len(out) == len(rows)
     wrong = differences(explainer, rows, out, **question)
@@ -79,7 +79,7 @@ def compare(explainer, rows, **question):
 
 
 def number_batch(rng, n=5, make=random_case, **shape):
-    """(explainer, rows, question) from a random question about numbers; some rows lie in its box, some far away."""
+    """(explainer, rows, query) from a random query about numbers; some rows lie within its bounds, some far away."""
     case = make(rng, **shape)
     scale = np.ones(len(case.row)) if case.scale is None else case.scale
     spread = rng.choice([0.3, 1.0, 3.0], size=(n, 1))
@@ -92,7 +92,7 @@ def number_batch(rng, n=5, make=random_case, **shape):
 
 
 def table_batch(rng, n=5, **shape):
-    """The same over a table, as a frame; its rows have their numbers and categories shuffled."""
+    """The same over a table, as a frame whose numbers and categories are shuffled."""
     case = table_case(rng, **shape)
     codes = np.repeat(case.source[None], n + 1, axis=0)
     for d, feature in enumerate(case.schema):

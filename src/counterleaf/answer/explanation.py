@@ -1,4 +1,4 @@
-"""Answers as values: what changed, what it costs, what is proved, what the model said."""
+"""Explanations as values: the changes, their cost, the proof, and the confirmation by the user's model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from counterleaf.answer import text as words
+from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.constraint import Constraint
@@ -17,14 +17,29 @@ from counterleaf.table.schema import Schema
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_COLUMNS = ("cost", "lower_bound", "label", "leaf", "confirmed")  # of to_frame, after the features
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterfactual:
-    """The best row of one leaf.
+    """The cheapest row of one leaf.
 
-    ``row`` has the type and units of the source; ``changes`` maps each changed feature to (from, to).
-    ``cost`` is the whole objective, class cost included, and no row of this leaf costs less than ``lower_bound``.
-    ``confirmed`` is True if the user's own model returned ``label`` for this very row.
+    Parameters
+    ----------
+    row : dict, Series, DataFrame or array-like
+        The changed row, in the type and units of the source.
+    changes : dict
+        The old and the new value of each changed feature, by name.
+    cost : float
+        The whole objective, class cost included.
+    lower_bound : float
+        No row of this leaf costs less.
+    label : class
+        The class that the tree predicts for the row.
+    leaf : int
+        The node of the tree that the row falls into.
+    confirmed : bool
+        Whether the user's model predicted ``label`` for exactly this row.
     """
 
     row: Any = field(repr=False)
@@ -37,7 +52,7 @@ class Counterfactual:
 
     @property
     def gap(self) -> float:
-        """What the row costs above ``lower_bound``."""
+        """Difference between ``cost`` and ``lower_bound``."""
         return self.cost - self.lower_bound
 
 
@@ -45,31 +60,52 @@ class Counterfactual:
 class Explanation(Sequence[Counterfactual]):
     """Counterfactuals in order of cost, with a status and a proof.
 
-    ``status`` is "optimal", "infeasible" (no such row exists: no counterfactuals) or "limit" (stopped early: the
-    best so far). No row that reaches the target costs less than ``lower_bound``.
+    ``print`` and notebooks write numbers with as few digits as keep the row valid; the rows themselves are exact.
 
-    ``conflict`` is, where the status is "infeasible", a smallest set of the question's own constraints that leave no
-    row, each such claim proved by solving; empty if no row exists even without them. Where a limit of time or states cut the
-    solving short, they still leave no row but may not be the fewest.
-
-    ``print`` and notebooks write numbers with as few digits as leave the row valid; the rows themselves are exact.
+    Parameters
+    ----------
+    status : Status
+        "optimal", "infeasible" (no such row exists, so there are no counterfactuals) or "limit" (the search stopped early, and
+        these are the best rows so far).
+    maker : callable
+        Returns the counterfactuals; it is called when they are first read.
+    lower_bound : float
+        No row that reaches the target costs less.
+    source : dict, Series, DataFrame or array-like
+        The row that was explained, in the user's type.
+    source_label : class
+        The class of the source.
+    target : tuple
+        The classes that an answer may have.
+    schema : Schema
+        The features of the table.
+    certificate : Certificate
+        The proof; ``certificate.check()`` verifies it.
+    conflict : tuple of Constraint, default=()
+        If the status is "infeasible", a smallest set of constraints that leave no row, proved by searches; empty if no row
+        exists even without constraints. If a limit stopped these searches, the constraints still leave no row, but a smaller
+        set may do so as well.
+    constraints : tuple of Constraint, default=()
+        The constraints of the query.
+    cost : Cost or str, default=""
+        The cost of the query; its text if the explanation was read from a file.
     """
 
     status: Status
-    maker: Callable[[], tuple[Counterfactual, ...]] = field(repr=False)  # called when they are first read
+    maker: Callable[[], tuple[Counterfactual, ...]] = field(repr=False)
     lower_bound: float
-    source: Any  # the row, in the user's own type
+    source: Any
     source_label: Any
     target: tuple[Any, ...]
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    cost: Any = ""  # or, of an answer that was read from a file, what it was called
+    cost: Any = ""
 
     @functools.cached_property
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
-        """The answers, in order of cost."""
+        """The counterfactuals, cheapest first."""
         return self.maker()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -78,29 +114,32 @@ class Explanation(Sequence[Counterfactual]):
 
     @functools.cached_property
     def proof_holds(self) -> bool:
-        """Whether what is claimed has its proof. The proof of an answer that was read from a file is checked to know."""
+        """Whether the proof holds; that of an explanation read from a file is checked first."""
         return self.certificate.findings.answer is not None or self.certificate.check()
 
     @property
     def proved(self) -> bool:
-        """Whether the answer is proved cheapest, or proved impossible."""
+        """Whether the answer is proved to be the cheapest, or proved not to exist."""
         return self.status is not Status.LIMIT and self.proof_holds
 
     @property
     def gap(self) -> float:
-        """What the best row costs above ``lower_bound``: 0 on axis-aligned trees, else rounding, more after a limit."""
+        """Difference between the cost of the best row and ``lower_bound``.
+
+        It is 0 on axis-aligned trees, rounding error on oblique ones, and more if a limit stopped the search.
+        """
         return self[0].cost - self.lower_bound if len(self) else 0.0
 
     @property
     def question(self) -> tuple[str, ...]:
-        """What was asked, in words: the target, the cost, the constraints, the margin."""
+        """The query in words, one string each for target, cost, constraints and margin."""
         margin = self.certificate.problem.question.margin
-        asked = [f"target: {', '.join(map(str, self.target))}", f"cost: {self.cost}"]
-        return *asked, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
+        aim = [f"target: {', '.join(map(str, self.target))}", f"cost: {self.cost}"]
+        return *aim, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
 
     @property
     def source_values(self) -> dict[str, Any]:
-        """The values of the source by feature name."""
+        """The values of the source, by feature name."""
         return dict(zip(self.schema.names, self.schema.values(self.source), strict=True))
 
     @overload
@@ -109,7 +148,7 @@ class Explanation(Sequence[Counterfactual]):
     def __getitem__(self, index: slice) -> tuple[Counterfactual, ...]: ...
     def __getitem__(self, index: int | slice) -> Counterfactual | tuple[Counterfactual, ...]:
         if not isinstance(index, slice) and not len(self):
-            raise IndexError(f"the answer holds no row: its status is {self.status}; print it to see why")
+            raise IndexError(f"the explanation has no counterfactuals: its status is {self.status}; print it to see why")
         return self.counterfactuals[index]
 
     def __len__(self) -> int:
@@ -123,35 +162,39 @@ class Explanation(Sequence[Counterfactual]):
         return f"<Explanation: {self.status}, {len(self)} {'row' if len(self) == 1 else 'rows'}{best}>"
 
     def __str__(self) -> str:
-        return words.text(self)
+        return as_text.text(self)
 
     def _repr_html_(self) -> str:
-        return words.html(self)
+        return as_text.html(self)
 
     def to_frame(self, only_changed: bool = False) -> Any:
-        """The source, then one row per counterfactual: the features, cost, lower_bound, label, leaf, confirmed.
+        """Return the source and the counterfactuals as a pandas frame, one row each.
 
-        ``only_changed`` leaves out the features that keep their value in all of them.
+        Parameters
+        ----------
+        only_changed : bool, default=False
+            Whether to leave out the features that keep their value in every counterfactual.
+
+        Returns
+        -------
+        DataFrame
+            The columns are the features, then cost, lower_bound, label, leaf and confirmed.
+
+        Raises
+        ------
+        CounterleafError
+            If a feature has the name of one of the other columns.
         """
         source = {
             name: old for name, old in self.source_values.items() if not only_changed or any(name in c.changes for c in self)
         }
-        taken = {"cost", "lower_bound", "label", "leaf", "confirmed"} & set(source)
+        taken = set(_COLUMNS) & set(source)
         if taken:
-            raise CounterleafError(f"features named {sorted(taken)} collide with the frame's own columns; rename them")
-        rows = [{**source, "cost": 0.0, "lower_bound": 0.0, "label": self.source_label, "leaf": None, "confirmed": None}]
+            raise CounterleafError(f"features named {sorted(taken)} collide with columns of the result; rename them")
+        rows = [{**source, **dict(zip(_COLUMNS, (0.0, 0.0, self.source_label, None, None), strict=True))}]
         for c in self:
             values = {name: c.changes[name][1] if name in c.changes else old for name, old in source.items()}
-            rows.append(
-                {
-                    **values,
-                    "cost": c.cost,
-                    "lower_bound": c.lower_bound,
-                    "label": c.label,
-                    "leaf": c.leaf,
-                    "confirmed": c.confirmed,
-                }
-            )
+            rows.append({**values, **{name: getattr(c, name) for name in _COLUMNS}})
         return frame_of(rows, ["source", *range(1, len(self) + 1)], {"leaf": "Int64", "confirmed": "boolean"})
 
     def plot(
@@ -161,39 +204,75 @@ class Explanation(Sequence[Counterfactual]):
         features: tuple[Any, Any] | None = None,
         count: int | None = None,
     ) -> Figure:
-        """A picture of the answer, as a matplotlib figure that notebooks show and ``savefig`` saves.
+        """Draw the explanation as a matplotlib figure, which notebooks show and ``savefig`` saves.
 
         Parameters
         ----------
-        kind : "changes" (what changes and its share of the cost), "regions" (the leaves over two numbers),
-            "image" (the row as an image), "tree" (the paths of source and answer); by default "image" if a shape is
-            given, "regions" if features are or if the table is just two numbers, else "changes".
-        shape : (height, width) or (height, width, 3) of the image.
-        features : the two numbers that span the regions; the others stay as in the source.
-        count : most answers to show; by default 1 for "changes", 3 for "image", 9 for "regions". "tree" shows one.
+        kind : {"changes", "regions", "image", "tree"}, optional
+            "changes" shows each change and its share of the cost, "regions" the leaves over two numeric features, "image" the
+            row as an image, "tree" the paths of source and answer. By default "image" if ``shape`` is passed, "regions" if
+            ``features`` is passed or the table has just two numeric features, else "changes".
+        shape : tuple of int, optional
+            The height and width of the image; (height, width, 3) for colours.
+        features : tuple of str, optional
+            The two numeric features that span the regions; the others stay as in the source.
+        count : int, optional
+            The largest number of answers to show; by default 1 for "changes", 3 for "image" and 9 for "regions". "tree" shows
+            one.
+
+        Returns
+        -------
+        Figure
+            The figure, which is not registered with pyplot.
 
         Raises
         ------
         CounterleafError
-            If there is no such picture of this answer, or if matplotlib is not installed.
+            If this explanation cannot be drawn so, or if matplotlib is not installed.
         """
-        from counterleaf.plot import draw
+        from counterleaf.plot import draw  # a later room
 
         return draw(self, kind, shape, features, count)
 
     def to_json(self) -> str:
-        """The whole answer, proof included, as JSON; numbers come back bit for bit."""
-        from counterleaf.storage import explanations
+        """Write the whole explanation, proof included, as JSON; numbers are read back bit for bit.
+
+        Returns
+        -------
+        str
+            The JSON text.
+
+        Raises
+        ------
+        CounterleafError
+            If a class or a value of the source cannot be written as JSON.
+        """
+        from counterleaf.storage import explanations  # a later room
 
         return explanations.write(self)
 
     @classmethod
     def from_json(cls, text: str) -> Explanation:
-        """An answer that ``to_json`` wrote, to read, print or check anywhere; anything else is refused with the reason.
+        """Read an explanation that ``to_json`` wrote, to print or check it anywhere.
 
-        ``certificate.check()`` proves it again. ``confirmed`` is what the model said when it was asked.
+        ``certificate.check()`` verifies the proof again. ``confirmed`` is the result from the time of writing.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+
+        Returns
+        -------
+        Explanation
+            The same explanation.
+
+        Raises
+        ------
+        CounterleafError
+            If the text is anything else.
         """
-        from counterleaf.storage import explanations
+        from counterleaf.storage import explanations  # a later room
 
         return explanations.read(text)
 
@@ -201,10 +280,10 @@ class Explanation(Sequence[Counterfactual]):
 def describe(
     certificate: Certificate, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
 ) -> tuple[Counterfactual, ...]:
-    """The answers of a certificate in the user's terms.
+    """Return the answers of a certificate in the terms of the table.
 
-    ``source`` and ``rows`` are the source and the answers in the user's own type; ``confirmed`` says of which answers the model
-    returned the label.
+    ``source`` and ``rows`` are the source and the answers in the user's type; ``confirmed`` says for each answer whether the
+    model predicted its label.
     """
     tree, vector, before = certificate.problem.tree, certificate.problem.source, schema.values(source)
     labels = tree.classes.tolist()

@@ -1,4 +1,4 @@
-"""Answers for a range of margins, from barely passing to safe."""
+"""Explanations for several margins, from barely passing to safe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginPath(Sequence[Explanation]):
-    """One Explanation per margin, in the order in which the margins were given."""
+    """One explanation per margin.
+
+    Parameters
+    ----------
+    margins : tuple of float
+        The margins, in the order in which they were passed to ``explain_margins``.
+    explanations : tuple of Explanation
+        The explanation for each margin.
+    """
 
     margins: tuple[float, ...]
     explanations: tuple[Explanation, ...]
@@ -42,13 +50,25 @@ class MarginPath(Sequence[Explanation]):
             else:
                 lines.append([f"{margin:.6g}", "", f"no row ({answer.status})", ""])
         widths = [max(len(line[k]) for line in lines) for k in range(4)]
-        return "\n".join("  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, na_rep=""))
 
     def to_frame(self) -> Any:
-        """One row per margin: margin, status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""
+        """Return a pandas frame with one row per margin.
+
+        Returns
+        -------
+        DataFrame
+            The columns are margin, status, and those of ``Explanation.to_frame`` for the best answer; they are missing where
+            there is none.
+
+        Raises
+        ------
+        CounterleafError
+            If a feature has the name of one of the other columns.
+        """
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
             best = answer.to_frame().iloc[1:2].to_dict("records")
@@ -56,8 +76,19 @@ class MarginPath(Sequence[Explanation]):
         return frame_of(rows)
 
     def plot(self) -> Figure:
-        """The cost against the margin, as a matplotlib figure; margins that leave no room are marked."""
-        from counterleaf.plot import draw_path
+        """Draw the cost against the margin as a matplotlib figure; margins without an answer are shaded.
+
+        Returns
+        -------
+        Figure
+            The figure, which is not registered with pyplot.
+
+        Raises
+        ------
+        CounterleafError
+            If matplotlib is not installed.
+        """
+        from counterleaf.plot import draw_margins  # a later room
 
         costs = [answer[0].cost if len(answer) else None for answer in self]
-        return draw_path(self.margins, costs, [answer.lower_bound if len(answer) else None for answer in self])
+        return draw_margins(self.margins, costs, [answer.lower_bound if len(answer) else None for answer in self])

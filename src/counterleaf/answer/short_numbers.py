@@ -1,4 +1,4 @@
-"""Numbers with as few digits as keep an answer valid."""
+"""Numbers with as few digits as an answer needs to stay valid."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from counterleaf.proof.walk import obeys
 from counterleaf.question.arrays import Question
 from counterleaf.types import Array
 
-_CLOSE = 1e-3  # of a number's own change: how far it may be written from where it is
-_DEARER = 3e-3  # of the cost: what all of that may add
-_TINY = 0.05  # of a number: a smaller change counts as this one, lest 20 become 20.000000954
-_FLAT = 1e-9  # slopes that count as none
+_CLOSE = 1e-3  # how far a number may be rounded, as a share of its change
+_DEARER = 3e-3  # how much the rounding may add to the cost, as a share of it
+_TINY = 0.05  # smaller changes count as this share of the number, so that 20 does not become 20.000000954
+_FLAT = 1e-9  # smaller slopes count as 0
 _DECIMAL = Context(prec=40)
 
 
 def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
-    """The row of an answer with the numbers at ``places`` cut to few digits, each by at most a thousandth of its change.
+    """Return the row of an answer with the numbers at ``places`` rounded, each by at most a thousandth of its change.
 
-    The places are those of variables that may take any value: none of a group, none on a grid. All others stay.
-    Where the change is tiny, it may be written as a larger one, as long as the row costs hardly more.
-    It reaches the same leaf, keeps the margin and obeys the constraints, as the answer itself does.
+    ``places`` are variables that may take any value: not those of a group and not those on a grid. All other numbers stay.
+    A tiny change may be written as a larger one as long as the row costs hardly more. Like the answer itself, the rounded row
+    reaches the leaf, keeps the margin and obeys the constraints.
     """
     exact, q = found.row, problem.question
     reach = _CLOSE * np.maximum(np.abs(exact - problem.source), _TINY * np.abs(problem.source)) * (exact != problem.source)
@@ -59,17 +59,17 @@ def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
         return row
     row = exact
     if problem.splits.oblique or len(q.bias) > len(q.nodes):
-        # in a corner between several faces every number that is rounded alone leads out; from further inside, few do
+        # in a corner between several faces, rounding any single number leaves the leaf; further inside it rarely does
         inside = _inside(problem, found, places, reach)
         row = inside if valid(inside) else row
     for d in sorted(places, key=partners.__contains__):
         trials = (with_number(row, d, value) for value in near(d, float(exact[d]), float(row[d])))
-        row = next(filter(valid, trials), row)  # valid at every step: few digits up to here, all of them from here on
+        row = next(filter(valid, trials), row)  # always valid: the numbers so far have few digits, the others all of theirs
     return row
 
 
 def plain(value: Any) -> str:
-    """A number in full, without an exponent from 1e-4 to 1e15; whole ones without a point.
+    """Return a number in full, without an exponent from 1e-4 to 1e15; whole numbers without a point.
 
     Examples
     --------
@@ -80,15 +80,15 @@ def plain(value: Any) -> str:
 
 
 def round_down(value: float, digits: int) -> float:
-    """The last decimal of so many digits that is not above ``value``."""
+    """Return the largest decimal with this number of digits that is not above ``value``."""
     exact = Decimal(value)
     return float(exact.quantize(_unit(exact.adjusted() - digits + 1), ROUND_FLOOR, _DECIMAL))
 
 
 def _decimals(reach: float, centres: tuple[float, ...]) -> Iterator[float]:
-    """Decimals on either side of each centre, the nearer first, in ever finer steps; last, the centres themselves.
+    """Yield decimals on either side of each centre, the nearer one first, in ever finer steps, and last the centres.
 
-    The steps begin at the first digit of the centres, or of ``reach`` where that is larger: near 0 the first is 0.
+    The steps begin at the first digit of the centres or of ``reach``, the larger one; so near 0 the first decimal is 0.
     """
     exact = [Decimal(centre) for centre in centres]
     first = max(decimal.adjusted() for decimal in [Decimal(reach), *exact])
@@ -104,7 +104,7 @@ def _unit(power: int) -> Decimal:
 
 
 def _partners(q: Question, places: list[int]) -> dict[int, tuple[Array, Array, float]]:
-    """For each equality over several features, one number that makes up for the rounding of the others."""
+    """Return, for each equality over several features, one number that makes up for the rounding of the others."""
     out: dict[int, tuple[Array, Array, float]] = {}
     for i in range(len(q.nodes), len(q.nodes) + q.equal):
         inside = slice(q.indptr[i], q.indptr[i + 1])
@@ -115,13 +115,13 @@ def _partners(q: Question, places: list[int]) -> dict[int, tuple[Array, Array, f
 
 
 def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) -> Array:
-    """A row near the answer as deep inside its leaf, box and constraints as half of ``reach`` allows.
+    """Return a row near the answer, as deep inside its leaf, box and constraints as half of ``reach`` allows.
 
-    With z the move of each number in units of its reach and G the faces in those units:
+    Let z be the move of each number in units of its reach, and G the faces in those units:
 
         max t   over |z| <= 1/2, t   such that   slack + G z >= t |G|_1
 
-    so that every number may be off by t of its reach, all at once. Numbers of an equality stay.
+    Then every number may be off by t of its reach, all at once. Numbers of an equality do not move.
     """
     q, tree, exact = problem.question, problem.tree, found.row
     faces, node = [], found.leaf
@@ -152,9 +152,9 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
 
 
 def _deepest(G: Array, slack: Array, low: Array, high: Array) -> Array:
-    """The z of the program above (rows of G have |G|_1 = 1, slack >= 0), by the primal simplex method from z = 0, t = 0.
+    """Solve the program above (rows of G have |G|_1 = 1, slack >= 0) by the primal simplex method from z = 0, t = 0.
 
-    With s for what is left at each face, G z - t - s = -slack. Every point on the way is feasible, so the last one will do if
+    With s for the remaining slack of each face, G z - t - s = -slack. Every iterate is feasible, so the last one is returned if
     the steps run out; a number that does not help stays at 0.
     """
     m, n = G.shape
@@ -167,13 +167,13 @@ def _deepest(G: Array, slack: Array, low: Array, high: Array) -> Array:
     basis = np.arange(n + 1, len(x))
     for step in range(4 * (m + n)):
         B = A[:, basis]
-        rate = gain - np.linalg.solve(B.T, gain[basis]) @ A  # of growth of t with each variable outside the basis
+        rate = gain - np.linalg.solve(B.T, gain[basis]) @ A  # how fast t grows with each variable outside the basis
         rate[basis] = 0.0
         worth = np.where(np.where(rate > 0, upper - x, x - lower) > 0, np.abs(rate), 0.0)
         useful = np.flatnonzero(worth > _FLAT)
         if not len(useful):
             break
-        j = int(worth.argmax() if step < 2 * (m + n) else useful[0])  # Bland's rule, which cannot cycle, in the end
+        j = int(worth.argmax() if step < 2 * (m + n) else useful[0])  # in the end Bland's rule, which cannot cycle
         move = np.zeros(len(x))
         move[j] = np.sign(rate[j])
         move[basis] = -move[j] * np.linalg.solve(B, A[:, j])

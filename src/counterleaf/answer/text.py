@@ -1,4 +1,4 @@
-"""An answer in plain words, as text and as HTML: a sentence, a table, what is proved, what the model said."""
+"""An explanation in plain words, as text and as HTML: a sentence, a table, the proof, and the confirmation by the model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from counterleaf.answer.explanation import Explanation
 
 _IN_SENTENCE, _IN_TABLE = 12, 40  # features
+_INVALID_PROOF = "NOT proved: the proof stored with this answer is not valid."
 
 _CELL = "padding: 0.2em 0.7em; border-bottom: 1px solid rgba(128, 128, 128, 0.3); text-align: right"
 _LEFT = _CELL.replace("right", "left")
@@ -29,10 +30,10 @@ _OTHER = f"{_CELL}; background: rgba(128, 128, 128, 0.2)"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What things are called where an answer is read."""
+    """Terms that depend on where the text is read, in Python or on the command line."""
 
-    model: str = "Your model"  # whoever was asked to confirm it
-    lift: str = "infer_bounds=False lifts them"  # how to get beyond the ranges seen in the data
+    model: str = "Your model"  # the model that confirms the answers
+    lift: str = "infer_bounds=False lifts them"  # how to allow values beyond the ranges seen in the data
 
 
 _PYTHON = Terms()
@@ -40,20 +41,20 @@ _PYTHON = Terms()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What there is to say; ``text`` and ``html`` only lay it out."""
+    """The parts of the text; ``text`` and ``html`` only lay them out."""
 
     sentence: str
     head: list[str]
     places: list[int]  # of the features that have a line
-    lines: list[list[str]]  # name, source, alternatives; "=" for what stays
+    lines: list[list[str]]  # name, source, alternatives; "=" for a value that does not change
     moves: list[list[float]]  # by how much each alternative moves the feature of a line; NaN for a change without a direction
-    more: str  # how many features change but have no line
+    more: str  # the number of features that change but have no line, in words
     foot: list[list[str]]
     proof: str
 
 
 def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
-    """The answer as it prints."""
+    """Return the explanation as ``print`` shows it."""
     page = compose(answer, terms=terms)
     if not page.head:
         return " ".join(filter(None, [page.sentence, page.proof]))
@@ -69,7 +70,7 @@ def text(answer: Explanation, terms: Terms = _PYTHON) -> str:
 
 
 def html(answer: Explanation) -> str:
-    """The answer for a notebook: one element, no script, readable on a light and on a dark page."""
+    """Return the explanation for a notebook: one element, no script, readable on a light and on a dark page."""
     page = compose(answer)
     out = [f"<p>{escape(page.sentence)}</p>"]
     if page.head:
@@ -85,37 +86,40 @@ def html(answer: Explanation) -> str:
 
 
 def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
-    """A table row; arrows as well as colours say which way a number or a level moves."""
+    """Return a table row; both arrows and colours show which way a number or a level moves."""
     cells = [f'<{tag} style="{_LEFT}">{escape(line[0])}</{tag}>']
-    for k, word in enumerate(line[1:]):
+    for k, value in enumerate(line[1:]):
         move = moves[k - 1] if moves and k else 0.0
         if math.isnan(move):
-            cells.append(f'<{tag} style="{_OTHER}">{escape(word)}</{tag}>')
+            cells.append(f'<{tag} style="{_OTHER}">{escape(value)}</{tag}>')
         elif move:
-            cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(word)}</{tag}>')
+            cells.append(f'<{tag} style="{_UP if move > 0 else _DOWN}">{"▲" if move > 0 else "▼"} {escape(value)}</{tag}>')
         else:
-            faint = f'<span style="opacity: 0.4">{word}</span>' if word == "=" else escape(word)
+            faint = f'<span style="opacity: 0.4">{value}</span>' if value == "=" else escape(value)
             cells.append(f'<{tag} style="{_CELL}">{faint}</{tag}>')
     return f"<tr>{''.join(cells)}</tr>"
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
 def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE, terms: Terms = _PYTHON) -> Page:
-    """What there is to say of an answer; ``names`` are other words for the features, ``most`` how many have a line."""
+    """Return the parts of the text.
+
+    ``names`` replaces the names of the features, and at most ``most`` features have a line.
+    """
     if not len(answer):
         return Page(_nothing_found(answer, terms), [], [], [], [], "", [], "")
     names = [" ".join(name.splitlines()) for name in names or answer.schema.names]
     changed = _changed(answer)
-    told, listed, before, written = _values(answer, changed, most)
+    in_sentence, listed, before, after = _values(answer, changed, most)
     if not listed and len(answer) == 1:  # nothing to compare
         return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer, terms))
-    parts = [f"{names[d]} were {written[0][d]} instead of {before[d]}" for d in told]
+    parts = [f"{names[d]} were {after[0][d]} instead of {before[d]}" for d in in_sentence]
     more = len({d for places in changed for d in places}) - len(listed)
     return Page(
-        _sentence(answer, parts, len(changed[0]) - len(told)),
+        _sentence(answer, parts, len(changed[0]) - len(in_sentence)),
         ["", "source", *(f"#{k + 1}" for k in range(len(answer)))],
         listed,
-        [[names[d], before[d], *(w.get(d, "=") for w in written)] for d in listed],
+        [[names[d], before[d], *(values.get(d, "=") for values in after)] for d in listed],
         _moves(answer, listed),
         f"... and {_features(more, 'more')}" if more else "",
         [
@@ -127,13 +131,13 @@ def compose(answer: Explanation, names: Sequence[str] | None = None, most: int =
 
 
 def _changed(answer: Explanation) -> list[list[int]]:
-    """The places of the features that each alternative changes."""
+    """Return the places of the features that each alternative changes."""
     problem = answer.certificate.problem
     return [answer.schema.changed(one.row, problem.source) for one in answer.certificate.answers]
 
 
 def _moves(answer: Explanation, listed: list[int]) -> list[list[float]]:
-    """By how much each alternative moves these features: numbers by their value, levels by their place."""
+    """Return by how much each alternative moves these features; levels move by places."""
     schema, found = answer.schema, answer.certificate.findings
     source = schema.gather(answer.certificate.problem.source)
     moves = schema.gather(found.points) - source
@@ -145,12 +149,12 @@ def _moves(answer: Explanation, listed: list[int]) -> list[list[float]]:
 
 
 def shares(answer: Explanation, points: Array) -> Array:
-    """What the change of each feature costs, in a vector or in each of several."""
+    """Return the cost of the change of each feature, for one vector or for several."""
     return np.asarray(np.add.reduceat(answer.certificate.problem.shares(points), answer.schema.starts[:-1], axis=-1))
 
 
 def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list[int]:
-    """The places of the features that change, in order; if more than ``most``, those of the first rows, dearest first."""
+    """Return the places of the features that change; if more than ``most``, the costliest, those of the first row first."""
     places = sorted({d for row in changed for d in row})
     if len(places) <= most:
         return places
@@ -164,28 +168,30 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
 
 
 def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
-    """The values (from, to) of alternative k, by place, as ``print`` writes them: those that it shows."""
+    """Return the values (from, to) of alternative k as ``print`` writes them, by place, for the features that it shows."""
     _, _, before, after = _values(answer, _changed(answer), _IN_TABLE)
-    return {d: (before[d], word) for d, word in after[k].items()}
+    return {d: (before[d], value) for d, value in after[k].items()}
 
 
 def _values(
     answer: Explanation, changed: list[list[int]], most: int
 ) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
-    """(places told in the sentence, places listed in the table, the source's values, those of each alternative)."""
-    told = _costliest(answer, changed[:1], _IN_SENTENCE)
-    listed = _costliest(answer, changed, most)  # those told among them
+    """Return the places in the sentence, those in the table, the values of the source, and those of each alternative."""
+    in_sentence = _costliest(answer, changed[:1], _IN_SENTENCE)
+    listed = _costliest(answer, changed, most)  # includes those in the sentence
     shown = [[d for d in listed if d in places] for places in map(set, changed)]
-    after = [_written(answer, k, places) for k, places in enumerate(shown)]
-    given = answer.schema.values(answer.source)
-    before = {d: _given(answer.schema.features[d], given[d], [w[d] for w in after if d in w]) for d in listed}
-    return told, listed, before, after
+    after = [_new_values(answer, k, places) for k, places in enumerate(shown)]
+    source = answer.schema.values(answer.source)
+    before = {
+        d: _source_value(answer.schema.features[d], source[d], [values[d] for values in after if d in values]) for d in listed
+    }
+    return in_sentence, listed, before, after
 
 
-def _written(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
-    """The values of alternative k at these places.
+def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
+    """Return the values of alternative k at these places.
 
-    Only numbers off any grid are the text's to round, and not those of a row that was itself given.
+    Only numbers without a grid are rounded; the rows of ``among`` are written as they are.
     """
     schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
     features = {d: schema.features[d] for d in places}
@@ -197,28 +203,31 @@ def _written(answer: Explanation, k: int, places: list[int]) -> dict[int, str]:
 
 
 def word(value: Any) -> str:
-    """A category, a level, or yes or no, on one line."""
+    """Return a category, a level or a truth value on one line."""
     return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
 
 
-def _given(feature: Feature, value: Any, beside: list[str]) -> str:
-    """A value of the source: whole numbers and those of a grid in full, others to six digits, or as many as tell it from those
-    beside it."""
+def _source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
+    """Return a value of the source.
+
+    Whole numbers and those of a grid are written in full, other numbers with six digits, or with as many as make them differ
+    from the new values.
+    """
     if not isinstance(feature, Numeric) or is_missing(value):
         return word(value)
     value = float(value)
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
-    own = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 in its own digits: 0.1, not 0.10000000149
+    full = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 has fewer digits: 0.1, not 0.10000000149
     digits = 6 if feature.grid is None else 15
-    short = own if value.is_integer() or len(own) <= 8 else plain(f"{value:.{digits}g}")
-    return short if short not in beside else own if own not in beside else plain(value)
+    short = full if value.is_integer() or len(full) <= 8 else plain(f"{value:.{digits}g}")
+    return short if short not in new_values else full if full not in new_values else plain(value)
 
 
 def apart(costs: Sequence[float]) -> list[str]:
-    """Costs to four digits, or up to six where that tells two of them apart."""
+    """Return costs with four digits, or with up to six if that makes more of them differ."""
     ways = [[plain(f"{cost:.{digits}g}") for cost in costs] for digits in (4, 5, 6)]
-    return max(ways, key=lambda words: len(set(words)))
+    return max(ways, key=lambda texts: len(set(texts)))
 
 
 def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
@@ -229,38 +238,44 @@ def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     says = (
         f"say {best.label} instead of {answer.source_label}" if best.label != answer.source_label else f"still say {best.label}"
     )
-    start = "If" if _is_least(answer) else "The best found before the search stopped: if"
+    start = "If" if _is_least(answer) else "The best change found before the search stopped: if"
     return f"{start} {changes}, the model would {says}{_margin(answer)}."
 
 
 def _nothing_found(answer: Explanation, terms: Terms) -> str:
     wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
     if answer.status is Status.LIMIT:
-        least = f" None costs less than {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
+        least = f" Any such change costs at least {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
         return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
     if answer.certificate.pool is not None:
-        ruled = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
-        held = f" and obeys your constraints (in the way: {ruled})" if ruled else ""
-        return f"None of the given rows makes the model say {wanted}{held}."
+        conflict = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
+        obeys = f" and obeys your constraints (ruled out by {conflict})" if conflict else ""
+        return f"None of the given rows makes the model say {wanted}{obeys}."
     tree = answer.certificate.problem.tree
-    sealed = " This is proved." if answer.proved else " NOT proved: the proof that came with it does not hold."
+    proof = " This is proved." if answer.proved else f" {_INVALID_PROOF}"
     if answer.target and not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
-        return f"No leaf of the tree says {wanted}, so that nothing makes the model say it.{sealed}"
+        return f"No leaf of the tree says {wanted}, so no change can make the model say it.{proof}"
     if not answer.conflict:
-        bounds = " within the bounds of the table" if _is_bounded(answer) else ""
-        seen = f" (They are the ranges seen in the data; {terms.lift}.)" if bounds and answer.schema.inferred else ""
-        return f"No row{bounds} makes the model say {wanted}, even without constraints.{seen}{sealed}"
+        bounds = " within the feature bounds" if _is_bounded(answer) else ""
+        origin = _origin_of_bounds(terms) if bounds and answer.schema.inferred else ""
+        return f"No row{bounds} makes the model say {wanted}, even without constraints.{origin}{proof}"
     listed = "; ".join(map(str, answer.conflict))
-    one = len(answer.conflict) == 1
-    held = "the bounds of the table and " if _is_bounded(answer) else ""
-    why = f"This one rules it out: {listed}." if one else f"These cannot all hold: {listed}. At least one of them has to give."
-    if held and answer.schema.inferred:
-        why += f" (The bounds are the ranges seen in the data; {terms.lift}.)"
-    return f"No change within {held}your constraints makes the model say {wanted}. {why}{sealed}"
+    bounds = "the feature bounds and " if _is_bounded(answer) else ""
+    if len(answer.conflict) == 1:
+        why = f"This constraint rules it out: {listed}."
+    else:
+        why = f"These constraints cannot all hold: {listed}. Relax at least one of them."
+    if bounds and answer.schema.inferred:
+        why += _origin_of_bounds(terms)
+    return f"No change within {bounds}your constraints makes the model say {wanted}. {why}{proof}"
+
+
+def _origin_of_bounds(terms: Terms) -> str:
+    return f" (The bounds are the ranges seen in the data; {terms.lift}.)"
 
 
 def _is_bounded(answer: Explanation) -> bool:
-    """The table says how small or how large some number may be."""
+    """Return whether some number has a bound."""
     numbers = [feature for feature in answer.schema if isinstance(feature, Numeric)]
     return any(math.isfinite(end) for feature in numbers for end in (feature.lower, feature.upper))
 
@@ -275,21 +290,21 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     if answer.gap > 1e-9 * abs(answer[0].cost):
         proved += f", to within {answer.gap:.1g}"
     if not answer.proof_holds:
-        return f"NOT proved: the proof that came with it does not hold. {_confirmed(answer, terms)}"
+        return f"{_INVALID_PROOF} {_confirmed(answer, terms)}"
     if answer.status is Status.OPTIMAL:
-        others = "; each of the others is the cheapest along another path of the tree" if len(answer) > 1 else ""
+        others = "; each of the others is the cheapest in a different leaf of the tree" if len(answer) > 1 else ""
         return f"{proved}{others}. {_confirmed(answer, terms)}"
     if _is_least(answer):
         return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
-    floor = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
-    return f"Not proved: the search stopped early. There may be cheaper changes{floor}. {_confirmed(answer, terms)}"
+    bound = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
+    return f"Not proved: the search stopped early. There may be cheaper changes{bound}. {_confirmed(answer, terms)}"
 
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:
-    doubted = [k for k, c in enumerate(answer) if not c.confirmed]
-    labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in doubted or range(len(answer))))
-    if doubted:
-        rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in doubted])
+    refuted = [k for k, c in enumerate(answer) if not c.confirmed]
+    labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in refuted or range(len(answer))))
+    if refuted:
+        rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in refuted])
         return f"NOT confirmed: {terms.model[0].lower()}{terms.model[1:]} does not say {labels} for {rows}."
     if len(answer) == 1:
         return f"{terms.model} confirms it: it says {labels} for this row."
@@ -298,23 +313,23 @@ def _confirmed(answer: Explanation, terms: Terms) -> str:
 
 
 def _is_least(answer: Explanation) -> bool:
-    """The first answer is proved cheapest, to rounding; also where a search for more was stopped."""
+    """Return whether the first answer is proved to be the cheapest, up to rounding; a search for more may have stopped."""
     return answer.proof_holds and (answer.status is Status.OPTIMAL or answer.gap <= 1e-9 * abs(answer[0].cost))
 
 
 def least_of(answer: Explanation) -> str:
-    """What every answer costs at least, rounded down: what is written holds as well."""
+    """Return the least cost of any answer, rounded down so that the written number is a bound too."""
     return plain(round_down(answer.lower_bound, 4))
 
 
 def _margin(answer: Explanation) -> str:
     margin = answer.certificate.problem.question.margin
-    return f" with the margin of {plain(margin)} that was asked for" if margin else ""
+    return f" with a margin of {plain(margin)}" if margin else ""
 
 
 def _features(count: int, which: str) -> str:
     return f"{count} {which} feature{'s' if count > 1 else ''}"
 
 
-def _series(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _series(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,1 +1,1 @@
-"""A table in, a table out."""
+"""Many rows at once: a table in, a table out."""

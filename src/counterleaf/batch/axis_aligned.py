@@ -1,4 +1,4 @@
-"""Axis-aligned trees as the search for many rows wants them: features, not variables."""
+"""Axis-aligned trees prepared for many rows: splits on features instead of variables, leaves as boxes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
+_NEITHER = 2  # the side of a value within the margin; 0 is left, 1 right
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
-    """An axis-aligned tree and a cost without rows, coupling or gains, ready for many rows."""
+class AxisAlignedTree:
+    """An axis-aligned tree and a cost without coupling or gains, ready for many rows."""
 
     core: _core.Boxes
 
     @classmethod
-    def of(cls, tree: Tree, splits: Splits, margin: float, schema: Schema, layout: Layout, prices: Prices) -> Boxes:
+    def of(cls, tree: Tree, splits: Splits, margin: float, schema: Schema, layout: Layout, prices: Prices) -> AxisAlignedTree:
         start, nodes = schema.starts[:-1], splits.nodes
         number = np.array([isinstance(feature, Numeric) for feature in schema])
         size = np.where(number, 0, np.diff(schema.starts))
@@ -43,7 +45,7 @@ class Boxes:
             f[tree.weights.indices[columns] - start[d]] += tree.weights.data[columns]
             goes_right = (f > 0) | ((f == 0) & (tree.closed == "right"))
             clear = (margin == 0) | (np.abs(f) >= margin)
-            sides.append(np.where(clear, goes_right, 2).astype(np.int8))  # 2: to neither side
+            sides.append(np.where(clear, goes_right, _NEITHER).astype(np.int8))
         moves = np.concatenate([np.empty(0), *(table.ravel() for table in prices.moves)])
         fields = _core.Fields(start, size, layout.step[:, start], prices.rows[:, start], moves)
         cuts = np.stack([nodes["cut_left"], nodes["cut_right"]])
@@ -52,37 +54,38 @@ class Boxes:
 
     @property
     def plain(self) -> bool:
-        """Whether all features are numbers without grids and there is no margin."""
+        """Whether all features are numbers without a grid and there is no margin."""
         return self.core.plain
 
-    def least(self, nodes: Array) -> Array:
-        """The least class cost below each node, one line per target."""
-        return np.ascontiguousarray(nodes["below"])
-
     def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1) -> Outcomes:
-        """The cheapest target leaf of every row inside one box, if the boxes are ``plain``; rows outside remain UNASKED.
+        """Return the cheapest target leaf of every row within the bounds, for a ``plain`` tree; others remain UNASKED.
 
-        If ``least`` has several lines, a row's line is the class of the leaf that it is in.
+        ``least`` is the least class cost below each node, one line per target. If it has several lines, a row's line is the
+        class of the leaf that the row is in.
         """
         return _outcomes(self.core.nearest(codes, least, lower, upper, limit, threads, current()))
 
     def cheapest(
-        self, codes: Array, least: Array, kinds: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1
+        self, codes: Array, least: Array, lines: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1
     ) -> Outcomes:
-        """The cheapest target leaf of every row, in one box for all or one each; ``kinds`` are its lines of ``least``."""
-        return _outcomes(self.core.cheapest(codes, least, kinds, lower, upper, limit, threads, current()))
+        """Return the cheapest target leaf of every row, within bounds for all or one pair each.
+
+        ``lines`` are the rows' lines of ``least``.
+        """
+        return _outcomes(self.core.cheapest(codes, least, lines, lower, upper, limit, threads, current()))
 
 
 def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
     outcome, leaves, costs, points = found
-    return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved: they are the bounds
+    return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved, so they are the bounds
 
 
-def boxes_of(search: Search, prices: Prices, margin: float) -> Boxes:
-    """The boxes of an axis-aligned tree; those of the last cost and margin are kept for the next batch."""
-    known = search.last_boxes
-    if known is None or known[0] is not prices or known[1] != margin:
-        made = Boxes.of(search.tree, search.splits(margin), margin, search.schema, search.layout, prices)
-        search.last_boxes = known = prices, margin, made
-    boxes: Boxes = known[2]
-    return boxes
+def axis_aligned_tree(search: Search, prices: Prices, margin: float) -> AxisAlignedTree:
+    """Return the prepared tree; that of the last cost and margin is reused."""
+    last = search.last_boxes
+    if last is not None and last[0] is prices and last[1] == margin:
+        reused: AxisAlignedTree = last[2]
+        return reused
+    made = AxisAlignedTree.of(search.tree, search.splits(margin), margin, search.schema, search.layout, prices)
+    search.last_boxes = prices, margin, made
+    return made

@@ -1,4 +1,4 @@
-"""A bar on stderr for long work, only on a terminal and only once the work turns out to be long."""
+"""A progress bar on stderr, shown only on a terminal and only once the work has taken a while."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_SOON = 1.0  # seconds before a bar is worth showing
+_DELAY = 1.0  # seconds before a bar is worth showing
 
 
 @contextmanager
 def shown(total: int, wanted: bool) -> Iterator[Callable[[int], None]]:
-    """Yields a function that is told how much more is done."""
+    """Yield a function to call with the number of further rows that are done."""
     if not wanted or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -26,7 +26,7 @@ def shown(total: int, wanted: bool) -> Iterator[Callable[[int], None]]:
 
     def advance(rows: int) -> None:
         bar.advance(task, rows)
-        if not bar.live.is_started and time.monotonic() - start > _SOON:
+        if not bar.live.is_started and time.monotonic() - start > _DELAY:
             bar.start()
 
     try:

@@ -1,4 +1,4 @@
-"""Answers as pictures. matplotlib is imported where it is used, so that the rest works without it."""
+"""Pictures of explanations. matplotlib is optional and imported inside the functions that draw."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.image import draw_image, image_shape
-from counterleaf.plot.margins import draw_path
+from counterleaf.plot.margins import draw_margins
 from counterleaf.plot.regions import draw_regions
-from counterleaf.plot.trees.path import draw_tree
+from counterleaf.plot.trees.path import draw_paths
 from counterleaf.table.features import Numeric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_path"]
+__all__ = ["draw", "draw_margins"]
 
 
 def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:
-    """The figure behind ``Explanation.plot``; refuses what cannot be drawn."""
+    """Return the figure of ``Explanation.plot``, or raise an error that says why there is none."""
     if kind is None:
-        plane = features is not None or (len(answer.schema) == 2 and not _no_numbers(answer))
+        plane = features is not None or (len(answer.schema) == 2 and not _not_numeric(answer))
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
     check_whole_number("count", count, 1)
     if not len(answer) and kind in ("changes", "image"):
-        raise CounterleafError(
-            f'the answer is "{answer.status}" and holds no row, so there is no change to draw; kind="tree" shows the source'
-        )
+        raise CounterleafError(f'the status is "{answer.status}", so there is no change to draw; kind="tree" shows the source')
     most = None if count is None else int(count)
     with style():
         if kind == "changes":
@@ -40,28 +38,26 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
             return draw_image(answer, _image_shape(answer, shape), most or 3)
         if kind == "regions":
             return draw_regions(answer, _pair(answer, features), most or 9)
-        return draw_tree(answer)
+        return draw_paths(answer)
 
 
-def _no_numbers(answer: Explanation) -> list[str]:
-    """The names of the features that are no numbers."""
+def _not_numeric(answer: Explanation) -> list[str]:
+    """Return the names of the features that are not numbers."""
     return [feature.name for feature in answer.schema if not isinstance(feature, Numeric)]
 
 
 def _image_shape(answer: Explanation, shape: Any) -> tuple[int, ...]:
-    n = len(answer.schema)
-    if _no_numbers(answer):
-        raise CounterleafError(
-            f'feature {_no_numbers(answer)[0]!r} is no number, so the row is no image; kind="changes" draws it'
-        )
+    n, others = len(answer.schema), _not_numeric(answer)
+    if others:
+        raise CounterleafError(f'feature {others[0]!r} is not a number, so the row is not an image; use kind="changes"')
     return image_shape(shape, n, "the row has {} features", colour=True)
 
 
 def _pair(answer: Explanation, features: Any) -> list[int]:
-    """The variables of the two numbers that span the plane."""
+    """Return the variables of the two numbers that span the plane."""
     n = len(answer.schema)
     if features is None and n != 2:
-        raise CounterleafError(f'the tree has {n} features and a plane two; pass features=("a", "b")')
+        raise CounterleafError(f'the table has {n} features; regions are drawn over two: pass features=("a", "b")')
     if features is None:
         features = answer.schema.names
     if isinstance(features, (str, bytes)) or not hasattr(features, "__len__") or len(features) != 2:
@@ -70,8 +66,8 @@ def _pair(answer: Explanation, features: Any) -> list[int]:
     if a == b:
         raise CounterleafError(f"features names {features[0]!r} twice; expected two different features")
     for d in (a, b):
-        if answer.schema.names[d] in _no_numbers(answer):
+        if answer.schema.names[d] in _not_numeric(answer):
             raise CounterleafError(
-                f"feature {answer.schema.names[d]!r} is no number, and regions are drawn over two numbers: name others"
+                f"feature {answer.schema.names[d]!r} is not a number; regions are drawn over two numbers: pass other features"
             )
     return [int(answer.schema.starts[d]) for d in (a, b)]

@@ -1,4 +1,4 @@
-"""What changes, on each feature's own scale, and its share of the cost."""
+"""The changed features, each on its own scale, and their shares of the cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from counterleaf.plot.canvas import (
     SMALL,
     SOURCE,
     headline,
-    new_sheet,
+    new_page,
     number,
     reach,
     short,
@@ -38,9 +38,9 @@ _MOST = 15  # lines
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One feature of the picture of changes; ``moves`` has (old, new, share of the cost) or None per answer.
+    """One feature of the picture; ``moves`` has (old, new, share of the cost) per answer, or None if it does not change.
 
-    ``old`` and ``new`` are numbers or places of levels on the scale; what has no order has no scale.
+    ``old`` and ``new`` are numbers or places of levels on the scale; a feature without an order has no scale.
     """
 
     place: int
@@ -51,7 +51,7 @@ class _Line:
 
 
 def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
-    """The features that change in some answer, the largest share of an answer's cost first, then the largest change."""
+    """Return the features that change in some answer, sorted by their share of the cost, then by the size of the change."""
     points, schema = answer.certificate.findings.points[: len(shown)], answer.schema
     source, codes, costs = schema.gather(answer.certificate.problem.source), schema.gather(points), shares(answer, points)
     total = np.abs(costs).sum(axis=1, keepdims=True)
@@ -72,24 +72,24 @@ def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
 
 
 def _scale(feature: Feature, values: Array) -> tuple[tuple[float, float] | None, tuple[str, str]]:
-    """The ends of a feature's scale, as numbers and in words."""
+    """Return the ends of a feature's scale, as numbers and as text."""
     if isinstance(feature, Numeric):
         low, high = reach(values, feature.lower, feature.upper)
         return (low, high), (number(low), number(high))
     last = len(feature.values) - 1
-    if isinstance(feature, Ordinal) and values.max() <= last:  # a missing level has no place on it
+    if isinstance(feature, Ordinal) and values.max() <= last:  # a missing level has no place on the scale
         return (0.0, float(last)), (short(word(feature.values[0]), 18), short(word(feature.values[last]), 18))
     return None, ("", "")
 
 
 def draw_changes(answer: Explanation, count: int) -> Figure:
-    """Panels side by side, one per answer, a line per feature that changes in some of them."""
+    """Draw one panel per answer, side by side, with a line for each feature that changes in some of them."""
     shown = answer[:count]
     lines = _lines(answer, shown)
     left_out, lines = len(lines) - _MOST, lines[:_MOST]
     names = short_names([line.name for line in lines])
     numbers = [written(answer, k) for k in range(len(shown))]
-    moved = [[_told(answer, k, said, line) for k, said in enumerate(numbers)] for line in lines]
+    moved = [[_from_to(answer, k, values, line) for k, values in enumerate(numbers)] for line in lines]
     heads = [headline(answer, c) for c in shown]
     if len(shown) > 1:
         heads = [f"{k + 1}: {head}" for k, head in enumerate(heads)]
@@ -107,56 +107,56 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     at_bar = at_value + value + pad
     panel = max([at_bar + bar + 30, *(width(head, NORMAL, "bold") for head in heads)]) + pad
     height = top + step * max(len(lines) + (left_out > 0), 1)
-    figure, sheet = new_sheet(pad + name + pad + panel * len(shown), height)
+    figure, page = new_page(pad + name + pad + panel * len(shown), height)
     rows = [height - top - step * i for i in range(len(lines) + 1)]
     for y, text in zip(rows, names, strict=False):
-        sheet.text(pad + name, y, text, ha="right", va="center")
+        page.text(pad + name, y, text, ha="right", va="center")
     for text in more:
-        sheet.text(pad + name, rows[-1], text, ha="right", va="center", color=QUIET)
+        page.text(pad + name, rows[-1], text, ha="right", va="center", color=QUIET)
     for k, head in enumerate(heads):
         start = pad + name + pad + panel * k
-        sheet.text(start, height - 12, head, weight="bold", va="center")
+        page.text(start, height - 12, head, weight="bold", va="center")
         if not lines:
-            sheet.text(start, rows[0], "nothing has to change", va="center")
+            page.text(start, rows[0], "nothing has to change", va="center")
             continue
-        sheet.text(start + at_value, height - 32, "from → to", size=SMALL, color=QUIET, va="center")
-        sheet.text(start + at_bar, height - 32, "share of cost", size=SMALL, color=QUIET, va="center")
+        page.text(start + at_value, height - 32, "from → to", size=SMALL, color=QUIET, va="center")
+        page.text(start + at_bar, height - 32, "share of cost", size=SMALL, color=QUIET, va="center")
         for y, line, texts in zip(rows, lines, moved, strict=False):
             x, move, scale = start + at_track, line.moves[k], line.scale
             if scale is not None:
-                sheet.plot([x, x + track], [y, y], color="#CCCCCC", linewidth=1, zorder=1)
-                sheet.text(x - 5, y, line.ends[0], size=SMALL, color=QUIET, ha="right", va="center")
-                sheet.text(x + track + 5, y, line.ends[1], size=SMALL, color=QUIET, va="center")
-            sheet.text(start + at_value, y, texts[k], size=SMALL, va="center", color="black" if move else QUIET)
+                page.plot([x, x + track], [y, y], color="#CCCCCC", linewidth=1, zorder=1)
+                page.text(x - 5, y, line.ends[0], size=SMALL, color=QUIET, ha="right", va="center")
+                page.text(x + track + 5, y, line.ends[1], size=SMALL, color=QUIET, va="center")
+            page.text(start + at_value, y, texts[k], size=SMALL, va="center", color="black" if move else QUIET)
             if move is not None:
                 if scale is not None:
                     old, new = (x + track * (v - scale[0]) / (scale[1] - scale[0]) for v in move[:2])
-                    _draw_arrow(sheet, old, new, y)
-                _draw_share(sheet, start + at_bar, y, bar, move[2])
+                    _draw_arrow(page, old, new, y)
+                _draw_share(page, start + at_bar, y, bar, move[2])
     return figure
 
 
-def _told(answer: Explanation, k: int, said: dict[int, tuple[str, str]], line: _Line) -> str:
-    """From and to in answer k as printed, in short; numbers in four digits where they are not."""
+def _from_to(answer: Explanation, k: int, printed: dict[int, tuple[str, str]], line: _Line) -> str:
+    """Return the old and the new value in answer k, as printed; numbers that are not printed have four digits."""
     move = line.moves[k]
     if move is None:
         return "="
     if not isinstance(answer.schema.features[line.place], Numeric):
         return " → ".join(short(word(value), 24) for value in answer[k].changes[line.name])
-    return " → ".join(said.get(line.place) or [number(value) for value in move[:2]]).replace("-", MINUS)
+    return " → ".join(printed.get(line.place) or [number(value) for value in move[:2]]).replace("-", MINUS)
 
 
-def _draw_arrow(sheet: Axes, old: float, new: float, y: float) -> None:
-    sheet.plot([old, new], [y, y], color=ANSWER, linewidth=1.6, zorder=2)
-    sheet.plot([old], [y], "o", markersize=5, markerfacecolor="white", markeredgecolor=SOURCE, markeredgewidth=1.4, zorder=3)
-    sheet.plot([new], [y], ">" if new > old else "<", markersize=6, color=ANSWER, markeredgewidth=0, zorder=4)
+def _draw_arrow(page: Axes, old: float, new: float, y: float) -> None:
+    page.plot([old, new], [y, y], color=ANSWER, linewidth=1.6, zorder=2)
+    page.plot([old], [y], "o", markersize=5, markerfacecolor="white", markeredgecolor=SOURCE, markeredgewidth=1.4, zorder=3)
+    page.plot([new], [y], ">" if new > old else "<", markersize=6, color=ANSWER, markeredgewidth=0, zorder=4)
 
 
-def _draw_share(sheet: Axes, x: float, y: float, length: float, share: float) -> None:
-    """A bar of the whole cost with the share filled in; what a change earns is in the other colour."""
+def _draw_share(page: Axes, x: float, y: float, length: float, share: float) -> None:
+    """Draw a bar of the whole cost with the share filled in; a change that lowers the cost has the other colour."""
     from matplotlib.patches import Rectangle
 
-    sheet.add_patch(Rectangle((x, y - 4.5), length, 9, facecolor="#EBEBEB", linewidth=0))
-    sheet.add_patch(Rectangle((x, y - 4.5), length * abs(share), 9, facecolor=ANSWER if share >= 0 else SOURCE, linewidth=0))
-    said = "<1%" if 0 < abs(share) < 0.01 else f"{100 * share:.0f}%".replace("-", MINUS)
-    sheet.text(x + length + 4, y, said, size=SMALL, va="center")
+    page.add_patch(Rectangle((x, y - 4.5), length, 9, facecolor="#EBEBEB", linewidth=0))
+    page.add_patch(Rectangle((x, y - 4.5), length * abs(share), 9, facecolor=ANSWER if share >= 0 else SOURCE, linewidth=0))
+    percent = "<1%" if 0 < abs(share) < 0.01 else f"{100 * share:.0f}%".replace("-", MINUS)
+    page.text(x + length + 4, y, percent, size=SMALL, va="center")

@@ -1,4 +1,4 @@
-"""The row as an image, the answers and what they add or erase."""
+"""The row as an image, next to the answers and their differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def image_shape(shape: Any, size: int, owner: str, *, colour: bool) -> tuple[int, ...]:
-    """The shape as whole numbers, if it holds ``size`` pixels; ``owner`` tells whose they are."""
+    """Return the shape as whole numbers if it has ``size`` pixels; ``owner`` is the end of the message."""
     kinds = "(height, width) or (height, width, 3)" if colour else "(height, width)"
     try:
         sizes = tuple(int(each) for each in shape)
@@ -27,20 +27,20 @@ def image_shape(shape: Any, size: int, owner: str, *, colour: bool) -> tuple[int
     if len(sizes) not in ((2, 3) if colour else (2,)) or (len(sizes) == 3 and sizes[2] != 3) or min(sizes) < 1:
         raise CounterleafError(f"shape is {shape!r}; expected {kinds}")
     if math.prod(sizes) != size:
-        raise CounterleafError(f"shape {sizes} holds {math.prod(sizes)} pixels; {owner.format(size)}")
+        raise CounterleafError(f"shape {sizes} has {math.prod(sizes)} pixels; {owner.format(size)}")
     return sizes
 
 
 def diverging() -> Colormap:
-    """Red below 0, white at 0, blue above."""
+    """Return a colour map that is red below 0, white at 0 and blue above."""
     from matplotlib.colors import LinearSegmentedColormap
 
     shades = ["#67001F", "#D6604D", "white", "#4393C3", "#053061"]
-    return LinearSegmentedColormap.from_list("change", shades, N=257)  # odd, so that 0 is white itself
+    return LinearSegmentedColormap.from_list("change", shades, N=257)  # odd, so that 0 is exactly white
 
 
 def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figure:
-    """Source, answers and their differences, all on one scale."""
+    """Draw source, answers and their differences, all on one scale."""
     shown = answer[:count]
     source, points = answer.certificate.problem.source, answer.certificate.findings.points[: len(shown)]
     lower, upper = answer.schema.bounds()

@@ -1,4 +1,4 @@
-"""What a safer answer costs."""
+"""The cost of an answer against its margin."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_path(margins: Sequence[float], costs: Sequence[float | None], bounds: Sequence[float | None] | None = None) -> Figure:
-    """The cost of the answer against the margin asked for; where no row exists the cost is None or NaN.
+def draw_margins(
+    margins: Sequence[float], costs: Sequence[float | None], bounds: Sequence[float | None] | None = None
+) -> Figure:
+    """Draw the cost of the answer against the margin; if no row exists, the cost is None or NaN.
 
-    ``bounds``, one per margin, are proved lower bounds of the cost, drawn where they lie below it.
+    ``bounds``, one per margin, are proved lower bounds of the cost; they are drawn if one is below its cost.
     """
     x, y = np.array(margins, float), np.array(costs, float)
     proved = y if bounds is None else np.array(bounds, float)
@@ -50,6 +52,6 @@ def draw_path(margins: Sequence[float], costs: Sequence[float | None], bounds: S
 
 
 def _runs(marks: Array) -> list[tuple[int, int]]:
-    """First and last index of each run of marks."""
+    """Return the first and the last index of each run of marks."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.astype(int), [0]])))
     return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2)]

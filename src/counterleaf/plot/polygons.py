@@ -1,4 +1,4 @@
-"""The regions of leaves over two features as polygons, and room for words among them: plain numbers, no drawing."""
+"""The regions of leaves over two features as polygons, and free space for labels among them; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from counterleaf.types import Array
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
-_SLIVER = 1e-12  # a polygon below this share of the window cannot be seen
+_SLIVER = 1e-12  # polygons below this share of the window are invisible
 
 
 def regions(tree: Tree, source: Array, pair: list[int], low: Array, high: Array) -> list[tuple[int, Array]]:
-    """(leaf, polygon) of every leaf met in the window [low, high] of two features, the others as in the source.
+    """Return (leaf, polygon) for every leaf in the window [low, high] of two features, the others as in the source.
 
-    The window is cut by the splits on the way to each leaf, so the polygons are convex and tile it.
+    The splits on the path to each leaf cut the window, so the polygons are convex and tile it.
     """
     fixed = source.astype(tree.dtype).astype(np.float64)
     fixed[pair] = 0.0
@@ -43,7 +43,7 @@ def regions(tree: Tree, source: Array, pair: list[int], low: Array, high: Array)
 
 
 def clip(polygon: Array, normal: Array, offset: float) -> Array:
-    """The part of a convex polygon (K, 2) where normal @ p + offset >= 0."""
+    """Return the part of a convex polygon (K, 2) where normal @ p + offset >= 0."""
     side = polygon @ normal + offset
     out = []
     for k in range(len(polygon)):
@@ -56,13 +56,13 @@ def clip(polygon: Array, normal: Array, offset: float) -> Array:
 
 
 def area(polygon: Array) -> float:
-    """The area of a polygon whose corners go anticlockwise."""
+    """Return the area of a polygon whose corners are in anticlockwise order."""
     x, y = (polygon - polygon[0]).T
     return float(0.5 * (x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
 
 
 def near(at: Array, size: Array, taken: Sequence[Box], frame: Box) -> Box:
-    """A box of ``size`` beside the point ``at``, inside the frame and clear of what is taken, if there is one."""
+    """Return a box of ``size`` next to the point ``at``, if possible inside the frame and clear of the boxes in ``taken``."""
     first = None
     for away in (5.0, 12.0, 22.0, 36.0):
         for way in ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
@@ -75,22 +75,22 @@ def near(at: Array, size: Array, taken: Sequence[Box], frame: Box) -> Box:
 
 
 def within(polygon: Array, size: Array, taken: Sequence[Box]) -> Box | None:
-    """A box of ``size`` inside a convex polygon and clear of what is taken, as near to the middle as may be."""
+    """Return a box of ``size`` inside a convex polygon and clear of the boxes in ``taken``, near the middle if possible."""
     middle = polygon.mean(axis=0)
     spots = [middle + t * (corner - middle) for t in (0.0, 0.25, 0.5, 0.7) for corner in polygon]
     after = np.roll(polygon, -1, axis=0)
     for spot in spots:
         left, bottom, right, top = box = _around(spot, size)
         corners = np.array([(left, bottom), (right, bottom), (right, top), (left, top)])
-        along, out = (after - polygon)[:, None], corners[None] - polygon[:, None]
-        holds = bool((along[..., 0] * out[..., 1] - along[..., 1] * out[..., 0] >= 0).all())
-        if holds and not any(_meet(box, other) for other in taken):
+        edges, out = (after - polygon)[:, None], corners[None] - polygon[:, None]
+        is_inside = bool((edges[..., 0] * out[..., 1] - edges[..., 1] * out[..., 0] >= 0).all())
+        if is_inside and not any(_meet(box, other) for other in taken):
             return box
     return None
 
 
-def beside(start: Array, end: Array, step: float = 6.0) -> list[Box]:
-    """Small boxes along a line, so that labels keep off it."""
+def along(start: Array, end: Array, step: float = 6.0) -> list[Box]:
+    """Return small boxes along a line, which keep labels off it."""
     n = int(np.hypot(*(end - start)) / step) + 2
     return [_around(start + t * (end - start), np.array([4.0, 4.0])) for t in np.linspace(0, 1, n)]
 

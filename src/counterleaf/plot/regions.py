@@ -1,4 +1,4 @@
-"""The leaves over two features: source, answers and what the model says in between."""
+"""The regions of the leaves over two numeric features, with the source and the answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from counterleaf.plot.canvas import (
     tint,
     width,
 )
-from counterleaf.plot.polygons import Box, beside, near, regions, within
+from counterleaf.plot.polygons import Box, along, near, regions, within
 from counterleaf.question.arrays import Question
 from counterleaf.types import Array
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
-    """The part of the plane to show: the features' bounds; where there are none, source, answers and splits near them."""
+    """Return the part of the plane to show: the bounds of the features, or else source, answers and nearby splits."""
     tree, source = answer.certificate.problem.tree, answer.certificate.problem.source
     rows = tree.weights.toarray()[:, pair]
     rows, score = rows[rows.any(axis=1)], (tree.weights @ source + tree.bias)[rows.any(axis=1)]
@@ -50,14 +50,14 @@ def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, 
         ends.append((low - room[0], high + room[1]))
     low, high = np.array(ends).T
     longest = (np.abs(points[:, pair] - source[pair]) / (high - low)).max(initial=0.0)
-    if 0 < longest < 0.08:  # too short to see: come closer
+    if 0 < longest < 0.08:  # too short to see: zoom in
         middle = source[pair]
         return np.maximum(low, middle - 3 * longest * (high - low)), np.minimum(high, middle + 3 * longest * (high - low))
     return low, high
 
 
 def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
-    """The plane of two variables that are numbers, cut into leaves, with arrows from the source to the answers."""
+    """Draw the plane of two numeric variables, cut into leaves, with arrows from the source to the answers."""
     from matplotlib.patches import Patch, Polygon
 
     problem = answer.certificate.problem
@@ -71,7 +71,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     legend = sorted({int(tree.value[leaf]) for leaf, _ in cells})
     legend = [] if named.issuperset(legend) else legend
     box = problem.question.features[1:3, pair]
-    off = [bool(np.delete(row != source, pair).any()) for row in points]  # changes that the plane does not show
+    off = [bool(np.delete(row != source, pair).any()) for row in points]  # whether other features change as well
     framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
     ruled = len(problem.question.bias) > tree.n_nodes
     notes = [f"dashed: {' and '.join(['bounds'] * framed + ['constraints'] * ruled)}"] * (framed or ruled)
@@ -125,12 +125,12 @@ def _place_texts(
     high: Array,
     size: Array,
 ) -> tuple[list[tuple[Box, str, dict[str, Any]]], set[int]]:
-    """Boxes in points for "source", the answers' numbers and the classes of regions with room; and those classes."""
+    """Return boxes, in points, for "source", the numbers of the answers and the classes of large regions; and these classes."""
     scale = size / (high - low)
     start, goals = (source - low) * scale, (points - low) * scale
     taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in [start, *goals]]
     for goal in goals:
-        taken += beside(start, goal)
+        taken += along(start, goal)
     out: list[tuple[Box, str, dict[str, Any]]] = []
     marks = [("source", start, SOURCE)]
     groups: list[tuple[Array, list[str]]] = []  # answers whose markers cover each other share one label
@@ -157,7 +157,7 @@ def _place_texts(
 
 
 def _keep_ticks_plain(axes: Axes, low: Array, high: Array) -> None:
-    """Whole numbers at the ticks: a power of ten apart from them would stand in the title's place."""
+    """Write full numbers at the ticks, since a separate power of ten would overlap the title."""
     from matplotlib.ticker import FuncFormatter, ScalarFormatter
 
     for axis, most in zip((axes.xaxis, axes.yaxis), np.maximum(np.abs(low), np.abs(high)), strict=True):
@@ -166,7 +166,7 @@ def _keep_ticks_plain(axes: Axes, low: Array, high: Array) -> None:
 
 
 def _draw_rows(axes: Axes, q: Question, source: Array, pair: list[int], low: Array, high: Array) -> None:
-    """The edges of the user's linear constraints, all other features as in the source."""
+    """Draw the edges of the user's linear constraints, with all other features as in the source."""
     for i in range(len(q.nodes), len(q.bias)):
         w = np.zeros(len(source))
         w[q.indices[q.indptr[i] : q.indptr[i + 1]]] = q.data[q.indptr[i] : q.indptr[i + 1]]
@@ -182,7 +182,7 @@ def _draw_rows(axes: Axes, q: Question, source: Array, pair: list[int], low: Arr
 
 
 def _draw_bounds(axes: Axes, box: Array, low: Array, high: Array) -> None:
-    """The sides of the allowed box that lie in the window, dashed and as long as the box."""
+    """Draw the sides of the allowed box that lie in the window, dashed and as long as the box."""
     (left, bottom), (right, top) = np.clip(box, low, high)
     look: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 3)), "linewidth": 1.1, "zorder": 3}
     for x in {v for v in box[:, 0].tolist() if low[0] < v < high[0]}:

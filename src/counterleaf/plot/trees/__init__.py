@@ -1,32 +1,40 @@
-"""Pictures of trees."""
+"""Pictures of trees: ``plot_tree`` draws a whole tree, ``draw_paths`` the paths of an explanation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-from typing import Any
-
-from counterleaf.answer.tree_text import named
+from counterleaf.answer.tree_text import tree_and_names
 from counterleaf.errors import check_whole_number
 from counterleaf.plot.trees.whole import draw_whole
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = None, shape: Any = None) -> Figure:
-    """The tree as a matplotlib figure: splits as conditions, leaves as classes.
+    """Draw a tree as a matplotlib figure, with its splits as conditions and its leaves as classes.
 
     Parameters
     ----------
-    model : whatever ``read`` takes.
-    feature_names : one name per column, or the schema whose variables the columns are; by default the names that the model was
-        fitted with, else x0, x1, ...
-    max_depth : how many levels of splits are drawn; a subtree below is a triangle that counts its leaves. None: as many
-        levels as keep the picture readable.
-    shape : (height, width) where the columns are pixels: each split is then the picture of its weights, on its own scale.
+    model : Tree or estimator
+        A model that ``read_tree`` can read.
+    feature_names : list of str or Schema, optional
+        One name per column, or the schema whose variables the columns are. By default the names that the model was fitted with,
+        else x0, x1, ...
+    max_depth : int, optional
+        The number of levels of splits to draw; a subtree below is a triangle that counts its leaves. By default as many levels
+        as are readable.
+    shape : tuple of int, optional
+        The height and width of the image if the columns are pixels; each split is then a picture of its weights, on its own
+        scale.
+
+    Returns
+    -------
+    Figure
+        The figure, which is not registered with pyplot.
 
     Raises
     ------
@@ -42,7 +50,7 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
     >>> len(figure.axes[0].images)  # nine splits and the scale of colours
     10
     """
-    tree, names = named(model, feature_names)
+    tree, names = tree_and_names(model, feature_names)
     check_whole_number("max_depth", max_depth, 1)
     schema = feature_names if isinstance(feature_names, Schema) else Schema([Numeric(name) for name in names])
     return draw_whole(tree, schema, max_depth, shape)

@@ -1,4 +1,4 @@
-"""The splits of a tree in few words: numbers against a cut, categories by name, levels by their order."""
+"""The splits of a tree as short conditions on numbers, categories and levels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ _MOST_TERMS, _MOST_VALUES = 3, 3
 
 
 def condition(tree: Tree, node: int, schema: Schema, left: bool = False) -> tuple[str, int]:
-    """A condition in two lines, and the child it sends a row to: 1 the left one, always so if ``left``, -1 the right one."""
+    """Return a condition in two lines, and the child of the rows that satisfy it: 1 is left, -1 right.
+
+    With ``left``, it is always the left child.
+    """
     found = values_right(tree, node, schema)
     if found is not None:
         feature, right = found
-        told, side = _values(feature, right, left)
-        return f"{short(feature.name, 24)}\n{told}", side
+        values, side = _values(feature, right, left)
+        return f"{short(feature.name, 24)}\n{values}", side
     split = inequality(tree, node)
     variables = split.columns
     terms = (
@@ -32,17 +35,19 @@ def condition(tree: Tree, node: int, schema: Schema, left: bool = False) -> tupl
 
 
 def against(split: Inequality, *, right: bool = False) -> str:
-    """What sends a row left (or right), after the words for its sum; a cut half-way between whole numbers keeps its half."""
+    """Return the relation and the threshold that send a row left (or right); a threshold between whole numbers is exact."""
     sign = (split.right if right else split.left).replace("<=", "≤").replace(">=", "≥")
     half = (2 * split.bound).is_integer() and abs(split.bound) < 1e7
     return f"{sign} {plain(split.bound).replace('-', MINUS) if half else number(split.bound)}"
 
 
 def _values(feature: Finite, right: Array, left: bool) -> tuple[str, int]:
-    """The values that go to one side, the one that takes fewer words unless it has to be the left one."""
+    """Return the values that go to one side, and this side: the one with fewer values, or the left one if ``left``."""
     names = ["no", "yes"] if isinstance(feature, Boolean) else [short(word(value), 18) for value in feature.values]
     names += [MISSING] * feature.missing
-    sides = [(np.flatnonzero(right == (side < 0)).tolist(), side) for side in ((1,) if left else (1, -1))]  # the values of each
+    sides = [
+        (np.flatnonzero(right == (side < 0)).tolist(), side) for side in ((1,) if left else (1, -1))
+    ]  # the places of the values
     if isinstance(feature, Ordinal):
         last = len(feature.values) - 1
         for places, side in sides:
@@ -55,29 +60,29 @@ def _values(feature: Finite, right: Array, left: bool) -> tuple[str, int]:
     places, side = min(sides, key=lambda each: len(each[0]) or len(names) + 1)
     if len(places) == len(names):
         return "is anything", side
-    told = [names[k] for k in places]
-    if len(told) > _MOST_VALUES:
-        told[_MOST_VALUES - 1 :] = [f"{len(told) - _MOST_VALUES + 1} more"]
-    return f"{'is' if len(told) == 1 else 'in'} {', '.join(told)}", side
+    values = [names[k] for k in places]
+    if len(values) > _MOST_VALUES:
+        values[_MOST_VALUES - 1 :] = [f"{len(values) - _MOST_VALUES + 1} more"]
+    return f"{'is' if len(values) == 1 else 'in'} {', '.join(values)}", side
 
 
 def _sum(variables: Array, data: Array, schema: Schema) -> str:
-    """The largest terms of a weighted sum; the levels of an ordered feature that count by their place are one term."""
-    names, terms = schema.variables, dict(zip(variables.tolist(), data.tolist(), strict=True))
-    told = [(names[v], weight) for v, weight in terms.items()]
+    """Return the largest terms of a weighted sum; an ordered feature whose levels have weights 0, w, 2 w, ... is one term."""
+    names, weight_of = schema.variables, dict(zip(variables.tolist(), data.tolist(), strict=True))
+    terms = [(names[v], weight) for v, weight in weight_of.items()]
     for d, feature in enumerate(schema):
         if isinstance(feature, Ordinal):
-            own = range(*schema.span(d).indices(schema.width))
-            weights = [terms.get(v, 0.0) for v in own]
-            step = weights[min(1, len(own) - 1)]
-            if step and weights == [step * k for k in range(len(own))]:
-                place = next(k for k, (name, _) in enumerate(told) if name == names[own[1]])
-                told[place : place + len(own) - 1] = [(feature.name, step)]
-    largest = sorted(sorted(range(len(told)), key=lambda k: -abs(told[k][1]))[:_MOST_TERMS])
-    said = ""
-    for name, weight in (told[k] for k in largest):
+            levels = range(*schema.span(d).indices(schema.width))
+            weights = [weight_of.get(v, 0.0) for v in levels]
+            step = weights[min(1, len(levels) - 1)]
+            if step and weights == [step * k for k in range(len(levels))]:
+                place = next(k for k, (name, _) in enumerate(terms) if name == names[levels[1]])
+                terms[place : place + len(levels) - 1] = [(feature.name, step)]
+    largest = sorted(sorted(range(len(terms)), key=lambda k: -abs(terms[k][1]))[:_MOST_TERMS])
+    text = ""
+    for name, weight in (terms[k] for k in largest):
         size = plain(f"{abs(weight):.2g}") + " "
         size = "" if size == "1 " else size
-        sign = (MINUS if weight < 0 else "") if not said else f" {MINUS if weight < 0 else '+'} "
-        said += f"{sign}{size}{short(name, 16)}"
-    return (said or "0") + " + …" * (len(told) > _MOST_TERMS)
+        sign = (MINUS if weight < 0 else "") if not text else f" {MINUS if weight < 0 else '+'} "
+        text += f"{sign}{size}{short(name, 16)}"
+    return (text or "0") + " + …" * (len(terms) > _MOST_TERMS)

@@ -1,4 +1,4 @@
-"""The tree with the paths of source and answer; what lies beside them in a big tree is folded away."""
+"""The tree with the paths of source and answer; a large tree shows the rest as folded subtrees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def path_to(tree: Tree, leaf: int) -> list[int]:
-    """The nodes from the root to a leaf, both included."""
+    """Return the nodes from the root to a leaf, both included."""
     inner = np.flatnonzero(tree.left >= 0)
     parent = np.full(tree.n_nodes, -1)
     parent[tree.left[inner]] = parent[tree.right[inner]] = inner
@@ -30,16 +30,19 @@ def path_to(tree: Tree, leaf: int) -> list[int]:
 
 
 def prune(tree: Tree, paths: Sequence[Sequence[int]], most: int) -> dict[int, tuple[int, ...]]:
-    """The nodes to draw, parents first, with their children.
+    """Return the nodes to draw, parents first, with their children.
 
-    A tree of more than ``most`` leaves keeps the paths only; subtrees beside them have no children here.
+    A tree with more than ``most`` leaves keeps the paths only; subtrees off the paths have no children here.
     """
     whole = len(tree.leaves) <= most
     return cut(tree, set(range(tree.n_nodes)) if whole else {node for path in paths for node in path})
 
 
-def draw_tree(answer: Explanation) -> Figure:
-    """Splits as conditions that send a row left on the page, leaves as classes, one path in dashes and one in full."""
+def draw_paths(answer: Explanation) -> Figure:
+    """Draw splits as conditions and leaves as classes, with the path of the source dashed and that of the answer solid.
+
+    A row that satisfies a condition goes left on the page.
+    """
     from matplotlib.lines import Line2D
 
     tree = answer.certificate.problem.tree
@@ -61,15 +64,15 @@ def draw_tree(answer: Explanation) -> Figure:
     if len(answer):
         keys.append(Line2D([], [], color="#C68DBC", linewidth=4, label=f"answer: {short(str(answer[0].label), 18)}"))
     need = max(width(title, NORMAL, "bold"), sum(width(str(key.get_label()), SMALL) + 44 for key in keys))
-    figure, sheet, at = lay_out(drawn, widths, 43.0, need)
+    figure, page, at = lay_out(drawn, widths, 43.0, need)
     for path, key, order in zip(paths, keys, (3, 2), strict=False):
         look: dict[str, Any] = {"color": key.get_color(), "linestyle": key.get_linestyle(), "linewidth": key.get_linewidth()}
-        sheet.plot(*zip(*(at[node] for node in path), strict=True), **look, zorder=order)
+        page.plot(*zip(*(at[node] for node in path), strict=True), **look, zorder=order)
     for node, text in texts.items():
         colour = "white" if drawn[node] else tint(int(tree.value[node])) if tree.left[node] < 0 else None
-        draw_node(sheet, at[node], text, colour)
-    wide, high = sheet.get_xlim()[1], sheet.get_ylim()[1]
-    sheet.text(EDGE, high - 13, title, weight="bold", va="center")
-    sheet.legend(handles=keys, loc="upper left", bbox_to_anchor=(EDGE / wide, (high - 23) / high),
+        draw_node(page, at[node], text, colour)
+    wide, high = page.get_xlim()[1], page.get_ylim()[1]
+    page.text(EDGE, high - 13, title, weight="bold", va="center")
+    page.legend(handles=keys, loc="upper left", bbox_to_anchor=(EDGE / wide, (high - 23) / high),
                  ncols=2, frameon=False, borderaxespad=0, borderpad=0, handlelength=2.4, columnspacing=1.2)  # fmt: skip
     return figure

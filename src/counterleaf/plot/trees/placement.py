@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree stand, and what one looks like."""
+"""The positions of the nodes of a drawn tree, and how a node is drawn."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from counterleaf.model.tree import Tree
-from counterleaf.plot.canvas import QUIET, SMALL, new_sheet, width
+from counterleaf.plot.canvas import QUIET, SMALL, new_page, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EDGE = 14.0  # points left free beside the tree
+EDGE = 14.0  # free points around the tree
 GAP = 10.0  # points between neighbours
 TWO_LINES = (13.0, 13.0)  # points above and below the middle of a box
-MOST_LEAVES = 16  # leaves and folded subtrees that stand side by side and can still be read
+MOST_LEAVES = 16  # leaves and folded subtrees that are readable side by side
 
 
-def cut(tree: Tree, kept: set[int]) -> dict[int, tuple[int, ...]]:
-    """The nodes to draw, parents first, with their children; a subtree whose root is not ``kept`` has none here."""
+def cut(tree: Tree, unfolded: set[int]) -> dict[int, tuple[int, ...]]:
+    """Return the nodes to draw, parents first, with their children; only ``unfolded`` splits have children here."""
     drawn: dict[int, tuple[int, ...]] = {}
     order = [0]
     for node in order:
-        split = tree.left[node] >= 0 and node in kept
+        split = tree.left[node] >= 0 and node in unfolded
         drawn[node] = (int(tree.left[node]), int(tree.right[node])) if split else ()
         order += drawn[node]
     return drawn
 
 
 def arrange(children: dict[int, tuple[int, ...]], widths: Mapping[int, float], gap: float) -> dict[int, tuple[float, int]]:
-    """(x, depth) of each node: parents amid their children, neighbours on a level at least ``gap`` apart.
+    """Return (x, depth) of each node, parents centred above their children, neighbours on a level at least ``gap`` apart.
 
-    ``children`` lists parents first. Subtrees are pushed together until their outlines touch on some level.
+    ``children`` lists parents first. Subtrees are moved together until their outlines touch on some level.
     """
     outline: dict[int, list[tuple[float, float]]] = {}  # per level below a node: leftmost and rightmost, relative to it
     apart: dict[int, float] = {}
     for node in reversed(children):
-        own = (-widths[node] / 2, widths[node] / 2)
+        box = (-widths[node] / 2, widths[node] / 2)
         if not children[node]:
-            outline[node] = [own]
+            outline[node] = [box]
             continue
         left, right = (outline.pop(child) for child in children[node])
         d = apart[node] = max(a[1] - b[0] for a, b in zip(left, right, strict=False)) + gap
-        merged = [own]
+        merged = [box]
         for k in range(max(len(left), len(right))):
             ends = [(a - d / 2, b - d / 2) for a, b in left[k : k + 1]] + [(a + d / 2, b + d / 2) for a, b in right[k : k + 1]]
             merged.append((ends[0][0], ends[-1][1]))
@@ -65,13 +65,13 @@ def lay_out(
     reach: Mapping[int, tuple[float, float]] | None = None,
     middle: bool = True,
     gap: float = 20.0,
-    said: Sequence[str] = ("yes", "no"),
+    branch_labels: Sequence[str] = ("yes", "no"),
 ) -> tuple[Figure, Axes, dict[int, tuple[float, float]]]:
-    """A sheet with the branches drawn, those of the root with words on them, and the place of each node.
+    """Return a page with the branches drawn, labels on those of the root, and the position of each node.
 
-    Below ``head`` points, levels are ``gap`` points apart and nodes hang from the top of theirs; the sheet has room for words
-    of ``need`` points. ``reach`` is how far a node goes above and below its place, by default two lines around it. Branches
-    run from the ``middle`` of nodes, or from end to end.
+    The tree begins ``head`` points below the top. Levels are ``gap`` points apart, and nodes are aligned at the top of their
+    level. The page is at least ``need`` points wide. ``reach`` is the extent of a node above and below its position, by default
+    two lines. Branches join the middles of nodes if ``middle``, else their ends.
     """
     places = arrange(children, widths, GAP)
     reach, inset = reach or dict.fromkeys(children, TWO_LINES), 0 if middle else 1
@@ -89,41 +89,41 @@ def lay_out(
         for node, below in children.items()
         for child in below
     ]
-    words = []
-    for (start, end), word, side in zip(links, said, (-1, 1), strict=False):  # the root's come first
+    labels = []
+    for (start, end), label, side in zip(links, branch_labels, (-1, 1), strict=False):  # the links of the root come first
         y = tops[1] + 0.4 * gap
         x = start[0] + (end[0] - start[0]) * (start[1] - y) / (start[1] - end[1])
-        words.append((x + 5 * side, y + 3, word, side))
-    beside = [x + side * width(word, SMALL) for x, _, word, side in words]
-    left = min([x - widths[node] / 2 for node, (x, _) in places.items()] + beside) - EDGE
-    right = max([x + widths[node] / 2 for node, (x, _) in places.items()] + beside) + EDGE
+        labels.append((x + 5 * side, y + 3, label, side))
+    label_ends = [x + side * width(label, SMALL) for x, _, label, side in labels]
+    left = min([x - widths[node] / 2 for node, (x, _) in places.items()] + label_ends) - EDGE
+    right = max([x + widths[node] / 2 for node, (x, _) in places.items()] + label_ends) + EDGE
     slack = max(0.0, need + 2 * EDGE - (right - left)) / 2
     dx, dy = slack - left, EDGE - gap - tops[-1]
-    figure, sheet = new_sheet(right - left + 2 * slack, dy)
+    figure, page = new_page(right - left + 2 * slack, dy)
     for start, end in links:
-        sheet.plot([start[0] + dx, end[0] + dx], [start[1] + dy, end[1] + dy], color="#999999", linewidth=0.8, zorder=1)
-    for x, y, word, side in words:
+        page.plot([start[0] + dx, end[0] + dx], [start[1] + dy, end[1] + dy], color="#999999", linewidth=0.8, zorder=1)
+    for x, y, label, side in labels:
         align = "right" if side < 0 else "left"
-        sheet.text(x + dx, y + dy, word, size=SMALL, color=QUIET, ha=align, va="bottom")
-    return figure, sheet, {node: (x + dx, y + dy) for node, (x, y) in spots.items()}
+        page.text(x + dx, y + dy, label, size=SMALL, color=QUIET, ha=align, va="bottom")
+    return figure, page, {node: (x + dx, y + dy) for node, (x, y) in spots.items()}
 
 
 def breadth(children: dict[int, tuple[int, ...]], widths: Mapping[int, float]) -> float:
-    """How wide the tree will be drawn, in points."""
+    """Return the width of the drawn tree, in points."""
     places = arrange(children, widths, GAP)
     ends = [x + side * widths[node] / 2 for node, (x, _) in places.items() for side in (-1, 1)]
     return max(ends) - min(ends)
 
 
-def draw_node(sheet: Axes, at: tuple[float, float], text: str, colour: Any) -> None:
-    """A split's words or a leaf's class in a box; without a colour, a triangle for a subtree folded away."""
+def draw_node(page: Axes, at: tuple[float, float], text: str, colour: Any) -> None:
+    """Draw the condition of a split or the class of a leaf in a box; without a colour, a triangle for a folded subtree."""
     from matplotlib.patches import Polygon
 
     x, y = at
     edge: dict[str, Any] = {"edgecolor": "#777777", "linewidth": 0.7}
     if colour is None:
-        sheet.add_patch(Polygon([(x, y + 9), (x - 9, y - 6), (x + 9, y - 6)], facecolor="#E4E4E4", zorder=4, **edge))
-        sheet.text(x, y - 9, text, size=SMALL, color=QUIET, ha="center", va="top", zorder=5)
+        page.add_patch(Polygon([(x, y + 9), (x - 9, y - 6), (x + 9, y - 6)], facecolor="#E4E4E4", zorder=4, **edge))
+        page.text(x, y - 9, text, size=SMALL, color=QUIET, ha="center", va="top", zorder=5)
     else:
         box = {"facecolor": colour, "boxstyle": "square,pad=0.3" if colour == "white" else "round,pad=0.3", **edge}
-        sheet.text(x, y, text, size=SMALL, ha="center", va="center", zorder=5, bbox=box, linespacing=1.1)
+        page.text(x, y, text, size=SMALL, ha="center", va="center", zorder=5, bbox=box, linespacing=1.1)

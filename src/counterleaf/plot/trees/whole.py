@@ -1,4 +1,4 @@
-"""A whole tree, as far down as can be read: splits as conditions or as pictures of their weights, leaves as classes."""
+"""A whole tree, as many levels as are readable: splits as conditions or as pictures of their weights, leaves as classes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDEST = 1000.0  # points; in a wider picture, shrunk to a page, the words are lost
-_NAMED, _LETTERS = 3, 18  # classes, and letters for them, below a triangle
+_WIDEST = 1000.0  # points; a wider picture, shrunk to a page, is not readable
+_NAMED, _LETTERS = 3, 18  # the most classes and letters below a triangle
 
 Children = dict[int, tuple[int, ...]]
 Shape = tuple[int, ...] | None
 
 
 def draw_whole(tree: Tree, schema: Schema, max_depth: int | None, shape: Any) -> Figure:
-    """The first levels of a tree; a subtree that is left out is a triangle with the number of its leaves and their classes."""
+    """Draw the first levels of a tree; a folded subtree is a triangle with the number of its leaves and their classes."""
     pixels = None if shape is None else image_shape(shape, tree.n_features, "the model has {} columns", colour=False)
     levels = _levels(tree)
     with style():
@@ -37,18 +37,18 @@ def draw_whole(tree: Tree, schema: Schema, max_depth: int | None, shape: Any) ->
             depth -= 1
             drawn, texts, widths = _plan(tree, schema, pixels, levels[:depth])
         title = _title(len(tree.leaves), len(levels), depth)
-        figure, sheet, at = _sheet(tree, pixels, drawn, texts, widths, title)
+        figure, page, at = _page(tree, pixels, drawn, texts, widths, title)
         for node, children in drawn.items():
             if children and pixels is not None:
-                draw_weights(sheet, at[node], tree, node, pixels)
+                draw_weights(page, at[node], tree, node, pixels)
             else:
                 colour = "white" if children else tint(int(tree.value[node])) if tree.left[node] < 0 else None
-                draw_node(sheet, at[node], texts[node], colour)
+                draw_node(page, at[node], texts[node], colour)
         return figure
 
 
 def _levels(tree: Tree) -> list[list[int]]:
-    """The splits of each level, from left to right."""
+    """Return the splits of each level, from left to right."""
     levels, level = [], [0]
     while inner := [node for node in level if tree.left[node] >= 0]:
         levels.append(inner)
@@ -57,15 +57,15 @@ def _levels(tree: Tree) -> list[list[int]]:
 
 
 def _readable(levels: list[list[int]]) -> int:
-    """How many levels leave no more ends side by side than can be read; at least one, if there is one."""
-    ends = 1 + np.cumsum([len(level) for level in levels], dtype=int)  # a split makes one end more
+    """Return the number of levels that are readable side by side; at least one, if there is one."""
+    ends = 1 + np.cumsum([len(level) for level in levels], dtype=int)  # each split adds one end
     return min(len(levels), max(1, int((ends <= MOST_LEAVES).sum())))
 
 
 def _plan(
     tree: Tree, schema: Schema, pixels: Shape, levels: list[list[int]]
 ) -> tuple[Children, dict[int, str], dict[int, float]]:
-    """What is drawn if only these levels are: each node's children, its words and its width."""
+    """Return the children, the text and the width of each node if only these levels are drawn."""
     drawn, below = cut(tree, {node for level in levels for node in level}), leaf_counts(tree)
     texts, widths = {}, {}
     for node, children in drawn.items():
@@ -82,7 +82,7 @@ def _plan(
 
 
 def _classes(tree: Tree, node: int) -> str:
-    """The classes below a node, those of most leaves first, as many as there is room for."""
+    """Return the classes below a node, those of most leaves first, as many as fit."""
     counts = np.zeros(len(tree.classes), int)
     ahead = [node]
     while ahead:
@@ -95,43 +95,43 @@ def _classes(tree: Tree, node: int) -> str:
     names = [one_line(tree.classes[k]) for k in order]
     if len(names) <= _NAMED + 1 and len(", ".join(names)) <= _LETTERS:
         return ", ".join(names)
-    told = [short(names[0], _LETTERS)]
+    shown = [short(names[0], _LETTERS)]
     for name in names[1:_NAMED]:
-        if len(", ".join([*told, name, "…"])) > _LETTERS:
+        if len(", ".join([*shown, name, "…"])) > _LETTERS:
             break
-        told.append(name)
-    return ", ".join([*told, "…"][: len(names)])
+        shown.append(name)
+    return ", ".join([*shown, "…"][: len(names)])
 
 
 def _title(leaves: int, levels: int, depth: int) -> tuple[str, str]:
-    """How large the tree is, and how much of it is drawn."""
+    """Return the size of the tree, and a note if only part of it is drawn."""
     if not levels:
         return "1 leaf, no splits", ""
-    said = f"{leaves} leaves, {levels} level{'s' * (levels > 1)} of splits"
+    size = f"{leaves} leaves, {levels} level{'s' * (levels > 1)} of splits"
     if depth >= levels:
-        return said, ""
+        return size, ""
     first = "first level is" if depth == 1 else f"first {depth} levels are"
-    return said, f"only the {first} drawn; triangles stand for what is below: max_depth={depth + 1} shows more"
+    return size, f"only the {first} drawn; triangles are folded subtrees: max_depth={depth + 1} shows more"
 
 
-def _sheet(
+def _page(
     tree: Tree, pixels: Shape, drawn: Children, texts: dict[int, str], widths: dict[int, float], title: tuple[str, str]
 ) -> tuple[Figure, Axes, dict[int, tuple[float, float]]]:
-    """The page with its heading and the branches, and the place of each node."""
+    """Return the page with its title and the branches, and the position of each node."""
     need, head = max(width(title[0], NORMAL, "bold"), width(title[1], SMALL)), 43.0 if title[1] else 29.0
     folded = {node for node in drawn if not drawn[node] and tree.left[node] >= 0}  # a triangle with two lines under it
     if pixels is None or not drawn[0]:
         reach = {node: (TWO_LINES[0], 30.0) if node in folded else TWO_LINES for node in drawn}
-        figure, sheet, at = lay_out(drawn, widths, head, need, reach=reach)
+        figure, page, at = lay_out(drawn, widths, head, need, reach=reach)
     else:
         half = picture_size(pixels)[1] / 2
         reach = {node: (9.0, 30.0 if node in folded else 9.0) for node in drawn}
         reach |= {node: (half, half + 14 * bool(texts[node])) for node in drawn if drawn[node]}
         need, top = max(need, key_width()), head + KEY
-        figure, sheet, at = lay_out(drawn, widths, top, need, reach=reach, middle=False, gap=30.0, said=sides(tree))
-        draw_key(sheet, EDGE, sheet.get_ylim()[1] - head + 6)
-    height = sheet.get_ylim()[1]
-    sheet.text(EDGE, height - 13, title[0], weight="bold", va="center")
+        figure, page, at = lay_out(drawn, widths, top, need, reach=reach, middle=False, gap=30.0, branch_labels=sides(tree))
+        draw_key(page, EDGE, page.get_ylim()[1] - head + 6)
+    height = page.get_ylim()[1]
+    page.text(EDGE, height - 13, title[0], weight="bold", va="center")
     if title[1]:
-        sheet.text(EDGE, height - 28, title[1], size=SMALL, color=QUIET, va="center")
-    return figure, sheet, at
+        page.text(EDGE, height - 28, title[1], size=SMALL, color=QUIET, va="center")
+    return figure, page, at
