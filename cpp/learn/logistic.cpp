@@ -1,4 +1,4 @@
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 #include <cmath>
 #include <utility>

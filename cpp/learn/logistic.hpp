@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "rows.hpp"
+#include "learn/rows.hpp"
 
 namespace counterleaf::learn {
 

@@ -1,4 +1,4 @@
-#include "narrow.hpp"
+#include "learn/narrow.hpp"
 
 #include <cmath>
 

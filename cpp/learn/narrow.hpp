@@ -1,7 +1,7 @@
 // Sparse logistic regression (see logistic.hpp) for few columns: the Hessian of the loss is written down.
 #pragma once
 
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 namespace counterleaf::learn {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "../view.hpp"
+#include "base/scratch.hpp"
 
 namespace counterleaf::learn {
 

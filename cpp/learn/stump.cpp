@@ -1,4 +1,4 @@
-#include "stump.hpp"
+#include "learn/stump.hpp"
 
 #include <array>
 #include <cmath>

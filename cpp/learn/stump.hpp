@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 namespace counterleaf::learn {
 

@@ -1,9 +1,9 @@
-#include "sweep.hpp"
+#include "learn/sweep.hpp"
 
 #include <numeric>
 
-#include "narrow.hpp"
-#include "wide.hpp"
+#include "learn/narrow.hpp"
+#include "learn/wide.hpp"
 
 namespace counterleaf::learn {
 namespace {

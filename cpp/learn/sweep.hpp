@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "rows.hpp"
-#include "stump.hpp"
+#include "learn/rows.hpp"
+#include "learn/stump.hpp"
 
 namespace counterleaf::learn {
 

@@ -1,4 +1,4 @@
-#include "wide.hpp"
+#include "learn/wide.hpp"
 
 #include <cmath>
 #include <utility>

@@ -2,7 +2,7 @@
 // whose weight is not zero or should not be.
 #pragma once
 
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 namespace counterleaf::learn {
 

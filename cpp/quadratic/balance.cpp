@@ -1,6 +1,6 @@
-#include "balance.hpp"
+#include "quadratic/balance.hpp"
 
-#include "dense.hpp"
+#include "linear/dense.hpp"
 
 namespace counterleaf {
 namespace {

@@ -5,7 +5,7 @@
 // On a feature that is free, unbounded and without curvature any residual would void a proof.
 #pragma once
 
-#include "coupled.hpp"
+#include "quadratic/program.hpp"
 
 namespace counterleaf {
 

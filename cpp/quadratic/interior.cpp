@@ -1,7 +1,7 @@
-#include "interior.hpp"
+#include "quadratic/interior.hpp"
 
-#include "band.hpp"
-#include "dense.hpp"
+#include "linear/band.hpp"
+#include "linear/dense.hpp"
 
 namespace counterleaf {
 namespace {

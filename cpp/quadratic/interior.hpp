@@ -6,7 +6,7 @@
 // little towards the last point, so that a singular P and dependent rows do no harm.
 #pragma once
 
-#include "pivots.hpp"
+#include "quadratic/pivots.hpp"
 
 namespace counterleaf {
 

@@ -1,6 +1,6 @@
-#include "pivots.hpp"
+#include "quadratic/pivots.hpp"
 
-#include "band.hpp"
+#include "linear/band.hpp"
 
 namespace counterleaf {
 namespace {

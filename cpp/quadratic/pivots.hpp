@@ -9,7 +9,7 @@
 // point is optimal.
 #pragma once
 
-#include "coupled.hpp"
+#include "quadratic/program.hpp"
 
 namespace counterleaf {
 

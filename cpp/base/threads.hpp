@@ -1,0 +1,98 @@
+// Many rows, shared out among threads in small portions.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/stopping.hpp"
+
+namespace counterleaf {
+
+/// How one question of many ended. Unasked: it was not answered here and must be asked alone.
+enum class Outcome : std::int8_t { Found, None, Unasked };
+
+/// Threads that end before their owner does.
+class Threads {
+public:
+    Threads() = default;
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+    ~Threads() {
+        for (std::thread& thread : all_) thread.join();
+    }
+
+    /// Start a thread; false if the system refuses it.
+    template <class Run>
+    bool add(Run run) {
+        try {
+            all_.emplace_back(run);
+            return true;
+        } catch (const std::system_error&) {
+            return false;
+        }
+    }
+
+private:
+    std::vector<std::thread> all_;
+};
+
+/// Call ``work(worker, first, last, watch)`` for portions of 0 .. n until all are done or ``watch`` stops; says why it stopped.
+///
+/// The calling thread is worker 0 and the only one that uses ``watch``: it looks at it before each portion and, when no portion
+/// is left for it, every 20 ms until the other workers end. Each of these has a watch that stops as soon as the first one has
+/// stopped. Work that takes long looks at its watch and returns early. An exception in one worker ends all and is rethrown.
+template <class Work>
+Halt share_out(std::size_t n, std::size_t portion, std::size_t threads, Watch& watch, Work work) {
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> ended{false};
+    std::size_t running = 0;
+    std::exception_ptr failure;
+    std::mutex lock;  // of ``running`` and ``failure``
+    std::condition_variable changed;
+    const auto run = [&](std::size_t worker, Watch& given) {
+        try {
+            while (!ended.load(std::memory_order_relaxed) && !given.stop()) {
+                const std::size_t first = next.fetch_add(portion, std::memory_order_relaxed);
+                if (first >= n) return;
+                work(worker, first, std::min(first + portion, n), given);
+            }
+        } catch (...) {
+            const std::scoped_lock hold(lock);
+            if (!failure) failure = std::current_exception();
+        }
+        ended = true;
+    };
+    {
+        Threads others;
+        for (std::size_t worker = 1; worker < std::min(threads, (n + portion - 1) / portion); ++worker) {
+            const auto join_in = [&, worker] {
+                Watch given({}, &ended);
+                run(worker, given);
+                const std::scoped_lock hold(lock);
+                --running;
+                changed.notify_one();
+            };
+            const std::scoped_lock hold(lock);
+            if (!others.add(join_in)) break;
+            ++running;
+        }
+        run(0, watch);
+        std::unique_lock hold(lock);
+        while (!changed.wait_for(hold, std::chrono::milliseconds{20}, [&] { return running == 0; })) {
+            hold.unlock();
+            if (watch.look()) ended = true;
+            hold.lock();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
+    return watch.halt();
+}
+
+}  // namespace counterleaf

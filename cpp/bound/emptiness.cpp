@@ -1,0 +1,200 @@
+#include "bound/emptiness.hpp"
+
+#include <cmath>
+
+#include "rows/realise.hpp"
+#include "bound/limited_sum.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr double SHARE = 1e-9;  // of the terms of a cost: what a row may cost above its bound
+
+/// A price, what rounding may have done to it, and its terms; a sum of two terms is exact.
+struct Price {
+    double total = 0.0, size = 0.0;
+    double tail = 0.0;  // what rounding took from the products
+    int terms = 0;
+
+    void add(double a, double b) {
+        const double product = a * b;
+        tail += lost_in(a, b, product);
+        total += product;
+        size += std::fabs(product);
+        ++terms;
+    }
+    bool is_zero() const { return size == 0.0 || (terms == 2 && total == 0.0 && tail == 0.0 && size > 1e-250); }
+    double error(std::size_t rows) const { return is_zero() ? 0.0 : static_cast<double>(rows + 2) * ROUND * size; }
+};
+
+/// The most that a price times a change can be, and the size of it; infinite without a bound.
+Sum reach(double price, double error, double low, double high) {
+    const auto end = [&](double at) {
+        if (!std::isinf(at)) return price * at + error * std::fabs(at);
+        return (at > 0.0 ? price + error > 0.0 : price - error < 0.0) ? INF : price == 0.0 && error == 0.0 ? 0.0 : -INF;
+    };
+    const double least = std::isinf(low) ? 0.0 : std::fabs(low), most = std::isinf(high) ? 0.0 : std::fabs(high);
+    return {std::max(end(low), end(high)), (std::fabs(price) + error) * std::max(least, most)};
+}
+
+/// The factor by which every weight and the bias of one row is that of another: a power of two, or 0 if there is none.
+double factor(const Terms& one, const Terms& other) {
+    if (one.size() != other.size() || one.size() == 0 || other.weights[0] == 0.0) return 0.0;
+    const double by = one.weights[0] / other.weights[0];
+    int exponent = 0;
+    if (std::fabs(std::frexp(by, &exponent)) != 0.5) return 0.0;
+    for (std::size_t k = 0; k < one.size(); ++k)
+        if (one.columns[k] != other.columns[k] || one.weights[k] != by * other.weights[k]) return 0.0;
+    return one.bias == by * other.bias ? by : 0.0;
+}
+
+}  // namespace
+
+bool is_empty(const Question& question, const Path& path, const Box& box, Constants at_source, Constants lam,
+              Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const Features& f = question.features;
+    const std::span<Price> price = scratch.values<Price>(f.width());
+    std::ranges::fill(price, Price{});
+    double gap = 0.0, size = 0.0;
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        if (lam[t] == 0.0) continue;
+        if (!(lam[t] > 0.0) && t >= question.limits.equal) return false;
+        const Terms terms = question.row(path.row[t]);
+        const double offset = question.offset(path.row[t]), wide = question.wide(path.row[t]);
+        gap += lam[t] * (offset - path.sign[t] * at_source[t]) - std::fabs(lam[t]) * wide;
+        gap -= std::fabs(lam[t]) * terms.exact_to(terms.size_at(f.source));
+        size += std::fabs(lam[t]) * (offset + std::fabs(at_source[t]) + wide);
+    }
+    each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
+    const std::size_t rows = path.size();
+    Tally tally(question, box);
+    const auto subtract = [&](std::size_t v, const Sum& most) { tally.add(v, -most.total), size += most.size; };
+    for (std::size_t d = 0; d < f.width(); ++d) {
+        if (question.layout.group[d] >= 0 || price[d].is_zero()) continue;
+        subtract(d, reach(price[d].total, price[d].error(rows), true_lower(question, box, d) - f.source[d],
+                          true_upper(question, box, d) - f.source[d]));
+    }
+    for (std::size_t g = 0; g < question.layout.groups(); ++g) {
+        const Price& own = price[question.own[g]];
+        Sum most{-INF, 0.0};
+        for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
+            if (!(box.upper(v) > 0.0)) continue;
+            const double off = price[v].error(rows) + own.error(rows);
+            most.total = std::max(most.total, v == question.own[g] ? 0.0 : price[v].total - own.total + off);
+            most.size = std::max(most.size, std::fabs(price[v].total) + std::fabs(own.total) + off);
+        }
+        subtract(question.own[g], most);
+    }
+    return gap + tally.total() > static_cast<double>(f.width() + rows + 8) * ROUND * size;
+}
+
+bool are_opposed(const Question& question, const Path& path, Numbers lam) {
+    if (question.margin > 0.0) return false;
+    const double open = question.tree.right_closed ? -1.0 : 1.0;
+    for (std::size_t t = question.users(); t < path.size(); ++t)
+        for (std::size_t s = question.users(); s < t; ++s) {
+            if (path.sign[t] != open && path.sign[s] != open) continue;
+            const double by = factor(question.row(path.row[t]), question.row(path.row[s])) * path.sign[t] * path.sign[s];
+            if (!(by < 0.0)) continue;
+            std::ranges::fill(lam, 0.0);
+            lam[t] = 1.0, lam[s] = -by;
+            return true;
+        }
+    return false;
+}
+
+namespace {
+
+/// How steep the cost is at x, and how steep a row is, over whatever can move, each in units of its cost.
+struct Steepness {
+    double cost = 0.0, row = 0.0;  // squares
+    bool bends = false;            // the cost is curved
+};
+
+}  // namespace
+
+static Steepness steepness_at(const Question& question, const Box& box, Constants x, const Terms& terms) {
+    const Features& f = question.features;
+    Steepness out;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        if (terms.weights[k] == 0.0 || !box.can_move(d)) continue;
+        const double change = x[d] - f.source[d], flat = std::max(std::fabs(f.slope_up[d]), std::fabs(f.slope_down[d]));
+        double slope = flat, curve = std::max(f.curve_up[d], f.curve_down[d]);
+        if (change > 0.0) slope = std::fabs(2.0 * f.curve_up[d] * change + f.slope_up[d]);
+        if (change < 0.0) slope = std::fabs(2.0 * f.curve_down[d] * change + f.slope_down[d]);
+        if (question.coupling != nullptr) {
+            const Sparse& Q = question.coupling->matrix;
+            double along = 0.0;
+            for (int at = Q.start[d]; at < Q.start[d + 1]; ++at) {
+                const int e = Q.columns[at];
+                along += 2.0 * Q.values[at] * (x[e] - f.source[e]);
+                if (e == d) curve += Q.values[at];
+            }
+            slope += std::fabs(along);
+        }
+        const double unit = curve > 0.0 ? std::sqrt(curve) : flat;
+        if (unit == 0.0) return {};  // it moves for nothing
+        out.cost += slope / unit * (slope / unit);
+        out.row += terms.weights[k] / unit * (terms.weights[k] / unit);
+        out.bends = out.bends || curve > 0.0;
+    }
+    return out;
+}
+
+/// How far x is off a row's face, how far it is to be, and how far at least, in units of the cost.
+struct Way {
+    double off, by, least;
+};
+
+/// About what it costs a row x close to a face to keep off it: how steep the cost is over how steep the face is, whatever the
+/// other faces are; and the square of the way where the cost is curved. 0 for a row that is further away.
+static double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, const Way& way) {
+    if (way.off > 2.0 * way.by && way.least == 0.0) return 0.0;
+    const auto [cost, row, bends] = steepness_at(question, box, x, terms);
+    const double by = std::max(way.by, way.least * std::sqrt(row));
+    if (way.off > 2.0 * by) return 0.0;
+    return row > 0.0 ? std::sqrt(cost / row) * by + (bends ? by * by / row : 0.0) : 0.0;
+}
+
+bool is_thin(const Question& question, const Path& path, const Box& box, Constants lam, Constants x) {
+    constexpr double FAR = 1e5;
+    double most = 0.0;
+    for (double one : lam) most = std::max(most, std::fabs(one));
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        if (std::fabs(lam[t]) < most || most == 0.0) continue;
+        const auto [cost, row, bends] = steepness_at(question, box, x, question.row(path.row[t]));
+        if (most * most * row > FAR * FAR * cost && row > 0.0) return true;
+    }
+    return false;
+}
+
+double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost) {
+    if (path.size() == 0 && question.coupling == nullptr) return 0.0;
+    const Features& f = question.features;
+    double total = 0.0, size = std::fabs(cost);
+    for (std::size_t d = 0; d < x.size(); ++d)
+        if (x[d] != f.source[d]) size += std::fabs(f.phi(d)(x[d] - f.source[d]));
+    if (question.coupling != nullptr) {
+        const auto n = static_cast<double>(x.size()) + 2.0;
+        const Sum together = coupled_sum(question, x);
+        total += n * n * 16.0 * ROUND * (size + together.size);
+        size += std::fabs(together.total);
+    }
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        const double count = static_cast<double>(terms.size()) + 2.0;
+        const bool casts = question.tree.narrow && t >= question.users();
+        const double room =
+            (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
+        const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
+        const bool open = question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.users();
+        // from the origin no step is small, but for its cost
+        const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
+        total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});
+    }
+    return SHARE * size + 0.99 * total;  // the check adds up in another order
+}
+
+}  // namespace counterleaf

@@ -1,0 +1,306 @@
+#include "bound/lattice.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+namespace counterleaf {
+namespace {
+
+using Whole = std::int64_t;
+
+constexpr double FINEST = 1e6;      // the largest denominator of a coefficient
+constexpr double LARGEST = 0x1p53;  // whole numbers below this are exact as doubles, and products of two fit no more
+
+/// Arithmetic that knows when a number became too large; what is then computed is worth nothing.
+class Exact {
+public:
+    bool failed = false;
+
+    Whole times(Whole a, Whole b) {
+        const double size = std::fabs(static_cast<double>(a)) * std::fabs(static_cast<double>(b));
+        if (size < LARGEST) return a * b;
+        failed = true;
+        return 0;
+    }
+    /// a - b c.
+    Whole less(Whole a, Whole b, Whole c) { return checked(a - times(b, c)); }
+    Whole least_multiple(Whole a, Whole b) { return times(a / std::gcd(a, b), b); }
+    Whole checked(Whole a) {
+        if (std::fabs(static_cast<double>(a)) >= LARGEST) failed = true;
+        return failed ? 0 : a;
+    }
+};
+
+struct Fraction {
+    Whole over = 0, under = 1;
+};
+
+/// In lowest terms, less a whole number: between -1/2 and 1/2.
+Fraction rest_of(Whole over, Whole under) {
+    if (under < 0) over = -over, under = -under;
+    over %= under;
+    if (2 * over > under) over -= under;
+    if (2 * over < -under) over += under;
+    const Whole common = std::gcd(over, under);
+    return {over / common, under / common};
+}
+
+/// The simplest fraction that is this double, by its continued fraction.
+std::optional<Fraction> simplest(double number) {
+    double rest = std::fabs(number);
+    if (!(rest < LARGEST)) return {};
+    double over = 1.0, under = 0.0, last_over = 0.0, last_under = 1.0;
+    for (int k = 0; k < 40; ++k) {
+        const double whole = std::floor(rest);
+        const double next_over = whole * over + last_over, next_under = whole * under + last_under;
+        if (next_under > FINEST || next_over >= LARGEST) return {};
+        last_over = over, last_under = under, over = next_over, under = next_under;
+        if (over / under == std::fabs(number)) {
+            const auto top = static_cast<Whole>(over);
+            return Fraction{number < 0.0 ? -top : top, static_cast<Whole>(under)};
+        }
+        rest = 1.0 / (rest - whole);
+    }
+    return {};
+}
+
+bool is_beside_grid(const Step& step, double number) {
+    return std::nearbyint(number / step.over * step.under) * step.over / step.under != number;
+}
+
+/// The equalities over what can move in a box, as whole numbers.
+class Equalities {
+public:
+    Equalities(const Question& question, const Box& box);
+
+    Divisibility solve(Numbers over);
+
+private:
+    struct Line {
+        std::vector<Whole> row;   // coefficients of ``columns_``
+        std::vector<Whole> from;  // which whole multiples of the user's equalities it is the sum of
+    };
+
+    void add(std::size_t t);
+    std::optional<Fraction> unit_of(int d) const;
+    void choose_columns();
+    void eliminate();
+    void triangulate();
+    bool reduce(std::size_t i, std::size_t pivot);
+    bool combine(std::size_t i, std::vector<Fraction>& y);
+    bool is_proof(const std::vector<Fraction>& y, Numbers over, double& under);
+    int beside_in(Constants over) const;
+
+    const Question& question_;
+    const Box& box_;
+    Exact exact_;
+    std::vector<int> columns_;  // variables that can move; those without a grid first
+    std::vector<int> place_;    // of a variable there, or -1
+    std::size_t free_ = 0;      // how many have none
+    std::vector<Line> lines_;
+    std::vector<double> constant_, give_;  // per equality: its constant, and how little of that may be rounding
+};
+
+Equalities::Equalities(const Question& question, const Box& box) : question_(question), box_(box) {
+    const std::size_t equal = question.limits.equal;
+    std::vector<double> fixed(question.features.width(), 0.0);
+    for (std::size_t d = 0; d < fixed.size(); ++d)
+        if (!box.can_move(d)) fixed[d] = box.lower(d);
+    choose_columns();
+    for (std::size_t t = 0; t < equal; ++t) {
+        const Terms terms = question.limits.rows[t];
+        constant_.push_back(terms.exactly_at(fixed));
+        give_.push_back(std::max(question.give(question.tree.nodes.size() + t), give_of(terms, terms.size_at(fixed))));
+        add(t);
+    }
+}
+
+/// The unit in which variable d is a whole number; nothing where it has none.
+std::optional<Fraction> Equalities::unit_of(int d) const {
+    if (question_.layout.group[d] >= 0) return Fraction{1, 1};
+    const Step& step = question_.layout.step[d];
+    const bool is_whole = step.over == std::floor(step.over) && step.under == std::floor(step.under);
+    if (step.is_free() || !is_whole || step.over >= LARGEST || step.under > FINEST) return {};
+    return Fraction{static_cast<Whole>(step.over), static_cast<Whole>(step.under)};
+}
+
+void Equalities::choose_columns() {
+    std::vector<char> is_named(question_.features.width(), false);
+    for (std::size_t t = 0; t < question_.limits.equal; ++t)
+        for (int d : question_.limits.rows[t].columns) is_named[d] = box_.can_move(d);
+    place_.assign(is_named.size(), -1);
+    for (bool whole : {false, true}) {
+        for (std::size_t d = 0; d < is_named.size(); ++d) {
+            if (!is_named[d] || unit_of(static_cast<int>(d)).has_value() != whole) continue;
+            place_[d] = static_cast<int>(columns_.size());
+            columns_.push_back(static_cast<int>(d));
+        }
+        if (!whole) free_ = columns_.size();
+    }
+}
+
+/// Equality t times the least number that makes its coefficients whole; left out where they are no simple fractions.
+void Equalities::add(std::size_t t) {
+    const Terms terms = question_.limits.rows[t];
+    std::vector<Fraction> found(columns_.size());
+    Exact exact;
+    Whole under = 1;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        if (place_[d] < 0) continue;
+        const std::optional<Fraction> weight = simplest(terms.weights[k]);
+        if (!weight) return;
+        const Fraction unit = unit_of(d).value_or(Fraction{1, 1});
+        Whole top = exact.times(weight->over, unit.over), bottom = exact.times(weight->under, unit.under);
+        if (exact.failed) return;
+        const Whole common = std::gcd(top, bottom);
+        top /= common, bottom /= common;
+        found[place_[d]] = {top, bottom};
+        under = exact.least_multiple(under, bottom);
+        if (exact.failed) return;
+    }
+    Line line{std::vector<Whole>(columns_.size()), std::vector<Whole>(question_.limits.equal, 0)};
+    for (std::size_t j = 0; j < found.size(); ++j) line.row[j] = exact.times(found[j].over, under / found[j].under);
+    line.from[t] = under;
+    if (!exact.failed) lines_.push_back(std::move(line));
+}
+
+/// Rid the lines of the variables without a grid, each by one line that is then given up.
+void Equalities::eliminate() {
+    for (std::size_t j = 0; j < free_ && !exact_.failed; ++j) {
+        const auto pivot = std::ranges::find_if(lines_, [&](const Line& line) { return line.row[j] != 0; });
+        if (pivot == lines_.end()) continue;
+        const Line by = std::move(*pivot);
+        lines_.erase(pivot);
+        for (Line& line : lines_) {
+            if (line.row[j] == 0) continue;
+            const Whole common = std::gcd(line.row[j], by.row[j]), up = by.row[j] / common, down = line.row[j] / common;
+            Whole all = 0;
+            const auto mix = [&](std::vector<Whole>& to, const std::vector<Whole>& with) {
+                for (std::size_t k = 0; k < to.size(); ++k) {
+                    to[k] = exact_.less(exact_.times(up, to[k]), down, with[k]);
+                    all = std::gcd(all, to[k]);
+                }
+            };
+            mix(line.row, by.row);
+            mix(line.from, by.from);
+            if (exact_.failed) return;
+            for (std::vector<Whole>* part : {&line.row, &line.from})
+                for (Whole& one : *part) one /= all;
+        }
+    }
+}
+
+/// By whole multiples of columns, make line i zero behind column ``pivot``, and positive there; false if it is zero there too.
+bool Equalities::reduce(std::size_t i, std::size_t pivot) {
+    const auto size = [&](std::size_t j) { return std::abs(lines_[i].row[j]); };
+    while (!exact_.failed) {
+        std::size_t least = columns_.size(), others = 0;
+        for (std::size_t j = pivot; j < columns_.size(); ++j) {
+            if (size(j) == 0) continue;
+            ++others;
+            if (least == columns_.size() || size(j) < size(least)) least = j;
+        }
+        if (others == 0) return false;
+        for (std::size_t l = i; l < lines_.size(); ++l) std::swap(lines_[l].row[pivot], lines_[l].row[least]);
+        if (others == 1) break;
+        for (std::size_t j = pivot + 1; j < columns_.size(); ++j) {
+            const Whole times = lines_[i].row[j] / lines_[i].row[pivot];
+            if (times == 0) continue;
+            for (std::size_t l = i; l < lines_.size(); ++l)
+                lines_[l].row[j] = exact_.less(lines_[l].row[j], times, lines_[l].row[pivot]);
+        }
+    }
+    if (lines_[i].row[pivot] < 0)
+        for (std::size_t l = i; l < lines_.size(); ++l) lines_[l].row[pivot] = -lines_[l].row[pivot];
+    return true;
+}
+
+/// The Hermite normal form; lines that depend on others are left out.
+void Equalities::triangulate() {
+    for (std::size_t i = 0; i < lines_.size() && !exact_.failed;) {
+        if (reduce(i, free_ + i))
+            ++i;
+        else
+            lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+/// Multiples of the lines 0 to i that add up to whole coefficients: a line of the inverse of H, but for whole numbers.
+bool Equalities::combine(std::size_t i, std::vector<Fraction>& y) {
+    y.assign(lines_.size(), {});
+    y[i] = rest_of(1, lines_[i].row[free_ + i]);
+    for (std::size_t j = i; j-- > 0;) {
+        Fraction sum;
+        for (std::size_t l = j + 1; l <= i; ++l) {
+            const Whole under = exact_.least_multiple(sum.under, y[l].under);
+            if (exact_.failed) return false;
+            const Whole one = exact_.times(sum.over, under / sum.under), all = exact_.times(y[l].over, under / y[l].under);
+            sum = {exact_.less(one, -all, lines_[l].row[free_ + j]), under};
+            if (exact_.failed) return false;
+        }
+        const Whole under = exact_.times(sum.under, lines_[j].row[free_ + j]);
+        if (exact_.failed) return false;
+        y[j] = rest_of(-sum.over, under);
+    }
+    return true;
+}
+
+/// Whether the constant of a combination is no whole number; writes it as one of the user's equalities.
+bool Equalities::is_proof(const std::vector<Fraction>& y, Numbers over, double& under) {
+    Whole common = 1;
+    for (const Fraction& one : y) {
+        common = exact_.least_multiple(common, one.under);
+        if (exact_.failed) return false;
+    }
+    std::ranges::fill(over, 0.0);
+    double value = 0.0, give = 0.0;
+    for (std::size_t t = 0; t < constant_.size(); ++t) {
+        Whole times = 0;
+        for (std::size_t i = 0; i < y.size(); ++i)
+            times = exact_.less(times, -exact_.times(y[i].over, common / y[i].under), lines_[i].from[t]);
+        if (exact_.failed) return false;
+        over[t] = static_cast<double>(times);
+        under = static_cast<double>(common);
+        value += std::fmod(over[t] * constant_[t], under) / under;
+        give += std::fabs(over[t]) / under * give_[t];
+    }
+    return std::fabs(value - std::nearbyint(value)) > give;
+}
+
+/// A variable of a combination that may also stay beside its grid; -1 if there is none.
+int Equalities::beside_in(Constants over) const {
+    for (std::size_t t = 0; t < constant_.size(); ++t) {
+        if (over[t] == 0.0) continue;
+        for (int d : question_.limits.rows[t].columns) {
+            const Step& step = question_.layout.step[d];
+            const double own = question_.features.source[d];
+            if (!step.is_free() && box_.can_move(d) && box_.holds(d, own) && is_beside_grid(step, own)) return d;
+        }
+    }
+    return -1;
+}
+
+Divisibility Equalities::solve(Numbers over) {
+    eliminate();
+    triangulate();
+    std::vector<Fraction> y;
+    for (std::size_t i = 0; i < lines_.size() && !exact_.failed; ++i) {
+        double under = 0.0;
+        if (!combine(i, y) || !is_proof(y, over, under)) continue;
+        const int beside = beside_in(over);
+        return beside < 0 ? Divisibility{.under = under} : Divisibility{.beside = beside};
+    }
+    return {};
+}
+
+}  // namespace
+
+Divisibility divide(const Question& question, const Box& box, Numbers over) {
+    if (question.limits.equal == 0 || question.layout.plain) return {};
+    return Equalities(question, box).solve(over);
+}
+
+}  // namespace counterleaf

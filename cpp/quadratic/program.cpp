@@ -1,0 +1,115 @@
+#include "quadratic/program.hpp"
+
+#include "base/rounding.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr double LOST = 1e-13;   // of the terms of a bound: what rounding may have added to it, and more
+constexpr double NOISE = 1e-13;  // of the terms of a price: where it counts as equal to a slope
+
+/// A price within rounding of the slope beyond which a feature would move without end becomes that slope. (Near y, where the
+/// optimum is, this changes the bound by no more than the change times y.)
+double settle(double price, double size, const Phi& phi, double lower, double upper) {
+    const double noise = NOISE * (size + std::fabs(phi.slope_up) + std::fabs(phi.slope_down));
+    if (phi.curve_up == 0.0 && upper == INF && phi.slope_up < price && price <= phi.slope_up + noise) return phi.slope_up;
+    if (phi.curve_down == 0.0 && lower == -INF && phi.slope_down - noise <= price && price < phi.slope_down)
+        return phi.slope_down;
+    return price;
+}
+
+}  // namespace
+
+void multiply(const CompressedRows& P, Constants y, const Product& out) {
+    for (std::size_t j = 0; j < y.size(); ++j) {
+        const auto [total, size] = P.dot(j, y);
+        out.value[j] = total, out.size[j] = size;
+    }
+}
+
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const std::size_t m = program.m(), n = program.n();
+    const std::span<NearSum> price = scratch.values<NearSum>(n);
+    std::ranges::fill(price, NearSum{});
+    const auto [lam, y] = proof;
+    NearSum total;
+    double lost = 0.0;
+    for (std::size_t t = 0; t < m; ++t) {
+        if (t >= program.equal) lam[t] = std::max(lam[t], 0.0);
+        if (lam[t] == 0.0) continue;
+        total.add(lam[t], program.r[t]);
+        const auto [columns, values] = program.rows[t];
+        for (std::size_t k = 0; k < columns.size(); ++k) price[static_cast<std::size_t>(columns[k])].add(lam[t], values[k]);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+        NearSum slope;
+        const auto [columns, values] = program.P[j];
+        for (std::size_t k = 0; k < columns.size(); ++k) slope.add(values[k], y[static_cast<std::size_t>(columns[k])]);
+        slope.add(-program.kept[j], y[j]);
+        const Near along = slope.near(static_cast<double>(columns.size()) + 2.0);
+        total.add(-y[j], along.value);
+        price[j].add(-2.0, along.value);
+        const Near at = price[j].near(static_cast<double>(m) + 3.0);
+        lost += std::fabs(y[j]) * along.error;
+        Phi phi = program.phi(j);
+        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
+        const double lower = program.true_lower(j), upper = program.true_upper(j), error = at.error + 2.0 * along.error;
+        double least = INF;
+        for (const double here : {at.value - error, at.value + error}) {
+            const double d = phi.respond(settle(here, price[j].size, phi, lower, upper), lower, upper);
+            if (std::isinf(d)) return -INF;
+            least = std::min(least, phi(d) - here * d);
+        }
+        total.add(1.0, least);
+    }
+    const Near found = total.near(static_cast<double>(m + 2 * n));
+    return found.value - found.error - lost - 8.0 * ROUND * total.size;
+}
+
+double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch) {
+    const Scratch::Frame frame(scratch);
+    const std::size_t m = program.m(), n = program.n();
+    const Numbers price = scratch.numbers(n), size = scratch.numbers(n);
+    const auto [lam, y] = proof;
+    double total = 0.0, error = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double kept = program.kept[j] * y[j], slope = Py.value[j] - kept, sizes = Py.size[j] + std::fabs(kept);
+        total -= slope * y[j];
+        error += sizes * std::fabs(y[j]);
+        price[j] = -2.0 * slope, size[j] = 2.0 * sizes;
+    }
+    for (std::size_t t = 0; t < m; ++t) {
+        if (t >= program.equal) lam[t] = std::max(lam[t], 0.0);
+        if (lam[t] == 0.0) continue;
+        total += lam[t] * program.r[t];
+        error += std::fabs(lam[t] * program.r[t]);
+        program.rows.add(t, lam[t], price, size);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+        Phi phi = program.phi(j);
+        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
+        const double lower = program.true_lower(j), upper = program.true_upper(j);
+        const double at = settle(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
+        if (std::isinf(d)) return -INF;
+        const double cost = phi(d);
+        total += cost - at * d - std::fabs(at - price[j]) * std::fabs(y[j]);
+        error += std::fabs(cost) + (size[j] + std::fabs(phi.slope_up) + std::fabs(phi.slope_down)) * std::fabs(d);
+    }
+    if (!(LOST * error <= 1e-5 * std::fabs(total))) return -INF;
+    return total - 0.1 * LOST * error;
+}
+
+Sum cost_and_size(const QuadraticProgram& program, Constants z) {
+    NearSum sum;
+    for (std::size_t j = 0; j < z.size(); ++j) {
+        const auto [columns, values] = program.P[j];
+        for (std::size_t k = 0; k < columns.size(); ++k) sum.add(values[k] * z[static_cast<std::size_t>(columns[k])], z[j]);
+        sum.add(1.0, program.phi(j)(z[j]));
+    }
+    return {sum.sum.value(), sum.size};
+}
+
+double cost_of(const QuadraticProgram& program, Constants z) { return cost_and_size(program, z).total; }
+
+}  // namespace counterleaf

@@ -1,0 +1,161 @@
+// One question: a source, its box and its prices, a target, a tree.
+//
+//     min sum_d phi_d(x_d - source_d) + coupling + class cost   over the rows x of the table, lower <= x <= upper,
+//     that obey the user's rows and clauses and that the tree sends to a target leaf.
+//
+// A table has groups, one-hot variables of which exactly one is 1, and numbers on grids. Numbers without either are a table
+// with no groups.
+#pragma once
+
+#include "bound/multiplier_scale.hpp"
+#include "question/phi.hpp"
+#include "question/step.hpp"
+#include "question/tree.hpp"
+
+namespace counterleaf {
+
+/// How to bound a region: each feature on its own, or by the curvature of what can move.
+enum class Method : std::uint8_t { Box, Curved, Flat, Mixed, Coupled };
+
+/// Which variables form a group, and which numbers are on a grid.
+struct Layout {
+    std::vector<int> group;    // of a 0/1 variable, -1 for a number
+    std::vector<int> feature;  // that a variable belongs to
+    std::vector<Step> step;
+    std::vector<int> first, last;  // of a group: its first variable, and the one after its last
+    bool plain = true;             // neither groups nor grids
+
+    std::size_t groups() const { return first.size(); }
+};
+
+/// A matrix in CSR.
+struct Sparse {
+    std::vector<int> start, columns;
+    std::vector<double> values;
+};
+
+/// d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the
+/// greatest power of two up to each size.
+struct Coupling {
+    Sparse matrix;             // no entries for 0/1 variables
+    std::vector<double> kept;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
+    std::vector<int> order;
+    Sparse scaled;
+    double theta;  // kept is theta size^2; 0 where P is singular or nearly so
+};
+
+/// What a change costs, whatever the source.
+struct Prices {
+    std::uint64_t id = 0;  // of these prices and no others
+    std::vector<double> curve_up, slope_up, curve_down, slope_down;
+    std::vector<double> size;                // how steep or curved a feature is; 0 where it costs nothing
+    std::vector<std::vector<double>> moves;  // of each group: what each change of value costs, from by to
+    bool curved = false, flat = false;       // every number in both directions; no number at all
+    bool runs = false;                       // some number earns by moving away
+    std::vector<Coupling> coupling;          // one or none
+};
+
+struct Interval {
+    int variable;
+    double lower, upper;
+};
+
+/// A row lies in the first box, the entries begin .. middle, or in the second, middle .. end.
+struct Clause {
+    int begin, middle, end;
+};
+
+/// The user's constraints.
+struct Limits {
+    std::size_t width = 0, lines = 1;  // of variables; of sources, or 1 for all
+    std::vector<double> lower, upper;  // a line per source
+    bool widens = false;               // a source outside of the box widens it
+    std::vector<int> held;             // 0/1 variables that may stay but not be chosen: a missing value
+    Rows rows;                         // coef @ x + bias >= 0, equalities (= 0) first
+    std::size_t equal = 0;
+    int most = -1;  // features that may change, -1 for any number
+    std::vector<Clause> clauses;
+    std::vector<int> where;                        // the variables of the clauses' entries
+    std::vector<double> entry_lower, entry_upper;  // a line of entries per source
+};
+
+/// Lines with a number per variable.
+struct Features {
+    Constants source, lower, upper, curve_up, slope_up, curve_down, slope_down;
+    Constants scale;    // the units: a change of 1 / scale costs about 1
+    Constants horizon;  // 1 or -1 where the cost keeps decreasing towards the upper or lower bound, else 0
+
+    static constexpr std::size_t LINES = 9;
+    /// The nine lines one after another.
+    static Features of(const double* data, std::size_t width) {
+        const auto line = [&](std::size_t k) { return Constants(data + k * width, width); };
+        return {line(0), line(1), line(2), line(3), line(4), line(5), line(6), line(7), line(8)};
+    }
+
+    std::size_t width() const { return source.size(); }
+    Phi phi(std::size_t d) const { return {curve_up[d], slope_up[d], curve_down[d], slope_down[d]}; }
+    /// phi of variable d; minus infinity where the change only stops at the horizon.
+    double price(std::size_t d, double change) const {
+        if (horizon[d] > 0.0 && change >= upper[d] - source[d]) return -INF;
+        if (horizon[d] < 0.0 && change <= lower[d] - source[d]) return -INF;
+        return phi(d)(change);
+    }
+};
+
+inline constexpr double WIDE = 1e-9;  // of the terms of a row of the user's: what an answer may miss it by
+
+/// What a row of the user's, with terms of a size, gives to rounding.
+inline double give_of(const Terms& terms, double size) {
+    return 4.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * size;
+}
+
+struct Question {
+    const Tree& tree;
+    const Layout& layout;
+    const Target& target;
+    const Limits& limits;
+    Features features;
+    Method method;
+    double margin;             // w @ x + b stays at least this far from 0 at every split on the way
+    double guard;              // the same as a share of the terms, where the model sums a split in another way
+    int home;                  // the source's own leaf if it obeys the constraints and nothing earns by moving, else -1
+    const Coupling* coupling;  // or null
+    std::span<const int> own;  // of each group: the variable that is 1 in the source
+    Constants soft;            // of each group: the curvature with which its variables are charged (z^2 = z, so no row
+                               // costs more or less)
+    std::span<const Interval> entries;  // of the clauses
+    Constants sizes, near;              // of each of the user's rows: its terms, at most on grids; at the source or as fixed
+    double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
+    bool plain;                         // no groups, grids, counts or clauses
+    std::uint64_t prices;               // see Prices::id
+    std::uint64_t scaling;              // questions with the same number have the same scales; 0: unlike any other
+
+    std::size_t users() const { return limits.rows.size(); }
+    /// Row i: the split of node i, or behind these a row of the user's.
+    Terms row(std::size_t i) const { return i < tree.nodes.size() ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
+    double below(int node) const { return target.below[node]; }
+    /// By how much w @ x + b must exceed 0 on a row.
+    double offset(std::size_t row) const { return row < tree.nodes.size() ? margin : 0.0; }
+    /// By how much a row of the user's may be missed and still hold, to rounding; splits give nothing.
+    double give(std::size_t row) const {
+        if (row < tree.nodes.size()) return 0.0;
+        const std::size_t user = row - tree.nodes.size();
+        return give_of(limits.rows[user], sizes[user]);
+    }
+    /// The same, so wide that what lies beyond is not there for anybody.
+    double wide(std::size_t row) const {
+        return row < tree.nodes.size() ? 0.0 : std::max(WIDE * near[row - tree.nodes.size()], give(row));
+    }
+    /// Whether x lies in a box of a clause: the first (side < 0) or the second.
+    bool holds(const Clause& clause, int side, Constants x) const {
+        for (const Interval& entry : part(clause, side))
+            if (!(entry.lower <= x[entry.variable] && x[entry.variable] <= entry.upper)) return false;
+        return true;
+    }
+    std::span<const Interval> part(const Clause& clause, int side) const {
+        const int from = side < 0 ? clause.begin : clause.middle, to = side < 0 ? clause.middle : clause.end;
+        return entries.subspan(from, to - from);
+    }
+};
+
+}  // namespace counterleaf

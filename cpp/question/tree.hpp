@@ -1,0 +1,109 @@
+// A tree made ready for questions with one margin, and the model's own arithmetic on it.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "base/rounding.hpp"
+#include "base/scratch.hpp"
+
+namespace counterleaf {
+
+enum class Form : std::uint8_t { Leaf, Number, Group, Oblique };
+
+struct Node {
+    Form form = Form::Leaf;
+    int left = -1, right = -1;  // on a split over one number the right child is the high side
+    int index = -1;             // of the number or group that is split on
+    double cut_left = 0.0;      // the last value of that number sent left
+    double cut_right = 0.0;     // the first one sent right
+
+    bool is_leaf() const { return form == Form::Leaf; }
+    int child(int side) const { return side > 0 ? right : left; }
+};
+
+/// weights @ x[columns] + bias.
+struct Terms {
+    std::span<const int> columns;
+    Constants weights;
+    double bias;
+
+    std::size_t size() const { return columns.size(); }
+    /// Summed in column order; ``narrow`` casts x to float32 first, as scikit-learn does.
+    double at(Constants x, bool narrow) const {
+        double total = 0.0;
+        for (std::size_t k = 0; k < size(); ++k) {
+            const double value = x[columns[k]];
+            total += weights[k] * (narrow ? static_cast<double>(static_cast<float>(value)) : value);
+        }
+        return total + bias;
+    }
+    /// The same, and the size of its terms.
+    Sum sum(Constants x, bool narrow) const {
+        Sum out{0.0, std::fabs(bias)};
+        for (std::size_t k = 0; k < size(); ++k) {
+            const double value = x[columns[k]];
+            const double term = weights[k] * (narrow ? static_cast<double>(static_cast<float>(value)) : value);
+            out.total += term;
+            out.size += std::fabs(term);
+        }
+        out.total += bias;
+        return out;
+    }
+    double size_at(Constants x) const { return sum(x, false).size; }
+    /// As if in twice the precision (compensated products and sums).
+    double exactly_at(Constants x) const { return twofold_at(x).value(); }
+    /// The same, and the size of its terms.
+    Sum exact_sum(Constants x) const {
+        NearSum out{{bias, 0.0}, std::fabs(bias)};
+        for (std::size_t k = 0; k < size(); ++k) out.add(weights[k], x[columns[k]]);
+        return {out.sum.value(), out.size};
+    }
+    /// The same in two parts.
+    Twofold twofold_at(Constants x) const {
+        Twofold sum{bias, 0.0};
+        for (std::size_t k = 0; k < size(); ++k) sum.add_product(weights[k], x[columns[k]]);
+        return sum;
+    }
+    /// What rounding may do to that, by the size of the terms.
+    double exact_to(double whole) const {
+        const double count = static_cast<double>(size()) + 2.0;
+        return whole < 1e140 ? count * count * ROUND * ROUND * whole : count * ROUND * whole;
+    }
+};
+
+/// Rows of terms, one after another.
+struct Rows {
+    std::vector<std::size_t> start{0};
+    std::vector<int> columns;
+    std::vector<double> weights, bias;
+
+    std::size_t size() const { return bias.size(); }
+    Terms operator[](std::size_t i) const {
+        const std::size_t from = start[i], count = start[i + 1] - from;
+        return {std::span(columns).subspan(from, count), Constants(weights).subspan(from, count), bias[i]};
+    }
+};
+
+struct Tree {
+    std::size_t width = 0;  // variables
+    std::vector<Node> nodes;
+    Rows splits;            // of every node; those of leaves are empty
+    std::size_t depth = 0;  // most oblique splits on a path
+    bool right_closed = true;
+    bool narrow = false;
+
+    bool goes_right(double score) const { return score > 0.0 || (right_closed && score == 0.0); }
+};
+
+/// What a target makes of the nodes.
+struct Target {
+    std::vector<double> below;  // the least class cost of a leaf below; inf if none is a target
+    std::vector<int> first;     // the target leaf below with the lowest number
+    std::vector<int> leaves;    // how many target leaves are below
+};
+
+/// The most oblique splits on a path.
+std::size_t depth_of(const std::vector<Node>& nodes);
+
+}  // namespace counterleaf

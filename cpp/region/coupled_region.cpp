@@ -1,0 +1,237 @@
+#include "region/coupled_region.hpp"
+
+#include <cmath>
+
+#include "bound/tangent.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr double PULL = 1e-7;  // towards the source, where some changes cost nothing: of several best rows, the least change
+constexpr double FAR = 1e6;    // in units of the cost: a feature that moved further without meeting a bound runs away
+
+/// The greatest power of two up to a positive number: what is scaled by it comes back bit for bit.
+double power_up_to(double number) { return std::ldexp(1.0, std::ilogb(number)); }
+
+}  // namespace
+
+void CoupledRegions::begin(const Question& question) {
+    question_ = &question;
+    const Features& f = question.features;
+    const Coupling& coupling = *question.coupling;
+    const std::vector<int>& order = coupling.order;
+    place_.resize(order.size());
+    pull_.assign(order.size(), 0.0);
+    kept_.resize(order.size());
+    scale_.resize(order.size());
+    for (std::size_t d = 0; d < order.size(); ++d) scale_[d] = power_up_to(f.scale[d]);
+    double most = 0.0;
+    for (std::size_t d = 0; d < order.size(); ++d)
+        if (question.layout.group[d] < 0) most = std::max(most, 1.0 / (scale_[d] * scale_[d]));
+    for (std::size_t j = 0; j < order.size(); ++j) {
+        const int d = order[j];
+        const double s = scale_[d];
+        place_[d] = static_cast<int>(j);
+        kept_[j] = coupling.kept[d] / (s * s);
+        // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
+        if (coupling.theta == 0.0 && question.layout.group[d] < 0) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
+    }
+    runs_ = std::ranges::any_of(f.horizon, [](double side) { return side != 0.0; });
+}
+
+QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants slack, const Levels& levels,
+                                     const CoupledDual& dual, Regions& regions, Scratch& scratch, Watch& watch) const {
+    const Scratch::Frame frame(scratch);
+    const std::vector<int>& order = question_->coupling->order;
+    const Layered rows = choose_groups(path, box, scratch);
+    const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = order.size();
+    const QuadraticProgram program = gather(path, box, slack, rows, regions, scratch);
+    const QuadraticState state{scratch.values<Piece>(n), scratch.numbers(m), scratch.numbers(n)};
+    const QuadraticProof proof{scratch.numbers(m), scratch.numbers(n)};
+    for (std::size_t j = 0; j < n; ++j) {
+        state.piece[j] = program.can_move(j) ? dual.pieces[order[j]] : Piece::Low;
+        state.z[j] = dual.change[order[j]] * scale_[order[j]];
+    }
+    std::ranges::fill(state.lam.first(heads), 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) state.lam[heads + t] = dual.multipliers[t] * rows.norm[heads + t];
+    QuadraticBound found = solve_quadratic(program, levels.cut, runs_, state, proof, scratch, [&] { return watch.stop(); });
+    const auto in_table_units = [&](Constants lam, Numbers to) {
+        for (std::size_t t = 0; t < path.size(); ++t) to[t] = lam[heads + t] / rows.norm[heads + t];
+    };
+    if (found.status == QuadraticStatus::Infeasible) {
+        in_table_units(state.lam, dual.multipliers);
+        return found;
+    }
+    scatter(box, program, state, dual);
+    const Numbers lam = scratch.numbers(path.size()), y = scratch.numbers(n);
+    in_table_units(proof.lam, lam);
+    for (std::size_t j = 0; j < n; ++j) y[order[j]] = kept_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
+    found.value = prove(path, box, lam, y, regions, scratch);
+    if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
+    if (found.value < levels.known) return {found.status, levels.known};
+    std::ranges::copy(lam, dual.multipliers.begin());
+    std::ranges::copy(y, dual.tangent.begin());
+    return found;
+}
+
+double CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
+                             Scratch& scratch) const {
+    const Scratch::Frame frame(scratch);
+    return proved_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
+}
+
+/// The groups that a row of the path touches and that have more than one value left.
+CoupledRegions::Layered CoupledRegions::choose_groups(const Path& path, const Box& box, Scratch& scratch) const {
+    const Layout& layout = question_->layout;
+    const Places heads = scratch.places(layout.groups());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < path.size() && layout.groups() > 0; ++i)
+        for (int d : question_->row(path.row[i]).columns) {
+            const int g = layout.group[d];
+            if (g < 0 || !box.can_move(d) || std::ranges::count(heads.first(count), g) > 0) continue;
+            heads[count++] = g;
+        }
+    return {heads.first(count), scratch.numbers(count + path.size())};
+}
+
+/// Rows of about unit length over scaled variables.
+QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Constants slack, const Layered& rows,
+                                        Regions& regions, Scratch& scratch) const {
+    const Coupling& coupling = *question_->coupling;
+    const Layout& layout = question_->layout;
+    const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = coupling.order.size();
+    std::size_t entries = 0;
+    for (int g : rows.heads) entries += layout.last[g] - layout.first[g];
+    for (int row : path.row) entries += question_->row(row).size();
+    const Places start = scratch.places(m + 1), column = scratch.places(entries);
+    const Numbers value = scratch.numbers(entries), r = scratch.numbers(m);
+    std::size_t at = gather_heads(rows, start, column, value, r);
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        const Terms terms = question_->row(path.row[t]);
+        double length = 0.0;
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const int d = terms.columns[k];
+            column[at + k] = place_[d];
+            value[at + k] = path.sign[t] * terms.weights[k] / scale_[d];
+            length += value[at + k] * value[at + k];
+        }
+        double& norm = rows.norm[heads + t];
+        norm = length > 0.0 ? power_up_to(std::sqrt(length)) : 1.0;
+        r[heads + t] = missing(path, box, t, slack[t], regions) / norm;
+        for (std::size_t k = 0; k < terms.size(); ++k) value[at + k] /= norm;
+        at += terms.size();
+        start[heads + t + 1] = static_cast<int>(at);
+    }
+    const Numbers lines = scratch.numbers(7 * n);
+    gather_columns(box, rows.heads, lines, n);
+    const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
+    const Sparse& P = coupling.scaled;
+    return {.rows = {start, column, value},
+            .r = r,
+            .equal = heads + question_->limits.equal,
+            .P = {P.start, P.columns, P.values},
+            .kept = kept_,
+            .weak = coupling.theta == 0.0,
+            .curve_up = line(0),
+            .slope_up = line(1),
+            .curve_down = line(2),
+            .slope_down = line(3),
+            .lower = line(4),
+            .upper = line(5),
+            .pull = pull_,
+            .horizon = line(6)};
+}
+
+/// A row per group: its variables add up to what they were. Returns the number of entries.
+std::size_t CoupledRegions::gather_heads(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const {
+    const Layout& layout = question_->layout;
+    std::size_t at = 0;
+    start[0] = 0;
+    for (std::size_t i = 0; i < rows.heads.size(); ++i) {
+        const int g = rows.heads[i];
+        const double s = scale_[layout.first[g]];  // all of its variables have the same
+        rows.norm[i] = power_up_to(std::sqrt(static_cast<double>(layout.last[g] - layout.first[g]))) / s;
+        r[i] = 0.0;
+        for (int v = layout.first[g]; v < layout.last[g]; ++v, ++at) column[at] = place_[v], value[at] = 1.0 / s / rows.norm[i];
+        start[i + 1] = static_cast<int>(at);
+    }
+    return at;
+}
+
+/// The costs and the box of every variable, scaled; groups that no row touches stay at their cheapest value.
+void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines, std::size_t n) const {
+    const Features& f = question_->features;
+    const Layout& layout = question_->layout;
+    const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
+    const Numbers lower = line(4), upper = line(5);
+    for (std::size_t j = 0; j < n; ++j) {
+        const int d = question_->coupling->order[j], g = layout.group[d];
+        const double s = scale_[d];
+        Phi phi = f.phi(d);
+        if (g >= 0) {
+            const double soft = question_->soft[g];
+            phi.curve_up = phi.curve_down = soft;
+            phi.slope_up = phi.slope_down = phi.slope_up + (f.source[d] > 0.0 ? soft : -soft);
+        }
+        line(0)[j] = phi.curve_up / (s * s), line(1)[j] = phi.slope_up / s;
+        line(2)[j] = phi.curve_down / (s * s), line(3)[j] = phi.slope_down / s;
+        lower[j] = (box.lower(d) - f.source[d]) * s, upper[j] = (box.upper(d) - f.source[d]) * s;
+        const bool ends = f.horizon[d] > 0.0 ? box.upper(d) == f.upper[d] : box.lower(d) == f.lower[d];
+        line(6)[j] = ends ? f.horizon[d] : 0.0;
+    }
+    for (std::size_t g = 0; g < layout.groups(); ++g) {
+        if (std::ranges::count(heads, static_cast<int>(g)) > 0) continue;
+        const int best = cheapest(*question_, g, box.upper());
+        for (int v = layout.first[g]; v < layout.last[g]; ++v)
+            lower[place_[v]] = upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * scale_[v];
+    }
+}
+
+/// What row t of a path still lacks at the source; nothing where its variables are fixed on its face, to rounding.
+double CoupledRegions::missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const {
+    const Features& f = question_->features;
+    const Terms terms = question_->row(path.row[t]);
+    const double r = question_->offset(path.row[t]) - path.sign[t] * regions.at_source(path.row[t]);
+    double fixed = 0.0;
+    for (int d : terms.columns)
+        if (box.can_move(d)) return r + slack;
+    for (std::size_t k = 0; k < terms.size(); ++k)
+        fixed += path.sign[t] * terms.weights[k] * (box.lower(terms.columns[k]) - f.source[terms.columns[k]]);
+    const double noise = t < question_->users() ? question_->give(path.row[t]) : 1e-14 * (std::fabs(r) + std::fabs(fixed));
+    return std::fabs(fixed - r) <= noise ? fixed + slack : r + slack;
+}
+
+/// The pieces and the point, ends of the box bit for bit.
+void CoupledRegions::scatter(const Box& box, const QuadraticProgram& program, const QuadraticState& found,
+                             const CoupledDual& dual) const {
+    const Features& f = question_->features;
+    const std::vector<int>& order = question_->coupling->order;
+    for (std::size_t j = 0; j < order.size(); ++j) {
+        const int d = order[j];
+        dual.pieces[d] = found.piece[j];
+        dual.change[d] = found.z[j] / scale_[d];
+        if (!program.can_move(j) && box.can_move(d))  // a value of a group that no row touches
+            dual.change[d] = std::round(dual.change[d]);
+        else if (found.z[j] == program.lower[j])
+            dual.change[d] = box.lower(d) - f.source[d];
+        else if (found.z[j] == program.upper[j])
+            dual.change[d] = box.upper(d) - f.source[d];
+    }
+}
+
+/// Whether only the horizon, or the pull to the source, stops a feature that earns by moving; it is put on the horizon.
+bool CoupledRegions::runs_away(Numbers change, bool unsolved) const {
+    const Features& f = question_->features;
+    for (std::size_t d = 0; d < change.size(); ++d) {
+        const double way = f.horizon[d];
+        if (way == 0.0) continue;
+        const double end = (way > 0.0 ? f.upper[d] : f.lower[d]) - f.source[d];
+        if (way * (change[d] - end) >= 0.0 || (unsolved && way * change[d] * scale_[d] > FAR)) {
+            change[d] = end;
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace counterleaf

@@ -1,0 +1,236 @@
+// The part of ``Regions`` that writes a region as a small scaled problem, and the point found there as a change.
+#include <cmath>
+
+#include "region/region.hpp"
+
+namespace counterleaf {
+namespace {
+
+constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies between are numbers, too
+
+}  // namespace
+
+/// The variables of the problem: numbers first, then group by group.
+///
+/// A group is in if some row touches it, with the values that rows name and, of the others, the cheapest, which serves for all.
+void Regions::choose_columns(const Path& path, const Box& box) {
+    columns_.clear();
+    hot_.clear();
+    start_.clear();
+    for (int row : path.row)
+        for (int d : question_->row(row).columns) {
+            if (slot_[d] != OUTSIDE || !box.can_move(d)) continue;
+            const int g = question_->layout.group[d];
+            if (g < 0) {
+                slot_[d] = static_cast<int>(columns_.size());
+                columns_.push_back(d);
+                continue;
+            }
+            slot_[d] = NAMED;
+            if (local_[g] == OUTSIDE) {
+                local_[g] = static_cast<int>(hot_.size());
+                hot_.push_back(g);
+            }
+        }
+    numbers_ = columns_.size();
+    if (hot_.empty()) return;
+    numbers_ = padded(numbers_);
+    columns_.resize(numbers_, OUTSIDE);
+    for (std::size_t i = 0; i < hot_.size(); ++i) choose_values(i, box);
+    start_.push_back(static_cast<int>(columns_.size()));
+}
+
+void Regions::choose_values(std::size_t i, const Box& box) {
+    const Features& f = question_->features;
+    const auto add = [&](int v) {
+        slot_[v] = static_cast<int>(columns_.size());
+        columns_.push_back(v);
+    };
+    int best = OUTSIDE;
+    start_.push_back(static_cast<int>(columns_.size()));
+    for (int v = question_->layout.first[hot_[i]]; v < question_->layout.last[hot_[i]]; ++v) {
+        if (slot_[v] == NAMED) {
+            add(v);
+        } else if (box.upper(v) > 0.0) {
+            const bool cheaper =
+                best == OUTSIDE || f.slope_up[v] < f.slope_up[best] || (f.slope_up[v] == f.slope_up[best] && f.source[v] > 0.0);
+            if (cheaper) best = v;
+        }
+    }
+    if (best != OUTSIDE) add(best);
+}
+
+void Regions::release() {
+    for (int d : columns_)
+        if (d != OUTSIDE) slot_[d] = OUTSIDE;
+    for (int g : hot_) local_[g] = OUTSIDE;
+}
+
+Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) const {
+    const std::size_t n = columns_.size(), wide = padded(n), heads = closed ? 0 : hot_.size();
+    const auto line = [&] { return scratch.numbers(wide).data(); };
+    Program program{.A = scratch.grid(heads + paths, wide),
+                    .r = scratch.numbers(heads + paths),
+                    .n = n,
+                    .numbers = closed ? numbers_ : wide,
+                    .equal = heads + question_->limits.equal,
+                    .curves = {line(), line(), line(), line(), line(), line(), line(), line()},
+                    .groups = {},
+                    .give = scratch.numbers(heads + paths),
+                    .noise = scratch.numbers(heads + paths),
+                    .watch = watch_};
+    std::fill_n(program.A.data, program.A.rows * wide, 0.0);
+    if (!closed) return program;
+    const Numbers scale = scratch.numbers(hot_.size()), home = scratch.numbers(wide);
+    std::ranges::fill(home, 0.0);
+    for (std::size_t i = 0; i < hot_.size(); ++i) scale[i] = question_->features.scale[columns_[start_[i]]];
+    for (std::size_t j = numbers_; j < n; ++j) home[j] = question_->features.source[columns_[j]];
+    program.groups = {start_, scale, home};
+    return program;
+}
+
+/// A row per group: its variables add up to what they were, or to one more where the source's value is not among them.
+void Regions::write_groups(const Program& program) const {
+    for (std::size_t i = 0; i < hot_.size(); ++i) {
+        program.r[i] = slot_[question_->own[hot_[i]]] < 0 ? 1.0 : 0.0;
+        for (int j = start_[i]; j < start_[i + 1]; ++j) program.A[i][j] = 1.0 / question_->features.scale[columns_[j]];
+    }
+}
+
+/// A d >= r: the groups' rows where they have any, then those of the path.
+void Regions::write_rows(const Path& path, const Box& box, Constants slack, const Program& program) {
+    const Features& f = question_->features;
+    const std::size_t heads = program.m() - path.size();
+    if (heads > 0) write_groups(program);
+    std::ranges::fill(program.give.first(heads), 0.0);
+    std::ranges::fill(program.noise.first(heads), 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) {
+        const double sign = path.sign[t];
+        const Terms terms = question_->row(path.row[t]);
+        double total = question_->offset(path.row[t]) + slack[t] - sign * at_source(path.row[t]);
+        double size = std::fabs(total);
+        bool stuck = true;
+        double* a = program.A[heads + t];
+        for (std::size_t k = 0; k < terms.size(); ++k) {
+            const int d = terms.columns[k];
+            if (slot_[d] >= 0) {
+                a[slot_[d]] = sign * terms.weights[k] / f.scale[d];
+                stuck = false;
+            } else {
+                const double fixed = terms.weights[k] * (box.lower(d) - f.source[d]);
+                total -= sign * fixed;
+                size += std::fabs(fixed);
+            }
+        }
+        if (stuck && t < question_->users())
+            total = -snapped(path.row[t], terms.exactly_at(box.lower()));
+        else if (stuck && std::fabs(total) <= 1e-14 * size)
+            total = 0.0;  // every variable of the row is fixed, on its face to rounding
+        program.r[heads + t] = total;
+        program.give[heads + t] = question_->give(path.row[t]);
+        program.noise[heads + t] = static_cast<double>(terms.size() + 4) * ROUND * size + noise_[path.row[t]];
+    }
+}
+
+/// Divide each row by its size, which goes to ``norm``.
+void Regions::scale_rows(const Program& program, Numbers norm) const {
+    for (std::size_t t = 0; t < program.m(); ++t) {
+        double* a = program.A[t];
+        double length = 0.0;
+        if (question_->method != Method::Flat) length = std::sqrt(loops.square(a, program.A.columns));
+        if (!(TINY < length && length < HUGE)) length = largest_of({a, program.A.columns});  // no square in between
+        int exponent = 0;
+        std::frexp(length, &exponent);
+        norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that no digit is lost
+        program.r[t] /= norm[t];
+        program.give[t] /= norm[t];
+        program.noise[t] /= norm[t];
+        loops.divide(a, norm[t], program.A.columns);
+    }
+}
+
+/// phi and the box of the variables, each scaled by its cost; padding cannot move.
+void Regions::write_costs(const Box& box, const Program& program) const {
+    const Features& f = question_->features;
+    const Curves& c = program.curves;
+    for (std::size_t j = 0; j < program.A.columns; ++j) {
+        const int d = j < columns_.size() ? columns_[j] : OUTSIDE;
+        if (d == OUTSIDE) {
+            c.slope_up[j] = c.slope_down[j] = c.lower[j] = c.upper[j] = 0.0;
+            c.curve_up[j] = c.curve_down[j] = c.ease_up[j] = c.ease_down[j] = 1.0;
+            continue;
+        }
+        const double s = f.scale[d];
+        Phi phi = scaled_[d];
+        if (const int g = question_->layout.group[d]; g >= 0 && question_->method != Method::Flat) {
+            if (program.groups.size() > 0) {
+                phi.slope_up = (f.slope_up[d] - 0.5 * s * s) / s;
+            } else {
+                const double soft = question_->soft[g];
+                phi.curve_up = phi.curve_down = soft / (s * s);
+                phi.slope_up = phi.slope_down = phi.slope_up + (f.source[d] > 0.0 ? soft : -soft) / s;
+            }
+        }
+        c.curve_up[j] = phi.curve_up, c.slope_up[j] = phi.slope_up;
+        c.curve_down[j] = phi.curve_down, c.slope_down[j] = phi.slope_down;
+        c.lower[j] = (box.lower(d) - f.source[d]) * s;
+        c.upper[j] = (box.upper(d) - f.source[d]) * s;
+        c.ease_up[j] = ease_of(c.curve_up[j]);
+        c.ease_down[j] = ease_of(c.curve_down[j]);
+    }
+}
+
+/// The point as a change of every variable; returns what those outside of the problem cost.
+Sum Regions::scatter(const Box& box, const Program& program, Constants point, Numbers change) const {
+    const Features& f = question_->features;
+    Sum alone{0.0, 0.0};
+    const auto stay = [&](std::size_t d) {
+        if (slot_[d] >= 0) return;
+        change[d] = f.phi(d).respond(0.0, box.lower(d) - f.source[d], box.upper(d) - f.source[d]);
+        alone.total += f.price(d, change[d]);
+        alone.size += f.phi(d).size(change[d]);
+    };
+    if (calm_) {  // only what a split has narrowed may have left its source
+        std::ranges::fill(change, 0.0);
+        for (const Interval& moved : box.since(0))
+            if (change[moved.variable] == 0.0) stay(moved.variable);
+    } else if (question_->plain) {
+        for (std::size_t d = 0; d < change.size(); ++d) stay(d);
+    } else {
+        scatter_outside(box, change);
+    }
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const int d = columns_[j];
+        if (d == OUTSIDE) continue;
+        change[d] = point[j] / f.scale[d];
+        if (point[j] == program.curves.lower[j])
+            change[d] = box.lower(d) - f.source[d];
+        else if (point[j] == program.curves.upper[j])
+            change[d] = box.upper(d) - f.source[d];
+    }
+    return alone;
+}
+
+/// On a table: every variable outside of the problem at its own best.
+void Regions::scatter_outside(const Box& box, Numbers change) const {
+    const Features& f = question_->features;
+    for (std::size_t d = 0; d < change.size(); ++d) {
+        if (slot_[d] >= 0) continue;
+        change[d] =
+            question_->layout.group[d] >= 0 ? -f.source[d] : settle(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
+    }
+    for (std::size_t g = 0; g < local_.size(); ++g)
+        if (local_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;
+}
+
+/// A bound that is only the horizon does not count as one.
+void Regions::open_horizon(const Box& box, const Program& program) const {
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const int d = columns_[j];
+        if (d == OUTSIDE) continue;
+        if (true_upper(*question_, box, d) == INF) program.curves.upper[j] = INF;
+        if (true_lower(*question_, box, d) == -INF) program.curves.lower[j] = -INF;
+    }
+}
+
+}  // namespace counterleaf

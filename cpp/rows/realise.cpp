@@ -1,0 +1,310 @@
+#include "rows/realise.hpp"
+
+#include <cmath>
+
+#include "linear/normal.hpp"
+
+namespace counterleaf {
+
+static constexpr double CLOSE = 1e-6;  // of its terms: a sum this close to where it should be is on a face
+
+void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
+    const Features& f = question.features;
+    const Layout& layout = question.layout;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double low = box.lower(d), high = box.upper(d);
+        x[d] = placed(question, d, change[d], low, high);
+        if (coarse && change[d] != 0.0 && x[d] != low && x[d] != high)
+            x[d] = std::min(std::max(static_cast<double>(static_cast<float>(x[d])), low), high);
+    }
+    for (std::size_t g = 0; g < layout.groups(); ++g) {
+        int best = layout.first[g];
+        for (int v = layout.first[g]; v < layout.last[g]; ++v)
+            if (f.source[v] + change[v] > f.source[best] + change[best]) best = v;
+        for (int v = layout.first[g]; v < layout.last[g]; ++v) x[v] = v == best ? 1.0 : 0.0;
+    }
+}
+
+/// What rounding can do to a split's sum, through the sum itself and through x = source + change; and, where all of that is
+/// zero, a change too small to matter in the units of the cost.
+static double rounding(const Question& question, Constants x, const Terms& terms) {
+    const Features& f = question.features;
+    double size = std::fabs(terms.bias), unit = 0.0;
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const int d = terms.columns[k];
+        size += std::fabs(terms.weights[k]) * (std::fabs(x[d]) + std::fabs(f.source[d]));
+        unit += std::fabs(terms.weights[k]) / f.scale[d];
+    }
+    const double share = question.tree.narrow ? 6e-8 : 1.2e-16 * static_cast<double>(terms.size() + 2);
+    return share * size + 1e-16 * unit;
+}
+
+/// The lowest digit of a number, as a power of two; infinite for 0.
+static double last_digit(double x) {
+    if (x == 0.0) return INF;
+    int exponent = 0;
+    const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
+    return std::ldexp(static_cast<double>(digits & -digits), exponent - 53);
+}
+
+/// Whether a sum of terms is the same in any order, as with short numbers: no partial sum needs more digits than there are.
+static bool is_exact(const Terms& terms, Constants x, bool narrow, double size) {
+    double last = last_digit(terms.bias);
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+        const double value = x[terms.columns[k]], seen = narrow ? static_cast<double>(static_cast<float>(value)) : value;
+        const double product = terms.weights[k] * seen;
+        if (std::fma(terms.weights[k], seen, -product) != 0.0) return false;
+        last = std::min(last, last_digit(product));
+    }
+    return size <= 0x1p53 * last;
+}
+
+/// Where x is at a split that it is to pass on one side; ``seen``: the sum as the model sees it.
+static Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen) {
+    const Tree& tree = question.tree;
+    if (tree.goes_right(seen.total) != (sign > 0.0)) return Routed::Elsewhere;
+    const double guard = static_cast<double>(terms.size() + 2) * ROUND;
+    const Sum whole = tree.narrow ? terms.sum(x, false) : seen;
+    if (question.guard > 0.0 && sign * whole.total < question.guard * whole.size) return Routed::Elsewhere;
+    const bool clear = sign * seen.total >= guard * seen.size || is_exact(terms, x, tree.narrow, seen.size);
+    if (question.margin == 0.0) return clear ? Routed::Safely : Routed::Barely;
+    if (clear && sign * whole.total >= question.margin + guard * whole.size) return Routed::Safely;
+    return sign * terms.exactly_at(x) >= question.margin ? Routed::Barely : Routed::Elsewhere;
+}
+
+Routed routed(const Question& question, Constants x, const Path& path, Numbers slack) {
+    Routed all = Routed::Safely;
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
+        all = std::min(all, here);
+        if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
+    }
+    return all;
+}
+
+bool is_routed(const Question& question, Constants x, const Path& path) {
+    for (std::size_t t = question.users(); t < path.size(); ++t)
+        if (const Terms terms = question.row(path.row[t]);
+            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
+            return false;
+    return true;
+}
+
+bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers x) {
+    constexpr int MANY = 16;           // numbers that are not worth the trouble
+    constexpr double FEWER = 0x1p-46;  // of a number: the digits that it does without
+    int changed = 0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        if (x[d] == 0.0 || x[d] == question.features.source[d] || x[d] == box.lower(d) || x[d] == box.upper(d)) continue;
+        if (question.layout.group[d] >= 0 || !question.layout.step[d].is_free()) continue;
+        if (++changed > MANY) return false;
+        const double unit = std::ldexp(FEWER, std::ilogb(x[d])), to = std::nearbyint(x[d] / unit) * unit;
+        x[d] = std::min(std::max(to, box.lower(d)), box.upper(d));
+    }
+    for (std::size_t t = question.users(); t < path.size(); ++t)
+        if (const Terms terms = question.row(path.row[t]);
+            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) != Routed::Safely)
+            return false;
+    return changed > 0;
+}
+
+bool is_close(const Question& question, Constants x, const Path& path) {
+    for (std::size_t t = question.users(); t < path.size(); ++t) {
+        const Terms terms = question.row(path.row[t]);
+        if (question.margin - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
+    }
+    return true;
+}
+
+/// By how much x misses a row of the user's, beyond what an answer may.
+static double miss_of(const Question& question, Constants x, std::size_t user) {
+    const Terms terms = question.limits.rows[user];
+    const double total = terms.exactly_at(x);
+    const double rounding = 15.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * terms.size_at(x);
+    const double may = std::max(question.give(question.tree.nodes.size() + user), rounding);
+    return (user < question.limits.equal ? std::fabs(total) : -total) - may;
+}
+
+bool obeys(const Question& question, Constants x) {
+    for (std::size_t i = 0; i < question.users(); ++i)
+        if (miss_of(question, x, i) > 0.0) return false;
+    if (question.limits.most < 0) return true;
+    int changed = 0;
+    for (std::size_t d = 0, last = x.size(); d < x.size(); ++d) {
+        const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
+        if (x[d] != question.features.source[d] && feature != last) ++changed, last = feature;
+    }
+    return changed <= question.limits.most;
+}
+
+/// Rows that are to rise, and the numbers that move for it: those that may take any value, are not the source's and not at an
+/// end of the box.
+class Lift {
+public:
+    Lift(const Question& question, const Box& box, bool coarse, Numbers x, Scratch& scratch)
+        : question(question), box(box), coarse(coarse), x(x), scratch(scratch) {}
+
+    /// Raise the sums of ``rows`` by ``by``: the shortest way in units of the cost. Returns the longest way of a number, as a
+    /// share of it; 0 if none can move.
+    double raise(std::span<const Terms> rows, Constants by) {
+        const Scratch::Frame frame(scratch);
+        const Places slot = find_columns(rows);
+        const std::size_t m = rows.size(), wide = padded(columns.size());
+        if (columns.empty() || m > columns.size()) return 0.0;
+        const Grid A = scratch.grid(m, wide), R = scratch.grid(m, m);
+        const Numbers weight = scratch.numbers(wide), miss = scratch.numbers(m), step = scratch.numbers(m);
+        const Places all = scratch.places(m);
+        std::fill_n(A.data, m * wide, 0.0);
+        std::ranges::fill(weight, 1.0);
+        for (std::size_t t = 0; t < m; ++t) {
+            double most = 0.0;
+            for (std::size_t k = 0; k < rows[t].size(); ++k) {
+                const int d = rows[t].columns[k], j = slot[d];
+                if (j < 0) continue;
+                A[t][j] = rows[t].weights[k] / question.features.scale[d];
+                most = std::max(most, std::fabs(A[t][j]));
+            }
+            if (!(most > 0.0)) return 0.0;
+            loops.divide(A[t], most, wide);
+            miss[t] = by[t] / most;
+            all[t] = static_cast<int>(t);
+        }
+        solve_normal({A, all, weight, 1e-32}, miss, step, R, scratch);
+        return move(A, step);
+    }
+
+private:
+    bool can_move(int d) const {
+        return x[d] != question.features.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) &&
+               question.layout.group[d] < 0 && question.layout.step[d].is_free();
+    }
+
+    /// The variables that move, in their order; returns the place of each variable among them, or -1.
+    Places find_columns(std::span<const Terms> rows) {
+        const Places slot = scratch.places(x.size());
+        std::ranges::fill(slot, -1);
+        for (const Terms& terms : rows)
+            for (int d : terms.columns) slot[d] = 0;
+        columns.clear();
+        for (std::size_t d = 0; d < x.size(); ++d) {
+            if (slot[d] < 0) continue;
+            const bool moves = can_move(static_cast<int>(d));
+            slot[d] = moves ? static_cast<int>(columns.size()) : -1;
+            if (moves) columns.push_back(static_cast<int>(d));
+        }
+        return slot;
+    }
+
+    double move(const Grid& A, Constants step) {
+        double longest = 0.0;
+        for (std::size_t j = 0; j < columns.size(); ++j) {
+            const int d = columns[j];
+            double way = 0.0;
+            for (std::size_t t = 0; t < A.rows; ++t) way += step[t] * A[t][j];
+            double to = x[d] + way / question.features.scale[d];
+            if (!std::isfinite(to)) return 0.0;
+            if (coarse) to = static_cast<double>(static_cast<float>(to));
+            to = std::min(std::max(to, box.lower(d)), box.upper(d));
+            if (to != x[d]) longest = std::max(longest, x[d] == 0.0 ? INF : std::fabs((to - x[d]) / x[d]));
+            x[d] = to;
+        }
+        return longest;
+    }
+
+    const Question& question;
+    const Box& box;
+    const bool coarse;
+    const Numbers x;
+    Scratch& scratch;
+    std::vector<int> columns;
+};
+
+bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 3;
+    Lift lift(question, box, false, x, scratch);
+    for (int round = 0; round < ROUNDS && !obeys(question, x); ++round) {
+        std::vector<Terms> rows;
+        std::vector<double> by;
+        for (std::size_t i = 0; i < question.users(); ++i) {
+            const Terms terms = question.limits.rows[i];
+            const auto [total, size] = terms.exact_sum(x);
+            if (i < question.limits.equal || total < WIDE * size) rows.push_back(terms), by.push_back(-total);
+        }
+        if (lift.raise(rows, by) == 0.0) break;
+    }
+    return obeys(question, x);
+}
+
+bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch) {
+    constexpr int ROUNDS = 8;
+    constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
+    std::vector<Terms> rows;
+    std::vector<double> by, sizes;
+    std::vector<std::size_t> near, left;
+    for (std::size_t t = question.users(); t < path.size(); ++t) near.push_back(t);
+    Lift lift(question, box, coarse, x, scratch);
+    for (int round = 0; round < ROUNDS; ++round) {
+        bool through = true;
+        left.clear(), sizes.clear();
+        for (std::size_t t : near) {
+            const Terms terms = question.row(path.row[t]);
+            const Sum sum = terms.sum(x, question.tree.narrow);
+            if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
+            left.push_back(t), sizes.push_back(sum.size);
+            through = through && routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely;
+        }
+        if (through) return true;
+        rows.clear(), by.clear();
+        for (std::size_t k = 0; k < left.size(); ++k) {
+            const std::size_t t = left[k];
+            const Terms terms = question.row(path.row[t]);
+            const double count = static_cast<double>(terms.size()) + 3.0;
+            const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
+            const double miss = path.sign[t] * (question.margin + share * sizes[k]) - terms.exactly_at(x);
+            if (path.sign[t] * miss > -CLOSE * sizes[k]) rows.push_back(terms), by.push_back(miss);
+        }
+        const double longest = lift.raise(rows, by);
+        if (longest == 0.0) return false;
+        if (longest <= SHORT) near = left;
+    }
+    return false;
+}
+
+Sum coupled_sum(const Question& question, Constants x) {
+    const Features& f = question.features;
+    const Sparse& Q = question.coupling->matrix;
+    Sum together{0.0, 0.0};
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = x[d] - f.source[d];
+        for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) {
+            const int e = Q.columns[k];
+            const double term = Q.values[k] * change * (x[e] - f.source[e]);
+            together.total += term, together.size += std::fabs(term);
+        }
+    }
+    together.total = std::max(together.total, 0.0);  // negative by rounding only
+    return together;
+}
+
+double cost_of(const Question& question, Constants x) {
+    const Features& f = question.features;
+    double alone = 0.0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = x[d] - f.source[d];
+        if (change != 0.0) alone += f.phi(d)(change);
+    }
+    return question.coupling == nullptr ? alone : alone + coupled_sum(question, x).total;
+}
+
+double length(const Question& question, Constants x) {
+    const Features& f = question.features;
+    double total = 0.0;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const double change = (x[d] - f.source[d]) * f.scale[d];
+        total += change * change;
+    }
+    return total;
+}
+
+}  // namespace counterleaf
