@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace counterleaf::boxes {
+namespace counterleaf::axis_aligned {
 namespace {
 
 constexpr double LAST = std::numeric_limits<double>::max();  // values are finite: a cut at infinity leaves a side empty
@@ -23,7 +23,7 @@ bool has_gap(const Split& split) {
 Boxes::Boxes(Fields fields, std::vector<Split> splits, std::vector<Side> sides, std::vector<int> labels)
     : fields_(std::move(fields)), splits_(std::move(splits)), intervals_(splits_.size(), {-LAST, LAST}),
       sides_(std::move(sides)), labels_(std::move(labels)),
-      plain_(std::ranges::all_of(fields_.all, boxes::is_plain) && std::ranges::none_of(splits_, has_gap)) {
+      plain_(std::ranges::all_of(fields_.all, axis_aligned::is_plain) && std::ranges::none_of(splits_, has_gap)) {
     int next = 0;
     for (Split& split : splits_) {
         split.sides = next;
@@ -79,4 +79,4 @@ void Boxes::close(Constants lower, Constants upper, Numbers least) const {
     }
 }
 
-}  // namespace counterleaf::boxes
+}  // namespace counterleaf::axis_aligned

@@ -9,54 +9,12 @@
 // variables: a number is one, and every one of finitely many values is one, with the upper limit 0 where it is not allowed.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <vector>
 
-#include "question/step.hpp"
-#include "base/scratch.hpp"
+#include "axis_aligned/fields.hpp"
+#include "base/numbers.hpp"
 
-namespace counterleaf::boxes {
-
-/// Where a split sends a value; Neither: it is within the margin, or the splits above send it elsewhere.
-enum class Side : std::int8_t { Left, Right, Neither };
-
-/// Something for Left and for Right.
-template <class T>
-struct BySide {
-    std::array<T, 2> both;
-
-    const T& operator[](Side side) const { return both[static_cast<std::size_t>(side)]; }
-};
-
-/// phi(d) on one side of 0, see phi.hpp.
-struct HalfPhi {
-    double curve, slope;
-
-    double operator()(double d) const { return (curve * d + slope) * d; }
-};
-
-struct Field {
-    BySide<HalfPhi> phi;   // of a number that decreases, and that increases
-    Step step;             // of a number
-    std::size_t variable;  // the first one
-    std::size_t moves;     // of finitely many values: where the prices of their changes begin
-    int size;              // the number of values, 0 for a number
-
-    bool is_number() const { return size == 0; }
-};
-
-struct Fields {
-    std::vector<Field> all;
-    std::vector<double> moves;  // what each change of value costs, by old and new value, one field after another
-
-    std::size_t size() const { return all.size(); }
-    const Field& operator[](std::size_t d) const { return all[d]; }
-    /// What the changes from a value cost.
-    const double* prices(const Field& field, std::size_t from) const {
-        return moves.data() + field.moves + from * static_cast<std::size_t>(field.size);
-    }
-};
+namespace counterleaf::axis_aligned {
 
 /// A node of the tree. The children of a split on a number are its low and its high side.
 struct Split {
@@ -108,4 +66,4 @@ private:
     bool plain_;
 };
 
-}  // namespace counterleaf::boxes
+}  // namespace counterleaf::axis_aligned

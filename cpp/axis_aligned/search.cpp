@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace counterleaf::boxes {
+namespace counterleaf::axis_aligned {
 namespace {
 
 /// Bounds from here on are dropped: a bound is a sum in another order than a cost, and of equal leaves the first one counts.
@@ -264,4 +264,4 @@ Found Search::find(Query query, Numbers point) {
 template Found Search::find<true>(Query, Numbers);
 template Found Search::find<false>(Query, Numbers);
 
-}  // namespace counterleaf::boxes
+}  // namespace counterleaf::axis_aligned

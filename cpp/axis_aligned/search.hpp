@@ -8,24 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/threads.hpp"
 #include "axis_aligned/boxes.hpp"
+#include "axis_aligned/query.hpp"
 
-namespace counterleaf::boxes {
-
-/// One row's question. A row that has NaN or a number beyond ``limit`` is Unasked.
-struct Query {
-    Constants row;
-    Constants least;         // the least class cost of a leaf below each node, INF if none is a target
-    Constants lower, upper;  // of each variable
-    double limit;
-};
-
-struct Found {
-    Outcome outcome = Outcome::None;
-    int leaf = -1;
-    double cost = INF;
-};
+namespace counterleaf::axis_aligned {
 
 /// Room for one search after another.
 class Search {
@@ -64,4 +50,4 @@ private:
     std::vector<int> order_;
 };
 
-}  // namespace counterleaf::boxes
+}  // namespace counterleaf::axis_aligned

@@ -1,33 +1,17 @@
-// Views of numbers that somebody else owns, and room for those that are needed for a moment.
+// Memory for the numbers of one call, taken and given back like a stack.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "loops/loops.hpp"
 
 namespace counterleaf {
-
-inline constexpr double INF = std::numeric_limits<double>::infinity();
-inline constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
-
-using Numbers = std::span<double>;
-using Constants = std::span<const double>;
-using Places = std::span<int>;
-
-/// The largest size of some numbers.
-inline double largest_of(Constants x) {
-    double largest = 0.0;
-    for (double one : x) largest = std::max(largest, std::fabs(one));
-    return largest;
-}
 
 /// Room that is taken from the front and given back all at once, when the ``Frame`` that was opened before ends.
 /// It grows in blocks and never moves, so that what was taken stays good.
@@ -81,39 +65,6 @@ private:
     static constexpr std::size_t FIRST = 4096;
     std::vector<Block> blocks_;
     std::size_t block_ = 0, used_ = 0;
-};
-
-/// Lines of equal length, one per state; they never move, so that a span stays good while others are added.
-template <class T>
-class Lines {
-public:
-    explicit Lines(std::size_t width) : width_(width) {
-        while (shift_ < 8 && (width << (shift_ + 1)) <= 8192) ++shift_;
-    }
-
-    Lines(const Lines& other) : width_(other.width_), shift_(other.shift_) {
-        for (const auto& block : other.blocks_) {
-            blocks_.push_back(std::make_unique_for_overwrite<T[]>(width_ << shift_));
-            std::copy_n(block.get(), width_ << shift_, blocks_.back().get());
-        }
-    }
-    Lines(Lines&&) noexcept = default;
-    Lines& operator=(Lines&&) noexcept = default;
-
-    std::size_t width() const { return width_; }
-
-    std::span<T> operator[](std::size_t line) const {
-        return {blocks_[line >> shift_].get() + (line & ((std::size_t{1} << shift_) - 1)) * width_, width_};
-    }
-
-    /// Make room for a number of lines; every new one holds T().
-    void hold(std::size_t lines) {
-        while (blocks_.size() << shift_ < lines) blocks_.push_back(std::make_unique<T[]>(width_ << shift_));
-    }
-
-private:
-    std::size_t width_, shift_ = 4;
-    std::vector<std::unique_ptr<T[]>> blocks_;
 };
 
 }  // namespace counterleaf

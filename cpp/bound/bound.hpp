@@ -9,7 +9,9 @@
 // Without multipliers this is the box's bound: each feature on its own (theorems 3.2 and 3.3).
 #pragma once
 
+#include "base/scratch.hpp"
 #include "bound/box.hpp"
+#include "bound/multiplier_scale.hpp"
 #include "question/question.hpp"
 
 namespace counterleaf {

@@ -16,10 +16,4 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
 /// ``lam`` then gets the multipliers that add up to nothing.
 bool are_opposed(const Question& question, const Path& path, Numbers lam);
 
-/// Whether multipliers exceed by far what the cost at the row x is worth: between faces that nearly coincide.
-bool is_thin(const Question& question, const Path& path, const Box& box, Constants lam, Constants x);
-
-/// What the row x may cost above the bound of its region; ``cost``: its class cost.
-double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost);
-
 }  // namespace counterleaf

@@ -10,7 +10,7 @@
 using namespace nanobind::literals;
 
 namespace counterleaf {
-namespace boxes {
+namespace axis_aligned {
 namespace {
 
 constexpr std::size_t PORTION = 64;  // rows that a thread takes at once
@@ -153,10 +153,10 @@ Arrays cheapest(const Boxes& boxes, const Batch& batch, const Line<std::int64_t>
 }
 
 }  // namespace
-}  // namespace boxes
+}  // namespace axis_aligned
 
 void bind_boxes(nb::module_& m) {
-    using namespace boxes;
+    using namespace axis_aligned;
     nb::class_<StopFlag>(m, "Stop", "A flag that ends the work of another thread.")
         .def(nb::init<>())
         .def("set", [](StopFlag& self) { self.flag = true; })

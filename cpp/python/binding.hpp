@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/scratch.hpp"
+#include "base/numbers.hpp"
 
 namespace counterleaf {
 

@@ -6,6 +6,7 @@ namespace counterleaf {
 void bind_route(nanobind::module_& m);
 void bind_boxes(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
+void bind_answer(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_trials(nanobind::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(_core, m) {
     counterleaf::bind_boxes(m);
     counterleaf::bind_route(m);
     counterleaf::bind_parts(m);
+    counterleaf::bind_answer(m);
     counterleaf::bind_engine(m);
     counterleaf::bind_learning(m);
     counterleaf::bind_trials(m);

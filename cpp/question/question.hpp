@@ -7,77 +7,16 @@
 // with no groups.
 #pragma once
 
-#include "bound/multiplier_scale.hpp"
+#include "question/layout.hpp"
+#include "question/limits.hpp"
 #include "question/phi.hpp"
-#include "question/step.hpp"
+#include "question/prices.hpp"
 #include "question/tree.hpp"
 
 namespace counterleaf {
 
 /// How to bound a region: each feature on its own, or by the curvature of what can move.
 enum class Method : std::uint8_t { Box, Curved, Flat, Mixed, Coupled };
-
-/// Which variables form a group, and which numbers are on a grid.
-struct Layout {
-    std::vector<int> group;    // of a 0/1 variable, -1 for a number
-    std::vector<int> feature;  // that a variable belongs to
-    std::vector<Step> step;
-    std::vector<int> first, last;  // of a group: its first variable, and the one after its last
-    bool plain = true;             // neither groups nor grids
-
-    std::size_t groups() const { return first.size(); }
-};
-
-/// A matrix in CSR.
-struct Sparse {
-    std::vector<int> start, columns;
-    std::vector<double> values;
-};
-
-/// d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the
-/// greatest power of two up to each size.
-struct Coupling {
-    Sparse matrix;             // no entries for 0/1 variables
-    std::vector<double> kept;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
-    std::vector<int> order;
-    Sparse scaled;
-    double theta;  // kept is theta size^2; 0 where P is singular or nearly so
-};
-
-/// What a change costs, whatever the source.
-struct Prices {
-    std::uint64_t id = 0;  // of these prices and no others
-    std::vector<double> curve_up, slope_up, curve_down, slope_down;
-    std::vector<double> size;                // how steep or curved a feature is; 0 where it costs nothing
-    std::vector<std::vector<double>> moves;  // of each group: what each change of value costs, from by to
-    bool curved = false, flat = false;       // every number in both directions; no number at all
-    bool runs = false;                       // some number earns by moving away
-    std::vector<Coupling> coupling;          // one or none
-};
-
-struct Interval {
-    int variable;
-    double lower, upper;
-};
-
-/// A row lies in the first box, the entries begin .. middle, or in the second, middle .. end.
-struct Clause {
-    int begin, middle, end;
-};
-
-/// The user's constraints.
-struct Limits {
-    std::size_t width = 0, lines = 1;  // of variables; of sources, or 1 for all
-    std::vector<double> lower, upper;  // a line per source
-    bool widens = false;               // a source outside of the box widens it
-    std::vector<int> held;             // 0/1 variables that may stay but not be chosen: a missing value
-    Rows rows;                         // coef @ x + bias >= 0, equalities (= 0) first
-    std::size_t equal = 0;
-    int most = -1;  // features that may change, -1 for any number
-    std::vector<Clause> clauses;
-    std::vector<int> where;                        // the variables of the clauses' entries
-    std::vector<double> entry_lower, entry_upper;  // a line of entries per source
-};
 
 /// Lines with a number per variable.
 struct Features {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/scratch.hpp"
+#include "base/numbers.hpp"
 
 namespace counterleaf {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/scratch.hpp"
+#include "base/numbers.hpp"
 
 namespace counterleaf {
 

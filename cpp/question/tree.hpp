@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/rounding.hpp"
-#include "base/scratch.hpp"
+#include "base/numbers.hpp"
+#include "loops/loops.hpp"
 
 namespace counterleaf {
 

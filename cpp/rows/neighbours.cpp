@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "rows/realise.hpp"
+#include "rows/routing.hpp"
+#include "rows/row_cost.hpp"
 
 namespace counterleaf {
 namespace {

@@ -1,11 +1,13 @@
 // The part of the search that deals with leaves: a point becomes a row, or says where to fork.
 #include <cmath>
 
-#include "bound/emptiness.hpp"
 #include "bound/lattice.hpp"
 #include "rows/neighbours.hpp"
 #include "bound/ascent.hpp"
 #include "rows/realise.hpp"
+#include "rows/routing.hpp"
+#include "rows/row_cost.hpp"
+#include "rows/tolerance.hpp"
 #include "search/search.hpp"
 
 namespace counterleaf {

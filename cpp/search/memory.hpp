@@ -10,7 +10,7 @@
 #include "quadratic/program.hpp"
 #include "question/question.hpp"
 #include "separable/simplex.hpp"
-#include "base/scratch.hpp"
+#include "base/lines.hpp"
 
 namespace counterleaf {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "linear/inverse.hpp"
 #include "separable/newton.hpp"
-#include "separable/simplex.hpp"
 
 namespace counterleaf {
 namespace {

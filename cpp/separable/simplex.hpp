@@ -40,7 +40,4 @@ Status simplex(const Program& program, Basis basis, Numbers lam, Numbers delta, 
 /// Whether there is a point at all, whatever it costs. Infeasible: a Farkas vector is in ``ray``. Else Converged, or Stuck.
 Status find_point(const Program& program, Numbers ray, Scratch& scratch);
 
-/// Gauss-Jordan with partial pivoting on the first k rows and columns; destroys B; false if it is singular to rounding.
-bool invert(Grid B, std::size_t k, Grid out);
-
 }  // namespace counterleaf

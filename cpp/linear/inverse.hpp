@@ -1,0 +1,11 @@
+// The inverse of a small dense matrix.
+#pragma once
+
+#include "loops/loops.hpp"
+
+namespace counterleaf {
+
+/// Gauss-Jordan with partial pivoting on the first k rows and columns; destroys B; false if it is singular to rounding.
+bool invert(Grid B, std::size_t k, Grid out);
+
+}  // namespace counterleaf
