@@ -91,14 +91,14 @@ public:
     Walk(Search& room, const Query& query)
         : room_(room), query_(query), boxes_(room.boxes_), fields_(boxes_.fields()), splits_(boxes_.splits().data()),
           row_(query.row.data()), least_(query.least.data()), value_(room.value_.data()), paid_(room.paid_.data()),
-          later_(room.later_.get()), moves_(room.moves_.data()) {}
+          deferred_(room.deferred_.get()), moves_(room.moves_.data()) {}
 
     Found run(bool inside, Numbers point) {
         for (std::size_t d = 0; d < query_.row.size(); ++d) value_[d] = row_[d];
         if (least_[0] < INF && (inside || is_entered())) {
             for (int node = 0; node >= 0; node = resume()) {
                 const int leaf = descend(node);
-                if (leaf >= 0) settle(leaf);
+                if (leaf >= 0) record(leaf);
             }
         }
         for (std::size_t k = 0; k < changed_; ++k) point[room_.changes_[k].feature] = room_.changes_[k].value;
@@ -145,7 +145,7 @@ private:
                 break;
             }
         }
-        if (cheapest.at + 1 < waiting_) std::swap(later_[cheapest.at], later_[waiting_ - 1]);
+        if (cheapest.at + 1 < waiting_) std::swap(deferred_[cheapest.at], deferred_[waiting_ - 1]);
         return node;
     }
 
@@ -163,7 +163,7 @@ private:
         if (!PLAIN && !(least_[child] < INF)) return;
         const Move to = cross(node, side);
         const double bound = total_ - paid_[split.feature] + to.price + least_[child];
-        later_[waiting_] = {bound, to.at, to.price, child, split.feature, moved_};
+        deferred_[waiting_] = {bound, to.at, to.price, child, split.feature, moved_};
         const bool is_cheaper = to.is_open & (bound < cheapest.bound);
         cheapest.bound = is_cheaper ? bound : cheapest.bound;
         cheapest.at = is_cheaper ? waiting_ : cheapest.at;
@@ -184,7 +184,7 @@ private:
         return {at, field.phi[side](at - row_[d]), low <= at && at <= high && lower <= at && at <= upper};
     }
 
-    void settle(int leaf) {
+    void record(int leaf) {
         const double cost = price_in_order() + least_[leaf];
         if (!(cost < best_.cost || (cost == best_.cost && leaf < best_.leaf))) return;
         best_ = {Outcome::Found, leaf, cost};
@@ -215,7 +215,7 @@ private:
     /// Make the last turn that may still lead to a better leaf; its node, or -1 if there is none.
     int resume() {
         while (waiting_ > 0) {
-            const Turn& turn = later_[--waiting_];
+            const Deferred& turn = deferred_[--waiting_];
             if (!(turn.bound < ceiling_)) continue;
             for (; moved_ > turn.moved; --moved_) {
                 const Moved& last = moves_[moved_ - 1];
@@ -240,7 +240,7 @@ private:
     const Split* splits_;
     const double *row_, *least_;
     double *value_, *paid_;
-    Turn* later_;
+    Deferred* deferred_;
     Moved* moves_;
     double total_ = 0.0, ceiling_ = INF;
     std::size_t waiting_ = 0, moved_ = 0, changed_ = 0;  // of ``later_``, ``moves_`` and the best row's changes
@@ -249,7 +249,7 @@ private:
 
 Search::Search(const Boxes& boxes)
     : boxes_(boxes), value_(boxes.width()), paid_(boxes.width(), 0.0),
-      later_(std::make_unique_for_overwrite<Turn[]>(boxes.splits().size())), moves_(boxes.width() + boxes.depth()),
+      deferred_(std::make_unique_for_overwrite<Deferred[]>(boxes.splits().size())), moves_(boxes.width() + boxes.depth()),
       changes_(boxes.width() + boxes.depth()), order_(boxes.width()) {}
 
 template <bool PLAIN>
@@ -257,7 +257,7 @@ Found Search::find(Query query, Numbers point) {
     std::ranges::copy(query.row, point.begin());
     if (!PLAIN) query.row = point;  // nobody else can change it between the check of a value's place and its use
     const bool inside = is_inside<PLAIN>(query, boxes_.fields());
-    if (!inside && (PLAIN || !is_sound(query, boxes_.fields()))) return {Outcome::Unasked};
+    if (!inside && (PLAIN || !is_sound(query, boxes_.fields()))) return {Outcome::Unanswered};
     return Walk<PLAIN>(*this, query).run(inside, point);
 }
 

@@ -20,7 +20,7 @@ public:
 
     /// The cheapest target leaf, of equals the first; ``point`` gets the row there, or the row itself if there is none.
     ///
-    /// PLAIN is faster. It needs plain boxes and a ``least`` that is closed for the query's box; a row outside is Unasked.
+    /// PLAIN is faster. It needs plain boxes and a ``least`` that is closed for the query's box; a row outside is Unanswered.
     template <bool PLAIN>
     Found find(Query query, Numbers point);
 
@@ -28,7 +28,7 @@ private:
     template <bool PLAIN>
     class Walk;
 
-    struct Turn {  // to the side of a split, for later
+    struct Deferred {  // to the side of a split, for later
         double bound, at, price;
         int node, feature;
         std::size_t moved;
@@ -43,9 +43,9 @@ private:
     };
 
     const Boxes& boxes_;
-    std::vector<double> value_, paid_;  // paid is 0 between searches
-    std::unique_ptr<Turn[]> later_;     // no node waits twice
-    std::vector<Moved> moves_;          // into the box, and across the splits of a path
+    std::vector<double> value_, paid_;      // paid is 0 between searches
+    std::unique_ptr<Deferred[]> deferred_;  // no node waits twice
+    std::vector<Moved> moves_;              // into the box, and across the splits of a path
     std::vector<Change> changes_;
     std::vector<int> order_;
 };

@@ -35,12 +35,12 @@ struct Twofold {
 };
 
 /// A number that is known to within an error.
-struct Near {
+struct Ball {
     double value = 0.0, error = 0.0;
 };
 
 /// A sum of products, with the size of its terms, which says how near it is.
-struct NearSum {
+struct BallSum {
     Twofold sum;
     double size = 0.0;
 
@@ -49,7 +49,7 @@ struct NearSum {
         size += std::fabs(a * b);
     }
     /// ``count`` terms at most.
-    Near near(double count) const {
+    Ball ball(double count) const {
         const double value = sum.value();
         return {value, 2.0 * ROUND * std::fabs(value) + 8.0 * count * count * ROUND * ROUND * size};
     }

@@ -10,49 +10,50 @@
 
 namespace counterleaf {
 
-enum class Halt : std::int8_t { None, Deadline, Stopped, Interrupted };
+enum class StopReason : std::int8_t { None, Deadline, Stopped, Interrupted };
 
 /// What a thread sets to end the work of another one.
 struct StopFlag {
     std::atomic<bool> flag{false};
 };
 
-/// Call ``stop`` every few microseconds or milliseconds; once it holds, it goes on to hold, and ``halt`` says why.
-class Watch {
+/// Call ``is_due`` every few microseconds or milliseconds; once it holds, it goes on to hold, and ``halt`` says why.
+class StopCheck {
 public:
     using Clock = std::chrono::steady_clock;
     using Deadline = std::optional<Clock::time_point>;
 
     /// ``stopped`` is a flag that another thread sets. ``interrupted`` says whether a signal has arrived; it may be slow, and
-    /// only the thread that calls ``stop`` calls it, never within the first PAUSE.
-    explicit Watch(Deadline deadline = {}, const std::atomic<bool>* stopped = nullptr, std::function<bool()> interrupted = {})
+    /// only the thread that calls ``is_due`` calls it, never within the first PAUSE.
+    explicit StopCheck(Deadline deadline = {}, const std::atomic<bool>* stopped = nullptr,
+                       std::function<bool()> interrupted = {})
         : deadline_(deadline), stopped_(stopped), interrupted_(std::move(interrupted)), looked_(Clock::now()),
           polled_(looked_) {}
 
     /// As ``look``, but most calls read the flag alone and not the clock.
-    bool stop() {
-        if (halt_ == Halt::None && is_stopped()) halt_ = Halt::Stopped;
-        return halt_ != Halt::None || (--calls_ <= 0 && look());
+    bool is_due() {
+        if (reason_ == StopReason::None && is_stopped()) reason_ = StopReason::Stopped;
+        return reason_ != StopReason::None || (--calls_ <= 0 && look());
     }
 
     /// Look at the flag, the clock and, at most once per PAUSE, for signals.
     bool look() {
-        if (halt_ != Halt::None) return true;
+        if (reason_ != StopReason::None) return true;
         const Clock::time_point now = Clock::now();
         calls_ = now - looked_ < SHORT ? CALLS : 1;
         looked_ = now;
         if (is_stopped()) {
-            halt_ = Halt::Stopped;
+            reason_ = StopReason::Stopped;
         } else if (deadline_ && now >= *deadline_) {
-            halt_ = Halt::Deadline;
+            reason_ = StopReason::Deadline;
         } else if (interrupted_ && now - polled_ >= PAUSE) {
             polled_ = now;
-            if (interrupted_()) halt_ = Halt::Interrupted;
+            if (interrupted_()) reason_ = StopReason::Interrupted;
         }
-        return halt_ != Halt::None;
+        return reason_ != StopReason::None;
     }
 
-    Halt halt() const { return halt_; }
+    StopReason reason() const { return reason_; }
 
 private:
     bool is_stopped() const { return stopped_ != nullptr && stopped_->load(std::memory_order_relaxed); }
@@ -65,7 +66,7 @@ private:
     std::function<bool()> interrupted_;
     Clock::time_point looked_, polled_;
     int calls_ = 1;
-    Halt halt_ = Halt::None;
+    StopReason reason_ = StopReason::None;
 };
 
 }  // namespace counterleaf

@@ -15,8 +15,8 @@
 
 namespace counterleaf {
 
-/// How one question of many ended. Unasked: it was not answered here and must be asked alone.
-enum class Outcome : std::int8_t { Found, None, Unasked };
+/// How one question of many ended. Unanswered: it was not answered here and must be asked alone.
+enum class Outcome : std::int8_t { Found, None, Unanswered };
 
 /// Threads that end before their owner does.
 class Threads {
@@ -43,25 +43,27 @@ private:
     std::vector<std::thread> all_;
 };
 
-/// Call ``work(worker, first, last, watch)`` for portions of 0 .. n until all are done or ``watch`` stops; says why it stopped.
+/// Call ``work(worker, first, last, stop_check)`` for portions of 0 .. n until all are done or ``stop_check`` stops; says why
+/// it stopped.
 ///
-/// The calling thread is worker 0 and the only one that uses ``watch``: it looks at it before each portion and, when no portion
-/// is left for it, every 20 ms until the other workers end. Each of these has a watch that stops as soon as the first one has
-/// stopped. Work that takes long looks at its watch and returns early. An exception in one worker ends all and is rethrown.
+/// The calling thread is worker 0 and the only one that uses ``stop_check``: it looks at it before each portion and, when no
+/// portion is left for it, every 20 ms until the other workers end. Each of these has a watch that stops as soon as the first
+/// one has stopped. Work that takes long looks at its watch and returns early. An exception in one worker ends all and is
+/// rethrown.
 template <class Work>
-Halt share_out(std::size_t n, std::size_t portion, std::size_t threads, Watch& watch, Work work) {
+StopReason share_out(std::size_t n, std::size_t portion, std::size_t threads, StopCheck& stop_check, Work work) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> ended{false};
     std::size_t running = 0;
     std::exception_ptr failure;
     std::mutex lock;  // of ``running`` and ``failure``
     std::condition_variable changed;
-    const auto run = [&](std::size_t worker, Watch& given) {
+    const auto run = [&](std::size_t worker, StopCheck& own_check) {
         try {
-            while (!ended.load(std::memory_order_relaxed) && !given.stop()) {
+            while (!ended.load(std::memory_order_relaxed) && !own_check.is_due()) {
                 const std::size_t first = next.fetch_add(portion, std::memory_order_relaxed);
                 if (first >= n) return;
-                work(worker, first, std::min(first + portion, n), given);
+                work(worker, first, std::min(first + portion, n), own_check);
             }
         } catch (...) {
             const std::scoped_lock hold(lock);
@@ -73,8 +75,8 @@ Halt share_out(std::size_t n, std::size_t portion, std::size_t threads, Watch& w
         Threads others;
         for (std::size_t worker = 1; worker < std::min(threads, (n + portion - 1) / portion); ++worker) {
             const auto join_in = [&, worker] {
-                Watch given({}, &ended);
-                run(worker, given);
+                StopCheck own_check({}, &ended);
+                run(worker, own_check);
                 const std::scoped_lock hold(lock);
                 --running;
                 changed.notify_one();
@@ -83,16 +85,16 @@ Halt share_out(std::size_t n, std::size_t portion, std::size_t threads, Watch& w
             if (!others.add(join_in)) break;
             ++running;
         }
-        run(0, watch);
+        run(0, stop_check);
         std::unique_lock hold(lock);
         while (!changed.wait_for(hold, std::chrono::milliseconds{20}, [&] { return running == 0; })) {
             hold.unlock();
-            if (watch.look()) ended = true;
+            if (stop_check.look()) ended = true;
             hold.lock();
         }
     }
     if (failure) std::rethrow_exception(failure);
-    return watch.halt();
+    return stop_check.reason();
 }
 
 }  // namespace counterleaf

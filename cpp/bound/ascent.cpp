@@ -25,15 +25,15 @@ public:
         for (std::size_t t = 0; t < path.size(); ++t) r_[t] = question.offset(path.row[t]) - path.sign[t] * at_source[t];
     }
 
-    Raised go();
+    AscentResult go();
     bool climb();
     bool is_barred();
-    double respond_to(Constants lam, Tally& tally);
+    double respond_to(Constants lam, LimitedSum& worth_sum);
 
 private:
     void set_prices(Constants lam);
     double weigh(Constants lam);
-    void respond(Tally& tally);
+    void respond(LimitedSum& worth_sum);
     bool is_proof(Constants ray);
     double ascend(double known);
     double slope() const;
@@ -52,26 +52,26 @@ void Ascent::set_prices(Constants lam) {
 }
 
 /// The best change of each feature at the prices of ``lam``, added up; returns lam @ r as well.
-double Ascent::respond_to(Constants lam, Tally& tally) {
+double Ascent::respond_to(Constants lam, LimitedSum& worth_sum) {
     double total = 0.0;
     for (std::size_t t = 0; t < path_.size(); ++t)
         if (lam[t] != 0.0) total += lam[t] * r_[t];
     set_prices(lam);
-    respond(tally);
-    return total + tally.total();
+    respond(worth_sum);
+    return total + worth_sum.total();
 }
 
 /// g, and the slopes in ``miss_``.
 double Ascent::weigh(Constants lam) {
-    Tally tally(question_, box_);
-    const double total = respond_to(lam, tally);
+    LimitedSum worth_sum(question_, box_);
+    const double total = respond_to(lam, worth_sum);
     if (!(total > -INF)) return -INF;
     for (std::size_t t = 0; t < path_.size(); ++t) {
         const Terms terms = question_.row(path_.row[t]);
         double reached = 0.0;
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const int d = terms.columns[k];
-            if (!tally.is_held(question_.layout.feature[d])) reached += terms.weights[k] * change_[d];
+            if (!worth_sum.stays(question_.layout.feature[d])) reached += terms.weights[k] * change_[d];
         }
         miss_[t] = r_[t] - path_.sign[t] * reached;
     }
@@ -79,23 +79,23 @@ double Ascent::weigh(Constants lam) {
 }
 
 /// The best change of each feature at its price.
-void Ascent::respond(Tally& tally) {
+void Ascent::respond(LimitedSum& worth_sum) {
     const Features& f = question_.features;
     for (std::size_t d = 0; d < f.width(); ++d) {
         change_[d] = -f.source[d];
         if (question_.layout.group[d] >= 0) continue;
-        const Settled best = settle(question_, d, price_[d], box_.lower(d), box_.upper(d));
+        const BestChange best = best_change(question_, d, price_[d], box_.lower(d), box_.upper(d));
         change_[d] = best.change;
-        tally.add(d, best.worth);
+        worth_sum.add(d, best.worth);
     }
     for (std::size_t g = 0; g < question_.layout.groups(); ++g) {
-        const int own = question_.own[g];
+        const int stay = question_.source_choice[g];
         int best = -1;
         const auto worth = [&](int v) { return f.slope_up[v] - price_[v]; };
         for (int v = question_.layout.first[g]; v < question_.layout.last[g]; ++v)
             if (box_.upper(v) > 0.0 && (best < 0 || worth(v) < worth(best))) best = v;
         change_[best] += 1.0;
-        tally.add(own, worth(best) - worth(own));
+        worth_sum.add(stay, worth(best) - worth(stay));
     }
 }
 
@@ -109,26 +109,26 @@ bool Ascent::is_proof(Constants ray) {
         if (ray[t] == 0.0) continue;
         gap += ray[t] * r_[t];
         size += std::fabs(ray[t] * r_[t]);
-        if (t < question_.users()) gap -= std::fabs(ray[t]) * question_.wide(path_.row[t]);
+        if (t < question_.user_rows()) gap -= std::fabs(ray[t]) * question_.wide_tolerance(path_.row[t]);
     }
-    Tally tally(question_, box_);
+    LimitedSum worth_sum(question_, box_);
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (question_.layout.group[d] >= 0) continue;
         double reach = 0.0;
         if (price_[d] != 0.0) reach = price_[d] * ((price_[d] > 0.0 ? box_.upper(d) : box_.lower(d)) - f.source[d]);
         if (std::isinf(reach)) return false;
-        tally.add(d, -reach);
+        worth_sum.add(d, -reach);
         size += std::fabs(reach);
     }
     for (std::size_t g = 0; g < question_.layout.groups(); ++g) {
-        const int own = question_.own[g];
+        const int stay = question_.source_choice[g];
         double best = -INF;
         for (int v = question_.layout.first[g]; v < question_.layout.last[g]; ++v)
             if (box_.upper(v) > 0.0) best = std::max(best, price_[v]);
-        tally.add(own, price_[own] - best);
-        size += std::fabs(best) + std::fabs(price_[own]);
+        worth_sum.add(stay, price_[stay] - best);
+        size += std::fabs(best) + std::fabs(price_[stay]);
     }
-    return gap + tally.total() > ROUNDING * size;
+    return gap + worth_sum.total() > ROUNDING * size;
 }
 
 double Ascent::slope() const {
@@ -225,7 +225,7 @@ bool Ascent::is_barred() {
     return false;
 }
 
-Raised Ascent::go() {
+AscentResult Ascent::go() {
     if (is_barred()) return {true, true};
     const bool better = climb();
     return {is_proof(lam_), better};
@@ -233,22 +233,22 @@ Raised Ascent::go() {
 
 }  // namespace
 
-std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change) {
+std::vector<char> most_promising(const Question& question, const Path& path, const Box& box, Constants lam, Constants change) {
     const Features& f = question.features;
     const std::vector<int>& feature = question.layout.feature;
     Scratch scratch;
     const Numbers nowhere = scratch.numbers(path.size()), same = scratch.numbers(path.size());
     std::ranges::fill(nowhere, 0.0);
     std::ranges::copy(lam, same.begin());
-    Tally tally(question, box);
-    Ascent(question, path, box, nowhere, same, scratch).respond_to(lam, tally);
+    LimitedSum worth_sum(question, box);
+    Ascent(question, path, box, nowhere, same, scratch).respond_to(lam, worth_sum);
     std::vector<char> chosen(f.width(), false);
     std::vector<double> moved(f.width(), 0.0);
     int left = box.quota.left;
     for (std::size_t v = 0; v < f.width(); ++v) {
         const int at = feature[v];
         moved[at] = std::max(moved[at], std::fabs(change[v]) * f.scale[v]);
-        if (chosen[at] || !(tally.is_moved(at) || box.quota.counted[at])) continue;
+        if (chosen[at] || !(worth_sum.moves(at) || box.quota.counted[at])) continue;
         chosen[at] = true;
         if (!box.quota.counted[at]) --left;
     }
@@ -262,15 +262,15 @@ std::vector<char> chosen_few(const Question& question, const Path& path, const B
     return chosen;
 }
 
-void shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants other,
-            Scratch& scratch) {
+void shrink_multipliers(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                        Constants other, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers trial = scratch.numbers(lam.size()), best = scratch.numbers(lam.size()), held = scratch.numbers(lam.size());
+    const Numbers trial = scratch.numbers(lam.size()), best = scratch.numbers(lam.size()), copy = scratch.numbers(lam.size());
     const auto weigh = [&](Constants some) {
-        std::ranges::copy(some, held.begin());
-        return proved(question, path, box, at_source, held, scratch);
+        std::ranges::copy(some, copy.begin());
+        return prove_bound(question, path, box, at_source, copy, scratch);
     };
-    const Assured first = weigh(lam);
+    const ProvedBound first = weigh(lam);
     if (first.error <= NOTICEABLE * std::fabs(first.value)) return;
     std::ranges::copy(lam, best.begin());
     double most = first.value;
@@ -292,7 +292,8 @@ void shrink(const Question& question, const Path& path, const Box& box, Constant
     std::ranges::copy(best, lam.begin());
 }
 
-Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
+AscentResult improve_multipliers(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                                 Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     return Ascent(question, path, box, at_source, lam, scratch).go();
 }

@@ -12,22 +12,23 @@
 
 namespace counterleaf {
 
-/// What ``raise`` found: ``empty``, and ``lam`` is a Farkas vector; or better multipliers, or those it was given.
-struct Raised {
+/// What ``improve_multipliers`` found: ``empty``, and ``lam`` is a Farkas vector; or better multipliers, or those it was given.
+struct AscentResult {
     bool empty, better;
 };
 
-/// Raise the bound that ``lam`` proves of a box's rows; ``at_source`` as in ``proved``.
-Raised raise(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+/// Raise the bound that ``lam`` proves of a box's rows; ``at_source`` as in ``prove_bound``.
+AscentResult improve_multipliers(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                                 Scratch& scratch);
 
 /// Which features may change, no more than may: those that gain most by the prices of ``lam``, then those that ``change`` most.
-std::vector<char> chosen_few(const Question& question, const Path& path, const Box& box, Constants lam, Constants change);
+std::vector<char> most_promising(const Question& question, const Path& path, const Box& box, Constants lam, Constants change);
 
 /// Multipliers that prove most, rounding taken off: ``lam``, a share of it, or what is found on the way up from ``other``.
 ///
 /// Where a region is a single point, ever larger multipliers prove the same, and a solver may end with very large ones: all
 /// that they add is rounding.
-void shrink(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants other,
-            Scratch& scratch);
+void shrink_multipliers(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                        Constants other, Scratch& scratch);
 
 }  // namespace counterleaf

@@ -41,18 +41,18 @@ void add_up_closely(const Question& question, const Path& path, Constants lam, N
 
 }  // namespace
 
-Settled settle(const Question& question, std::size_t d, double price, double lower, double upper) {
+BestChange best_change(const Question& question, std::size_t d, double price, double lower, double upper) {
     const Features& f = question.features;
     const Phi phi = f.phi(d);
-    const double own = f.source[d], change = phi.respond(price, lower - own, upper - own);
+    const double source = f.source[d], change = phi.respond(price, lower - source, upper - source);
     if (std::isinf(change)) return {change, -INF};
     const Step& step = question.layout.step[d];
     if (!step.is_free() && change != 0.0) {
-        const double x = own + change, low = step.below(own, x), high = step.above(own, x);
+        const double x = source + change, low = step.below(source, x), high = step.above(source, x);
         if (low < high) {
-            const double a = std::max(low, lower) - own, b = std::min(high, upper) - own;
+            const double a = std::max(low, lower) - source, b = std::min(high, upper) - source;
             const double worth_a = phi(a) - price * a, worth_b = phi(b) - price * b;
-            return worth_a <= worth_b ? Settled{a, worth_a} : Settled{b, worth_b};
+            return worth_a <= worth_b ? BestChange{a, worth_a} : BestChange{b, worth_b};
         }
     }
     return {change, phi(change) - price * change};
@@ -63,12 +63,12 @@ int cheapest(const Question& question, std::size_t g, Constants upper) {
     int best = -1;
     for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
         if (!(upper[v] > 0.0)) continue;
-        if (best < 0 || costs[v] < costs[best] || (costs[v] == costs[best] && v == question.own[g])) best = v;
+        if (best < 0 || costs[v] < costs[best] || (costs[v] == costs[best] && v == question.source_choice[g])) best = v;
     }
     return best;
 }
 
-double placed(const Question& question, std::size_t d, double change, double lower, double upper) {
+double changed_number(const Question& question, std::size_t d, double change, double lower, double upper) {
     const double origin = question.features.source[d];
     double to = origin + change;
     if (change == 0.0)
@@ -86,25 +86,27 @@ double placed(const Question& question, std::size_t d, double change, double low
 
 double box_bound(const Question& question, const Box& box, Numbers change) {
     const Features& f = question.features;
-    Tally tally(question, box);
+    LimitedSum worth_sum(question, box);
     for (std::size_t d = 0; d < f.width(); ++d) {
         const bool grouped = question.layout.group[d] >= 0;
-        const Settled best = grouped ? Settled{-f.source[d], 0.0} : settle(question, d, 0.0, box.lower(d), box.upper(d));
+        const BestChange best =
+            grouped ? BestChange{-f.source[d], 0.0} : best_change(question, d, 0.0, box.lower(d), box.upper(d));
         change[d] = best.change;
-        if (!grouped) tally.add(d, f.horizon[d] == 0.0 ? best.worth : f.price(d, best.change));
+        if (!grouped) worth_sum.add(d, f.horizon[d] == 0.0 ? best.worth : f.price(d, best.change));
     }
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
         const int v = cheapest(question, g, box.upper());
         change[v] += 1.0;
-        tally.add(question.own[g], f.slope_up[v] - f.slope_up[question.own[g]]);
+        worth_sum.add(question.source_choice[g], f.slope_up[v] - f.slope_up[question.source_choice[g]]);
     }
-    tally.total();
+    worth_sum.total();
     double total = 0.0;  // of the same terms in the same order as the cost of that row
     for (std::size_t d = 0; d < f.width(); ++d) {
-        if (tally.is_held(question.layout.feature[d])) change[d] = 0.0;
+        if (worth_sum.stays(question.layout.feature[d])) change[d] = 0.0;
         if (std::isinf(change[d]) || f.price(d, change[d]) == -INF) return -INF;
         const bool grouped = question.layout.group[d] >= 0;
-        const double by = grouped ? change[d] : placed(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
+        const double by =
+            grouped ? change[d] : changed_number(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
         if (by != 0.0) total += f.phi(d)(by);
     }
     return total;
@@ -115,9 +117,9 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
 static Sum worth_of(const Question& question, const Box& box, std::size_t d, double price, double error, double& lost) {
     const double low = true_lower(question, box, d), high = true_upper(question, box, d);
     const Phi phi = question.features.phi(d);
-    const Settled above = settle(question, d, price + error, low, high);
-    const Settled below = error > 0.0 ? settle(question, d, price - error, low, high) : above;
-    const Settled& worst = above.worth < below.worth ? above : below;
+    const BestChange above = best_change(question, d, price + error, low, high);
+    const BestChange below = error > 0.0 ? best_change(question, d, price - error, low, high) : above;
+    const BestChange& worst = above.worth < below.worth ? above : below;
     if (worst.worth == -INF) return {-INF, 0.0};
     lost += error * std::fabs(worst.change);
     return {worst.worth, phi.size(worst.change) + (std::fabs(price) + error) * std::fabs(worst.change)};
@@ -126,44 +128,44 @@ static Sum worth_of(const Question& question, const Box& box, std::size_t d, dou
 /// What a group adds to a bound: its best value at these prices, against the source's own.
 static Sum worth_of_group(const Question& question, const Box& box, std::size_t g, Constants price, Constants error) {
     const Constants cost = question.features.slope_up;
-    const int own = question.own[g];
+    const int stay = question.source_choice[g];
     double best = INF, size = 0.0;
     for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
         if (!(box.upper(v) > 0.0)) continue;
-        const double off = error[v] + error[own];
-        best = std::min(best, v == own ? 0.0 : (cost[v] - cost[own]) - (price[v] - price[own]) - off);
-        size = std::max(size, std::fabs(cost[v]) + std::fabs(cost[own]) + std::fabs(price[v]) + std::fabs(price[own]) + off);
+        const double off = error[v] + error[stay];
+        best = std::min(best, v == stay ? 0.0 : (cost[v] - cost[stay]) - (price[v] - price[stay]) - off);
+        size = std::max(size, std::fabs(cost[v]) + std::fabs(cost[stay]) + std::fabs(price[v]) + std::fabs(price[stay]) + off);
     }
     return {best, size};
 }
 
 /// Add up what numbers and groups are worth at these prices; ``size`` gets that of the terms, ``lost`` what errors took.
-static void add_worth(const Question& question, const Box& box, Constants price, Constants error, Tally& tally, double& size,
-                      double& lost) {
+static void add_worth(const Question& question, const Box& box, Constants price, Constants error, LimitedSum& worth_sum,
+                      double& size, double& lost) {
     for (std::size_t d = 0; d < question.features.width(); ++d) {
         if (question.layout.group[d] >= 0) continue;
         const Sum worth = worth_of(question, box, d, price[d], error[d], lost);
-        tally.add(d, worth.total), size += worth.size;
+        worth_sum.add(d, worth.total), size += worth.size;
     }
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
         const Sum worth = worth_of_group(question, box, g, price, error);
-        tally.add(question.own[g], worth.total), size += worth.size;
+        worth_sum.add(question.source_choice[g], worth.total), size += worth.size;
     }
 }
 
 /// Hold prices within the slopes of what moves without end, with the multipliers; false if one cannot be held but by rounding.
 static bool hold_back(const Question& question, const Box& box, Numbers lam, Numbers price, Numbers error, Constants size) {
     const Features& f = question.features;
-    const auto fits = [&](Leash& to, std::size_t d, double by) {
+    const auto fits = [&](MultiplierScale& to, std::size_t d, double by) {
         const double low = true_lower(question, box, d), high = true_upper(question, box, d);
         return to.add(f.phi(d), by * price[d], by * error[d], low, high);
     };
     const auto share_at = [&](double by) {
-        Leash leash;
+        MultiplierScale scale;
         bool all = true;
         for (std::size_t d = 0; d < f.width(); ++d)
-            if (question.layout.group[d] < 0) all = fits(leash, d, by) && all;
-        return all ? leash.share() : NONE;
+            if (question.layout.group[d] < 0) all = fits(scale, d, by) && all;
+        return all ? scale.factor() : NONE;
     };
     const double share = share_at(1.0);
     if (share == 1.0) return true;
@@ -173,8 +175,8 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
         return true;
     }
     for (std::size_t d = 0; d < f.width(); ++d) {
-        Leash own;
-        if (question.layout.group[d] >= 0 || (fits(own, d, 1.0) && own.share() == 1.0)) continue;
+        MultiplierScale alone;
+        if (question.layout.group[d] >= 0 || (fits(alone, d, 1.0) && alone.factor() == 1.0)) continue;
         const double to = std::min(std::max(price[d], f.slope_down[d]), f.slope_up[d]);
         const double room = NOISE * (size[d] + std::fabs(f.slope_up[d]) + std::fabs(f.slope_down[d]));
         if (std::fabs(price[d] - to) <= room) price[d] = to, error[d] = 0.0;
@@ -182,7 +184,8 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
     return false;
 }
 
-Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch) {
+ProvedBound prove_bound(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                        Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Features& f = question.features;
     const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width());
@@ -195,55 +198,55 @@ Assured proved(const Question& question, const Path& path, const Box& box, Const
         if (lam[t] == 0.0) continue;
         const Terms terms = question.row(path.row[t]);
         const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
-        const double give = question.give(path.row[t]) + terms.exact_to(terms.size_at(f.source));
-        total += lam[t] * r - std::fabs(lam[t]) * give;
+        const double tolerance = question.tolerance(path.row[t]) + terms.exact_to(terms.size_at(f.source));
+        total += lam[t] * r - std::fabs(lam[t]) * tolerance;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }
-    Tally tally(question, box);
-    add_worth(question, box, price, error, tally, size, lost);
-    total += tally.total();
+    LimitedSum worth_sum(question, box);
+    add_worth(question, box, price, error, worth_sum, size, lost);
+    total += worth_sum.total();
     const double rounding = static_cast<double>(f.width() + path.size() + 8) * ROUND * size;
     return {total - rounding, lost + rounding, sure};
 }
 
-Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
+ProvedBound prove_bound_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Features& f = question.features;
     const Numbers price = scratch.numbers(f.width()), error = scratch.numbers(f.width()), size_of = scratch.numbers(f.width());
     for (int again = 0; again < 3; ++again) {
         add_up_closely(question, path, lam, price, error, size_of, scratch);
-        Leash leash, tight;
+        MultiplierScale scale, tight_scale;
         bool fits = true;
         for (std::size_t d = 0; d < f.width(); ++d) {
             if (question.layout.group[d] >= 0) continue;
             const double low = true_lower(question, box, d), high = true_upper(question, box, d);
-            fits = leash.add(f.phi(d), price[d], error[d], low, high) && fits;
+            fits = scale.add(f.phi(d), price[d], error[d], low, high) && fits;
             // multipliers that shrink are rounded, and their prices with them
-            tight.add(f.phi(d), price[d], error[d] + 1.5 * ROUND * size_of[d], low, high);
+            tight_scale.add(f.phi(d), price[d], error[d] + 1.5 * ROUND * size_of[d], low, high);
         }
-        if (!fits || leash.share() == 1.0 || !(tight.share() < 1.0)) break;
-        for (double& one : lam) one *= tight.share();
+        if (!fits || scale.factor() == 1.0 || !(tight_scale.factor() < 1.0)) break;
+        for (double& one : lam) one *= tight_scale.factor();
     }
     const bool sure = hold_back(question, box, lam, price, error, size_of);
     Twofold total;
-    double size = 0.0, give = 0.0, lost = 0.0;
+    double size = 0.0, tolerance = 0.0, lost = 0.0;
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const Terms terms = question.row(path.row[t]);
         const bool equal = path.row[t] >= static_cast<int>(question.tree.nodes.size()) && t < question.limits.equal;
         const auto [high, low] = terms.twofold_at(f.source);
-        const double whole = high + low, may = question.give(path.row[t]);
-        give += std::fabs(lam[t]) * (may + 4.0 * terms.exact_to(terms.size_at(f.source)));
+        const double whole = high + low, may = question.tolerance(path.row[t]);
+        tolerance += std::fabs(lam[t]) * (may + 4.0 * terms.exact_to(terms.size_at(f.source)));
         total.add_product(lam[t], question.offset(path.row[t]));
         if (-may <= whole && whole <= (equal ? may : 0.0) && may > 0.0) continue;  // met to rounding
         total.add_product(-lam[t] * path.sign[t], high);
         total.add_product(-lam[t] * path.sign[t], low);
-        give += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
+        tolerance += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
     }
-    Tally tally(question, box);
-    add_worth(question, box, price, error, tally, size, lost);
-    total.add(tally.total());
-    const double rounding = 16.0 * ROUND * (size + std::fabs(total.value())) + give;
+    LimitedSum worth_sum(question, box);
+    add_worth(question, box, price, error, worth_sum, size, lost);
+    total.add(worth_sum.total());
+    const double rounding = 16.0 * ROUND * (size + std::fabs(total.value())) + tolerance;
     const double value = total.value() - rounding;
     return {value > -INF ? value : -INF, rounding + lost, sure};
 }

@@ -5,8 +5,8 @@
 //
 //     lam @ r + sum over numbers of min phi_d(d) - price_d d, on the grid + sum over groups of the best value,
 //
-// with price = A' lam. Where only k features may change, only the k of them count that gain most by it (see ``tally.hpp``).
-// Without multipliers this is the box's bound: each feature on its own (theorems 3.2 and 3.3).
+// with price = A' lam. Where only k features may change, only the k of them count that gain most by it (see
+// ``limited_sum.hpp``). Without multipliers this is the box's bound: each feature on its own (theorems 3.2 and 3.3).
 #pragma once
 
 #include "base/scratch.hpp"
@@ -35,7 +35,7 @@ void each_price_term(const Question& question, const Path& path, Constants lam, 
 }
 
 /// A change of one number and what it costs, less what it is worth at a price.
-struct Settled {
+struct BestChange {
     double change, worth;
 };
 
@@ -48,22 +48,23 @@ inline double true_upper(const Question& question, const Box& box, std::size_t d
 }
 
 /// The best change of number d at a price, within [lower, upper] and on its grid.
-Settled settle(const Question& question, std::size_t d, double price, double lower, double upper);
+BestChange best_change(const Question& question, std::size_t d, double price, double lower, double upper);
 
 /// The cheapest value left in a group: of equals the source's own, else the first.
 int cheapest(const Question& question, std::size_t g, Constants upper);
 
 /// Number d of the row that a change leads to: ends of the box bit for bit, on its grid.
-double placed(const Question& question, std::size_t d, double change, double lower, double upper);
+double changed_number(const Question& question, std::size_t d, double change, double lower, double upper);
 
 /// The bound of a box on its own, which is what its cheapest row costs; ``change`` gets that row.
 double box_bound(const Question& question, const Box& box, Numbers change);
 
 /// The bound that the multipliers ``lam`` prove of the box's rows, in real arithmetic; ``at_source`` is w @ source + b of each
 /// row of the path. Multipliers shrink by a hair where prices would leave their slopes; not ``sure`` where that is not enough.
-Assured proved(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Scratch& scratch);
+ProvedBound prove_bound(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                        Scratch& scratch);
 
 /// The same as if in twice the precision, for large multipliers that cancel.
-Assured proved_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch);
+ProvedBound prove_bound_closely(const Question& question, const Path& path, const Box& box, Numbers lam, Scratch& scratch);
 
 }  // namespace counterleaf

@@ -12,13 +12,13 @@ bool Box::begin(const Question& question) {
     seen_.assign(layout_->groups(), 0);
     round_ = 0;
     bool room = true;
-    for (std::size_t g = 0; g < layout_->groups(); ++g) room = settle_group(static_cast<int>(g)) && room;
+    for (std::size_t g = 0; g < layout_->groups(); ++g) room = propagate_group(static_cast<int>(g)) && room;
     for (std::size_t d = 0; d < lower_.size(); ++d) room = room && has_room(d);
     trail_.clear();  // nothing goes back behind this
     return room;
 }
 
-bool Box::settle(std::size_t mark) {
+bool Box::propagate(std::size_t mark) {
     ++round_;
     for (std::size_t k = mark; k < trail_.size(); ++k) {  // the trail grows while groups are settled
         const int d = trail_[k].variable;
@@ -26,12 +26,12 @@ bool Box::settle(std::size_t mark) {
         const int g = layout_->group[d];
         if (g < 0 || seen_[g] == round_) continue;
         seen_[g] = round_;
-        if (!settle_group(g)) return false;
+        if (!propagate_group(g)) return false;
     }
     return true;
 }
 
-bool Box::settle_group(int g) {
+bool Box::propagate_group(int g) {
     const int first = layout_->first[g], last = layout_->last[g];
     int left = 0, chosen = 0, choice = -1, only = -1;
     for (int v = first; v < last; ++v) {

@@ -47,12 +47,12 @@ public:
 
     /// What was narrowed since a mark drawn to its end: a value chosen rules out the others of its group, the last one left is
     /// chosen. False if some variable has no value left.
-    bool settle(std::size_t mark);
+    bool propagate(std::size_t mark);
 
     Quota quota;  // of the state that the box belongs to
 
 private:
-    bool settle_group(int g);
+    bool propagate_group(int g);
     bool has_room(std::size_t d) const { return lower_[d] <= upper_[d] && lower_[d] < INF && upper_[d] > -INF; }
 
     const Layout* layout_ = nullptr;

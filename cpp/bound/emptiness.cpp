@@ -58,39 +58,39 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
         if (lam[t] == 0.0) continue;
         if (!(lam[t] > 0.0) && t >= question.limits.equal) return false;
         const Terms terms = question.row(path.row[t]);
-        const double offset = question.offset(path.row[t]), wide = question.wide(path.row[t]);
+        const double offset = question.offset(path.row[t]), wide = question.wide_tolerance(path.row[t]);
         gap += lam[t] * (offset - path.sign[t] * at_source[t]) - std::fabs(lam[t]) * wide;
         gap -= std::fabs(lam[t]) * terms.exact_to(terms.size_at(f.source));
         size += std::fabs(lam[t]) * (offset + std::fabs(at_source[t]) + wide);
     }
     each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
     const std::size_t rows = path.size();
-    Tally tally(question, box);
-    const auto subtract = [&](std::size_t v, const Sum& most) { tally.add(v, -most.total), size += most.size; };
+    LimitedSum worth_sum(question, box);
+    const auto subtract = [&](std::size_t v, const Sum& most) { worth_sum.add(v, -most.total), size += most.size; };
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (question.layout.group[d] >= 0 || price[d].is_zero()) continue;
         subtract(d, reach(price[d].total, price[d].error(rows), true_lower(question, box, d) - f.source[d],
                           true_upper(question, box, d) - f.source[d]));
     }
     for (std::size_t g = 0; g < question.layout.groups(); ++g) {
-        const Price& own = price[question.own[g]];
+        const Price& stay = price[question.source_choice[g]];
         Sum most{-INF, 0.0};
         for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
             if (!(box.upper(v) > 0.0)) continue;
-            const double off = price[v].error(rows) + own.error(rows);
-            most.total = std::max(most.total, v == question.own[g] ? 0.0 : price[v].total - own.total + off);
-            most.size = std::max(most.size, std::fabs(price[v].total) + std::fabs(own.total) + off);
+            const double off = price[v].error(rows) + stay.error(rows);
+            most.total = std::max(most.total, v == question.source_choice[g] ? 0.0 : price[v].total - stay.total + off);
+            most.size = std::max(most.size, std::fabs(price[v].total) + std::fabs(stay.total) + off);
         }
-        subtract(question.own[g], most);
+        subtract(question.source_choice[g], most);
     }
-    return gap + tally.total() > static_cast<double>(f.width() + rows + 8) * ROUND * size;
+    return gap + worth_sum.total() > static_cast<double>(f.width() + rows + 8) * ROUND * size;
 }
 
 bool are_opposed(const Question& question, const Path& path, Numbers lam) {
     if (question.margin > 0.0) return false;
     const double open = question.tree.right_closed ? -1.0 : 1.0;
-    for (std::size_t t = question.users(); t < path.size(); ++t)
-        for (std::size_t s = question.users(); s < t; ++s) {
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t)
+        for (std::size_t s = question.user_rows(); s < t; ++s) {
             if (path.sign[t] != open && path.sign[s] != open) continue;
             const double by = factor(question.row(path.row[t]), question.row(path.row[s])) * path.sign[t] * path.sign[s];
             if (!(by < 0.0)) continue;

@@ -34,40 +34,41 @@ public:
 };
 
 struct Fraction {
-    Whole over = 0, under = 1;
+    Whole numerator = 0, denominator = 1;
 };
 
 /// In lowest terms, less a whole number: between -1/2 and 1/2.
-Fraction rest_of(Whole over, Whole under) {
-    if (under < 0) over = -over, under = -under;
-    over %= under;
-    if (2 * over > under) over -= under;
-    if (2 * over < -under) over += under;
-    const Whole common = std::gcd(over, under);
-    return {over / common, under / common};
+Fraction rest_of(Whole numerator, Whole denominator) {
+    if (denominator < 0) numerator = -numerator, denominator = -denominator;
+    numerator %= denominator;
+    if (2 * numerator > denominator) numerator -= denominator;
+    if (2 * numerator < -denominator) numerator += denominator;
+    const Whole common = std::gcd(numerator, denominator);
+    return {numerator / common, denominator / common};
 }
 
 /// The simplest fraction that is this double, by its continued fraction.
 std::optional<Fraction> simplest(double number) {
     double rest = std::fabs(number);
     if (!(rest < LARGEST)) return {};
-    double over = 1.0, under = 0.0, last_over = 0.0, last_under = 1.0;
+    double numerator = 1.0, denominator = 0.0, last_numerator = 0.0, last_denominator = 1.0;
     for (int k = 0; k < 40; ++k) {
         const double whole = std::floor(rest);
-        const double next_over = whole * over + last_over, next_under = whole * under + last_under;
-        if (next_under > FINEST || next_over >= LARGEST) return {};
-        last_over = over, last_under = under, over = next_over, under = next_under;
-        if (over / under == std::fabs(number)) {
-            const auto top = static_cast<Whole>(over);
-            return Fraction{number < 0.0 ? -top : top, static_cast<Whole>(under)};
+        const double next_numerator = whole * numerator + last_numerator,
+                     next_denominator = whole * denominator + last_denominator;
+        if (next_denominator > FINEST || next_numerator >= LARGEST) return {};
+        last_numerator = numerator, last_denominator = denominator, numerator = next_numerator, denominator = next_denominator;
+        if (numerator / denominator == std::fabs(number)) {
+            const auto top = static_cast<Whole>(numerator);
+            return Fraction{number < 0.0 ? -top : top, static_cast<Whole>(denominator)};
         }
         rest = 1.0 / (rest - whole);
     }
     return {};
 }
 
-bool is_beside_grid(const Step& step, double number) {
-    return std::nearbyint(number / step.over * step.under) * step.over / step.under != number;
+bool is_off_grid(const Step& step, double number) {
+    return std::nearbyint(number / step.numerator * step.denominator) * step.numerator / step.denominator != number;
 }
 
 /// The equalities over what can move in a box, as whole numbers.
@@ -75,7 +76,7 @@ class Equalities {
 public:
     Equalities(const Question& question, const Box& box);
 
-    Divisibility solve(Numbers over);
+    Divisibility solve(Numbers numerator);
 
 private:
     struct Line {
@@ -90,8 +91,8 @@ private:
     void triangulate();
     bool reduce(std::size_t i, std::size_t pivot);
     bool combine(std::size_t i, std::vector<Fraction>& y);
-    bool is_proof(const std::vector<Fraction>& y, Numbers over, double& under);
-    int beside_in(Constants over) const;
+    bool is_proof(const std::vector<Fraction>& y, Numbers numerator, double& denominator);
+    int off_grid_in(Constants numerator) const;
 
     const Question& question_;
     const Box& box_;
@@ -100,7 +101,7 @@ private:
     std::vector<int> place_;    // of a variable there, or -1
     std::size_t free_ = 0;      // how many have none
     std::vector<Line> lines_;
-    std::vector<double> constant_, give_;  // per equality: its constant, and how little of that may be rounding
+    std::vector<double> constant_, tolerance_;  // per equality: its constant, and how little of that may be rounding
 };
 
 Equalities::Equalities(const Question& question, const Box& box) : question_(question), box_(box) {
@@ -112,7 +113,8 @@ Equalities::Equalities(const Question& question, const Box& box) : question_(que
     for (std::size_t t = 0; t < equal; ++t) {
         const Terms terms = question.limits.rows[t];
         constant_.push_back(terms.exactly_at(fixed));
-        give_.push_back(std::max(question.give(question.tree.nodes.size() + t), give_of(terms, terms.size_at(fixed))));
+        tolerance_.push_back(
+            std::max(question.tolerance(question.tree.nodes.size() + t), rounding_tolerance(terms, terms.size_at(fixed))));
         add(t);
     }
 }
@@ -121,9 +123,9 @@ Equalities::Equalities(const Question& question, const Box& box) : question_(que
 std::optional<Fraction> Equalities::unit_of(int d) const {
     if (question_.layout.group[d] >= 0) return Fraction{1, 1};
     const Step& step = question_.layout.step[d];
-    const bool is_whole = step.over == std::floor(step.over) && step.under == std::floor(step.under);
-    if (step.is_free() || !is_whole || step.over >= LARGEST || step.under > FINEST) return {};
-    return Fraction{static_cast<Whole>(step.over), static_cast<Whole>(step.under)};
+    const bool is_whole = step.numerator == std::floor(step.numerator) && step.denominator == std::floor(step.denominator);
+    if (step.is_free() || !is_whole || step.numerator >= LARGEST || step.denominator > FINEST) return {};
+    return Fraction{static_cast<Whole>(step.numerator), static_cast<Whole>(step.denominator)};
 }
 
 void Equalities::choose_columns() {
@@ -146,24 +148,25 @@ void Equalities::add(std::size_t t) {
     const Terms terms = question_.limits.rows[t];
     std::vector<Fraction> found(columns_.size());
     Exact exact;
-    Whole under = 1;
+    Whole denominator = 1;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
         if (place_[d] < 0) continue;
         const std::optional<Fraction> weight = simplest(terms.weights[k]);
         if (!weight) return;
         const Fraction unit = unit_of(d).value_or(Fraction{1, 1});
-        Whole top = exact.times(weight->over, unit.over), bottom = exact.times(weight->under, unit.under);
+        Whole top = exact.times(weight->numerator, unit.numerator), bottom = exact.times(weight->denominator, unit.denominator);
         if (exact.failed) return;
         const Whole common = std::gcd(top, bottom);
         top /= common, bottom /= common;
         found[place_[d]] = {top, bottom};
-        under = exact.least_multiple(under, bottom);
+        denominator = exact.least_multiple(denominator, bottom);
         if (exact.failed) return;
     }
     Line line{std::vector<Whole>(columns_.size()), std::vector<Whole>(question_.limits.equal, 0)};
-    for (std::size_t j = 0; j < found.size(); ++j) line.row[j] = exact.times(found[j].over, under / found[j].under);
-    line.from[t] = under;
+    for (std::size_t j = 0; j < found.size(); ++j)
+        line.row[j] = exact.times(found[j].numerator, denominator / found[j].denominator);
+    line.from[t] = denominator;
     if (!exact.failed) lines_.push_back(std::move(line));
 }
 
@@ -235,72 +238,73 @@ bool Equalities::combine(std::size_t i, std::vector<Fraction>& y) {
     for (std::size_t j = i; j-- > 0;) {
         Fraction sum;
         for (std::size_t l = j + 1; l <= i; ++l) {
-            const Whole under = exact_.least_multiple(sum.under, y[l].under);
+            const Whole denominator = exact_.least_multiple(sum.denominator, y[l].denominator);
             if (exact_.failed) return false;
-            const Whole one = exact_.times(sum.over, under / sum.under), all = exact_.times(y[l].over, under / y[l].under);
-            sum = {exact_.less(one, -all, lines_[l].row[free_ + j]), under};
+            const Whole one = exact_.times(sum.numerator, denominator / sum.denominator),
+                        all = exact_.times(y[l].numerator, denominator / y[l].denominator);
+            sum = {exact_.less(one, -all, lines_[l].row[free_ + j]), denominator};
             if (exact_.failed) return false;
         }
-        const Whole under = exact_.times(sum.under, lines_[j].row[free_ + j]);
+        const Whole denominator = exact_.times(sum.denominator, lines_[j].row[free_ + j]);
         if (exact_.failed) return false;
-        y[j] = rest_of(-sum.over, under);
+        y[j] = rest_of(-sum.numerator, denominator);
     }
     return true;
 }
 
 /// Whether the constant of a combination is no whole number; writes it as one of the user's equalities.
-bool Equalities::is_proof(const std::vector<Fraction>& y, Numbers over, double& under) {
+bool Equalities::is_proof(const std::vector<Fraction>& y, Numbers numerator, double& denominator) {
     Whole common = 1;
     for (const Fraction& one : y) {
-        common = exact_.least_multiple(common, one.under);
+        common = exact_.least_multiple(common, one.denominator);
         if (exact_.failed) return false;
     }
-    std::ranges::fill(over, 0.0);
-    double value = 0.0, give = 0.0;
+    std::ranges::fill(numerator, 0.0);
+    double value = 0.0, tolerance = 0.0;
     for (std::size_t t = 0; t < constant_.size(); ++t) {
         Whole times = 0;
         for (std::size_t i = 0; i < y.size(); ++i)
-            times = exact_.less(times, -exact_.times(y[i].over, common / y[i].under), lines_[i].from[t]);
+            times = exact_.less(times, -exact_.times(y[i].numerator, common / y[i].denominator), lines_[i].from[t]);
         if (exact_.failed) return false;
-        over[t] = static_cast<double>(times);
-        under = static_cast<double>(common);
-        value += std::fmod(over[t] * constant_[t], under) / under;
-        give += std::fabs(over[t]) / under * give_[t];
+        numerator[t] = static_cast<double>(times);
+        denominator = static_cast<double>(common);
+        value += std::fmod(numerator[t] * constant_[t], denominator) / denominator;
+        tolerance += std::fabs(numerator[t]) / denominator * tolerance_[t];
     }
-    return std::fabs(value - std::nearbyint(value)) > give;
+    return std::fabs(value - std::nearbyint(value)) > tolerance;
 }
 
 /// A variable of a combination that may also stay beside its grid; -1 if there is none.
-int Equalities::beside_in(Constants over) const {
+int Equalities::off_grid_in(Constants numerator) const {
     for (std::size_t t = 0; t < constant_.size(); ++t) {
-        if (over[t] == 0.0) continue;
+        if (numerator[t] == 0.0) continue;
         for (int d : question_.limits.rows[t].columns) {
             const Step& step = question_.layout.step[d];
-            const double own = question_.features.source[d];
-            if (!step.is_free() && box_.can_move(d) && box_.holds(d, own) && is_beside_grid(step, own)) return d;
+            const double source = question_.features.source[d];
+            if (!step.is_free() && box_.can_move(d) && box_.holds(d, source) && is_off_grid(step, source)) return d;
         }
     }
     return -1;
 }
 
-Divisibility Equalities::solve(Numbers over) {
+Divisibility Equalities::solve(Numbers numerator) {
     eliminate();
     triangulate();
     std::vector<Fraction> y;
     for (std::size_t i = 0; i < lines_.size() && !exact_.failed; ++i) {
-        double under = 0.0;
-        if (!combine(i, y) || !is_proof(y, over, under)) continue;
-        const int beside = beside_in(over);
-        return beside < 0 ? Divisibility{.under = under} : Divisibility{.beside = beside};
+        double denominator = 0.0;
+        if (!combine(i, y) || !is_proof(y, numerator, denominator)) continue;
+        const int off_grid = off_grid_in(numerator);
+        return off_grid < 0 ? Divisibility{.denominator = denominator} : Divisibility{.off_grid = off_grid};
     }
     return {};
 }
 
 }  // namespace
 
-Divisibility divide(const Question& question, const Box& box, Numbers over) {
+Divisibility divide(const Question& question, const Box& box, Numbers numerator) {
     if (question.limits.equal == 0 || question.layout.plain) return {};
-    return Equalities(question, box).solve(over);
+    return Equalities(question, box).solve(numerator);
 }
 
 }  // namespace counterleaf

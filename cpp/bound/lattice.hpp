@@ -18,11 +18,11 @@ namespace counterleaf {
 
 /// What divisibility says of a box.
 struct Divisibility {
-    double under = 0.0;  // positive: the box is empty, by the combination y_t = over[t] / under
-    int beside = -1;     // or it were but for this variable, whose source is in the box and beside its grid
+    double denominator = 0.0;  // positive: the box is empty, by the combination y_t = over[t] / under
+    int off_grid = -1;         // or it were but for this variable, whose source is in the box and beside its grid
 };
 
 /// Whether the equalities leave no row in a box; ``over`` gets a whole number per row of the user's.
-Divisibility divide(const Question& question, const Box& box, Numbers over);
+Divisibility divide(const Question& question, const Box& box, Numbers numerator);
 
 }  // namespace counterleaf

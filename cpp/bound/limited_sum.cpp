@@ -2,13 +2,14 @@
 
 namespace counterleaf {
 
-Tally::Tally(const Question& question, const Box& box) : question_(question), box_(box), is_limited_(box.quota.left >= 0) {
+LimitedSum::LimitedSum(const Question& question, const Box& box)
+    : question_(question), box_(box), is_limited_(box.quota.left >= 0) {
     if (!is_limited_) return;
     gain_.assign(question.features.width(), 0.0);
     fate_.assign(question.features.width(), Fate::Open);
 }
 
-void Tally::add(std::size_t v, double worth) {
+void LimitedSum::add(std::size_t v, double worth) {
     if (!is_limited_) {
         total_ += worth;
         return;
@@ -18,7 +19,7 @@ void Tally::add(std::size_t v, double worth) {
     if (box_.quota.counted[feature] || !box_.holds(v, question_.features.source[v])) fate_[feature] = Fate::Moves;
 }
 
-double Tally::total() {
+double LimitedSum::total() {
     if (!is_limited_) return total_;
     open_.clear();
     int forced = 0;  // no fork has counted it, but it cannot stay
@@ -33,7 +34,7 @@ double Tally::total() {
     const auto gains_more = [&](int a, int b) { return gain_[a] != gain_[b] ? gain_[a] < gain_[b] : a < b; };
     std::ranges::nth_element(open_, open_.begin() + static_cast<std::ptrdiff_t>(left), gains_more);
     for (std::size_t k = 0; k < open_.size(); ++k) {
-        fate_[open_[k]] = k < left ? Fate::Moves : Fate::Held;
+        fate_[open_[k]] = k < left ? Fate::Moves : Fate::Stays;
         if (k < left) total_ += gain_[open_[k]];
     }
     return total_;

@@ -10,9 +10,9 @@
 
 namespace counterleaf {
 
-class Tally {
+class LimitedSum {
 public:
-    Tally(const Question& question, const Box& box);
+    LimitedSum(const Question& question, const Box& box);
 
     /// Add what variable v is worth at least; of a group, once for all, with v the source's own value.
     void add(std::size_t v, double worth);
@@ -21,13 +21,13 @@ public:
     double total();
 
     /// Whether the sum has a feature stay though it would gain.
-    bool is_held(int feature) const { return is_limited_ && fate_[feature] == Fate::Held; }
+    bool stays(int feature) const { return is_limited_ && fate_[feature] == Fate::Stays; }
 
     /// Whether a feature moves in the sum: it gains most, or it has no choice.
-    bool is_moved(int feature) const { return is_limited_ && fate_[feature] == Fate::Moves; }
+    bool moves(int feature) const { return is_limited_ && fate_[feature] == Fate::Moves; }
 
 private:
-    enum class Fate : std::uint8_t { Open, Moves, Held };
+    enum class Fate : std::uint8_t { Open, Moves, Stays };
 
     const Question& question_;
     const Box& box_;

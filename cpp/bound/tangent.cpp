@@ -8,10 +8,10 @@ namespace {
 constexpr double HAIR = 1e-9;  // the largest share by which multipliers are scaled down
 
 /// Row d of Q times y, as if in twice the precision.
-Near product(const Sparse& Q, std::size_t d, Constants y) {
-    NearSum sum;
+Ball product(const Sparse& Q, std::size_t d, Constants y) {
+    BallSum sum;
     for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) sum.add(Q.values[k], y[Q.columns[k]]);
-    return sum.near(Q.start[d + 1] - Q.start[d] + 2.0);
+    return sum.ball(Q.start[d + 1] - Q.start[d] + 2.0);
 }
 
 class TangentBound {
@@ -19,7 +19,7 @@ public:
     TangentBound(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam, Constants y,
                  Scratch& scratch)
         : question(question), path(path), box(box), at_source(at_source), f(question.features), lam(lam), y(y), frame(scratch),
-          price(scratch.values<NearSum>(f.width())) {}
+          price(scratch.values<BallSum>(f.width())) {}
 
     double run() {
         set_prices();
@@ -35,7 +35,7 @@ public:
             const double r = question.offset(path.row[t]) - path.sign[t] * at_source[t];
             add(lam[t] * r);
             lost += 2.0 * ROUND * std::fabs(lam[t]) * std::fabs(at_source[t]);
-            if (t < question.users()) add(-std::fabs(lam[t]) * question.give(path.row[t]));
+            if (t < question.user_rows()) add(-std::fabs(lam[t]) * question.tolerance(path.row[t]));
         }
         for (std::size_t d = 0; d < f.width(); ++d)
             if (question.layout.group[d] < 0 && !add_number(d)) return -INF;
@@ -50,13 +50,13 @@ private:
     }
 
     void set_prices() {
-        std::ranges::fill(price, NearSum{});
+        std::ranges::fill(price, BallSum{});
         for (double& one : lam.subspan(question.limits.equal)) one = std::max(one, 0.0);
         each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
     }
 
-    Near price_of(std::size_t d) const { return price[d].near(static_cast<double>(path.size()) + 2.0); }
-    double kept(std::size_t d) const { return question.coupling->kept[d]; }
+    Ball price_of(std::size_t d) const { return price[d].ball(static_cast<double>(path.size()) + 2.0); }
+    double separable(std::size_t d) const { return question.coupling->separable[d]; }
     double lower(std::size_t d) const { return true_lower(question, box, d); }
     double upper(std::size_t d) const { return true_upper(question, box, d); }
 
@@ -64,7 +64,7 @@ private:
     double excess() const {
         double most = 0.0;
         for (std::size_t d = 0; d < f.width(); ++d) {
-            if (question.layout.group[d] >= 0 || kept(d) > 0.0 || price[d].size == 0.0) continue;
+            if (question.layout.group[d] >= 0 || separable(d) > 0.0 || price[d].size == 0.0) continue;
             const auto [at, error] = price_of(d);
             const double high = at + error, low = at - error;
             if (upper(d) == INF && f.curve_up[d] == 0.0 && high > f.slope_up[d])
@@ -77,18 +77,18 @@ private:
 
     /// Add the least of phi + kept d^2 + 2 slope d - price d, and the tangent's own value; false if there is none.
     bool add_number(std::size_t d) {
-        Near slope{};
-        if (kept(d) > 0.0) {
-            const Near along = product(question.coupling->matrix, d, y);
-            slope.value = along.value - kept(d) * y[d];
-            slope.error = along.error + 2.0 * ROUND * (std::fabs(along.value) + std::fabs(kept(d) * y[d]));
+        Ball slope{};
+        if (separable(d) > 0.0) {
+            const Ball along = product(question.coupling->matrix, d, y);
+            slope.value = along.value - separable(d) * y[d];
+            slope.error = along.error + 2.0 * ROUND * (std::fabs(along.value) + std::fabs(separable(d) * y[d]));
             add(-y[d] * slope.value);
             lost += std::fabs(y[d]) * slope.error;
         }
-        const Near own = price_of(d);
-        const double at = own.value - 2.0 * slope.value;
+        const Ball price_here = price_of(d);
+        const double at = price_here.value - 2.0 * slope.value;
         const double error =
-            own.error + 2.0 * slope.error + 2.0 * ROUND * (std::fabs(own.value) + 2.0 * std::fabs(slope.value));
+            price_here.error + 2.0 * slope.error + 2.0 * ROUND * (std::fabs(price_here.value) + 2.0 * std::fabs(slope.value));
         const double one = least(d, at - error), other = least(d, at + error);
         if (!(one > -INF && other > -INF)) return false;
         add(std::min(one, other));
@@ -98,9 +98,9 @@ private:
     /// The least of phi + kept d^2 - at d over the box, on the grid.
     double least(std::size_t d, double at) {
         Phi phi = f.phi(d);
-        phi.curve_up += kept(d), phi.curve_down += kept(d);
-        const double own = f.source[d], low = lower(d), high = upper(d);
-        const double change = phi.respond(at, low - own, high - own);
+        phi.curve_up += separable(d), phi.curve_down += separable(d);
+        const double source = f.source[d], low = lower(d), high = upper(d);
+        const double change = phi.respond(at, low - source, high - source);
         if (std::isinf(change)) return -INF;
         const auto value = [&](double by) {
             const double cost = phi(by), earned = at * by, slope = by > 0.0 ? phi.slope_up : phi.slope_down;
@@ -109,8 +109,9 @@ private:
         };
         const Step& step = question.layout.step[d];
         if (step.is_free()) return value(change);
-        const double x = own + change, under = std::max(step.below(own, x), low), over = std::min(step.above(own, x), high);
-        return std::min(value(under - own), value(over - own));
+        const double x = source + change, under = std::max(step.below(source, x), low),
+                     over = std::min(step.above(source, x), high);
+        return std::min(value(under - source), value(over - source));
     }
 
     /// Add the best value of a group that is left.
@@ -118,14 +119,14 @@ private:
         double best = INF, most = 0.0;
         for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {
             if (!(box.upper(v) > 0.0)) continue;
-            const Near at = price_of(v);
+            const Ball at = price_of(v);
             best = std::min(best, f.slope_up[v] - at.value - at.error);
             most = std::max(most, std::fabs(f.slope_up[v]) + std::fabs(at.value));
         }
-        const int own = question.own[g];
-        const Near at = price_of(own);
+        const int stay = question.source_choice[g];
+        const Ball at = price_of(stay);
         add(best);
-        add(-f.slope_up[own]);
+        add(-f.slope_up[stay]);
         add(at.value);
         lost += at.error + 4.0 * ROUND * most;
     }
@@ -138,14 +139,14 @@ private:
     const Numbers lam;
     const Constants y;
     const Scratch::Frame frame;
-    const std::span<NearSum> price;  // of each variable
+    const std::span<BallSum> price;  // of each variable
     double total = 0.0, terms = 0.0, lost = 0.0;
 };
 
 }  // namespace
 
-double proved_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
-                         Constants y, Scratch& scratch) {
+double prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                              Constants y, Scratch& scratch) {
     return TangentBound(question, path, box, at_source, lam, y, scratch).run();
 }
 

@@ -12,10 +12,11 @@
 
 namespace counterleaf {
 
-/// The bound that the multipliers ``lam`` and the tangent at ``y`` prove of the box's rows; ``at_source`` as in ``proved``.
+/// The bound that the multipliers ``lam`` and the tangent at ``y`` prove of the box's rows; ``at_source`` as in
+/// ``prove_bound``.
 ///
 /// Where a price exceeds by rounding the slope of a feature that is flat and unbounded, ``lam`` is scaled down a hair.
-double proved_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
-                         Constants y, Scratch& scratch);
+double prove_bound_by_tangent(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,
+                              Constants y, Scratch& scratch);
 
 }  // namespace counterleaf

@@ -66,8 +66,8 @@ bool Sweep::goes_right(std::size_t r, int node) const {
     return split.w[j] * columns_->table()(r, j) + split.b >= 0.0;
 }
 
-void Sweep::route(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::route(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         int node = 0;
         for (std::size_t depth = 1; depth < path_.size(); ++depth) {
             if (!tree_.nodes[node].is_leaf()) node = child(r, node);
@@ -86,8 +86,8 @@ void Sweep::enter(std::size_t depth) {
     std::ranges::fill(changed_, 0);
 }
 
-void Sweep::judge(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::judge(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         wanted_[r] = Wanted::Either;
         const Tree::Node node = tree_.nodes[path_[depth_][r]];
         if (node.is_leaf()) continue;
@@ -100,20 +100,20 @@ void Sweep::judge(Stretch stretch) {
     }
 }
 
-std::vector<std::size_t> Sweep::gather() {
+std::vector<std::size_t> Sweep::collect() {
     const std::vector<int>& here = path_[depth_];
     std::vector<std::size_t> counts(tree_.size(), 0);
     for (std::size_t r = 0; r < here.size(); ++r)
         if (wanted_[r] != Wanted::Either) ++counts[here[r]];
     std::inclusive_scan(counts.begin(), counts.end(), starts_.begin() + 1);
-    gathered_.resize(starts_.back());
+    collected_.resize(starts_.back());
     side_.resize(starts_.back());
     decided_weight_.resize(starts_.back());
     std::vector<std::size_t> place(starts_.begin(), starts_.end() - 1);
     for (std::size_t r = 0; r < here.size(); ++r) {
         if (wanted_[r] == Wanted::Either) continue;
         const std::size_t at = place[here[r]]++;
-        gathered_[at] = static_cast<int>(r);
+        collected_[at] = static_cast<int>(r);
         side_[at] = wanted_[r] == Wanted::Right ? 1.0 : -1.0;
         decided_weight_[at] = weight_[r];
     }
@@ -122,7 +122,7 @@ std::vector<std::size_t> Sweep::gather() {
 
 Sample Sweep::sample(int node) const {
     const std::size_t first = starts_[node], count = starts_[node + 1] - first;
-    return {std::span(gathered_).subspan(first, count), std::span(side_).subspan(first, count),
+    return {std::span(collected_).subspan(first, count), std::span(side_).subspan(first, count),
             std::span(decided_weight_).subspan(first, count)};
 }
 
@@ -137,8 +137,8 @@ void Sweep::improve(std::span<const int> nodes, const Rule& rule) {
     }
 }
 
-void Sweep::refresh(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::refresh(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         const int node = path_[depth_][r];
         if (!tree_.nodes[node].is_leaf() && changed_[node]) now_[r] = goes_right(r, node) ? either_[r].right : either_[r].left;
     }

@@ -44,7 +44,7 @@ struct Rule {
     bool narrow;    // few columns: fit_narrow
 };
 
-struct Stretch {
+struct RowRange {
     std::size_t first, last;
 };
 
@@ -59,7 +59,7 @@ public:
     std::size_t depth() const { return path_.size() - 1; }
 
     /// Follow rows from the root to their leaves.
-    void route(Stretch stretch);
+    void route(RowRange range);
     std::span<const int> leaves() const { return path_.back(); }
 
     /// Give rows the label of their leaf; ``sure`` is, by node, the label of every leaf below, or -1 where these differ.
@@ -69,16 +69,16 @@ public:
     void enter(std::size_t depth);
 
     /// Find out to which side each row should go at its node.
-    void judge(Stretch stretch);
+    void judge(RowRange range);
 
     /// Collect, for each node, the rows about which it decides. Returns how many these are, by node.
-    std::vector<std::size_t> gather();
+    std::vector<std::size_t> collect();
 
     /// Find better splits for some nodes.
     void improve(std::span<const int> nodes, const Rule& rule);
 
     /// Bring the labels of the rows up to date with the splits of this depth.
-    void refresh(Stretch stretch);
+    void refresh(RowRange range);
 
 private:
     enum class Wanted : std::int8_t { Either, Left, Right };
@@ -104,7 +104,7 @@ private:
     std::vector<char> changed_;        // by node
     std::vector<std::size_t> column_;  // by node: the column of an axis-aligned split
     std::vector<std::size_t> starts_;  // node k decides about the gathered rows from starts_[k] to starts_[k + 1]
-    std::vector<int> gathered_;
+    std::vector<int> collected_;
     std::vector<double> side_, decided_weight_;
 };
 

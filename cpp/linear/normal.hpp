@@ -1,8 +1,8 @@
 // The normal equations of a Newton step:  (A_F D A_F' + damping I) step = gradient  on the chosen rows F.
 #pragma once
 
-#include "loops/loops.hpp"
 #include "base/scratch.hpp"
+#include "loops/loops.hpp"
 
 namespace counterleaf {
 

@@ -36,14 +36,14 @@ void blend_some(const Grid& A, const int* chosen, std::size_t count, const doubl
 COUNTERLEAF_INLINE Lanes respond_to(const Lanes& price, const Curves& c, std::size_t j) {
     const Lanes zero = same(0.0);
     const Lanes rise = larger(price - load(c.slope_up + j), zero), fall = smaller(price - load(c.slope_down + j), zero);
-    const Lanes d = rise * load(c.ease_up + j) + fall * load(c.ease_down + j);
+    const Lanes d = rise * load(c.compliance_up + j) + fall * load(c.compliance_down + j);
     return smaller(larger(d, load(c.lower + j)), load(c.upper + j));
 }
 
 /// How features at d would move on: not at all at the kink and at a bound.
-COUNTERLEAF_INLINE Lanes ease_at(const Lanes& d, const Curves& c, std::size_t j) {
+COUNTERLEAF_INLINE Lanes compliance_at(const Lanes& d, const Curves& c, std::size_t j) {
     const Lanes zero = same(0.0);
-    const Lanes free = where_less(zero, d, load(c.ease_up + j), where_less(d, zero, load(c.ease_down + j), zero));
+    const Lanes free = where_less(zero, d, load(c.compliance_up + j), where_less(d, zero, load(c.compliance_down + j), zero));
     return where_less(load(c.lower + j), d, where_less(d, load(c.upper + j), free, zero), zero);
 }
 
@@ -55,7 +55,7 @@ double respond(const double* price, const Curves& c, std::size_t n, double* delt
         const Lanes curve = where_less(zero, d, load(c.curve_up + j), load(c.curve_down + j));
         const Lanes slope = where_less(zero, d, load(c.slope_up + j), load(c.slope_down + j));
         store(delta + j, d);
-        store(weight + j, ease_at(d, c, j));
+        store(weight + j, compliance_at(d, c, j));
         value = value + (curve * d + slope) * d;
     }
     return total(value);
@@ -84,14 +84,14 @@ void gram(const Grid& A, const int* chosen, std::size_t count, const double* wei
     }
 }
 
-Slope slope_at(double t, const double* price, const double* turn, const Curves& c, std::size_t n) {
+Slope slope_at(double t, const double* price, const double* price_step, const Curves& c, std::size_t n) {
     Lanes sum = same(0.0), bend = same(0.0), size = same(0.0);
     const Lanes by = same(t);
     for (std::size_t j = 0; j < n; j += LANES) {
-        const Lanes a = load(turn + j), d = respond_to(load(price + j) + by * a, c, j), term = a * d;
+        const Lanes a = load(price_step + j), d = respond_to(load(price + j) + by * a, c, j), term = a * d;
         sum = sum + term;
         size = size + size_of(term);
-        bend = bend + a * a * ease_at(d, c, j);
+        bend = bend + a * a * compliance_at(d, c, j);
     }
     return {total(sum), total(bend), total(size)};
 }

@@ -14,7 +14,7 @@ constexpr std::size_t padded(std::size_t n) { return (n + LANES - 1) / LANES * L
 /// phi and the box of n features.
 struct Curves {
     double *curve_up, *slope_up, *curve_down, *slope_down, *lower, *upper;
-    double *ease_up, *ease_down;  // how far a feature moves per unit of price: one over its second derivative
+    double *compliance_up, *compliance_down;  // how far a feature moves per unit of price: one over its second derivative
 };
 
 /// Lines of numbers, one after another.
@@ -45,8 +45,8 @@ struct Loops {
     Sum (*dot)(const double* a, const double* b, std::size_t n);
     /// The lower half of A_F D A_F', D = diag(weight), on the chosen rows F; ``scaled`` is room for a row.
     void (*gram)(const Grid& A, const int* chosen, std::size_t count, const double* weight, double* scaled, const Grid& out);
-    /// turn @ d, its derivative and the size of its terms, at the prices ``price`` + t ``turn``.
-    Slope (*slope_at)(double t, const double* price, const double* turn, const Curves& curves, std::size_t n);
+    /// price_step @ d, its derivative and the size of its terms, at the prices ``price`` + t ``price_step``.
+    Slope (*slope_at)(double t, const double* price, const double* price_step, const Curves& curves, std::size_t n);
     /// The least of phi(d) - price d, whichever price within ``spread`` times ``sizes`` is the true one; summed over features.
     Sum (*least)(const double* price, const double* sizes, double spread, const Curves& curves, std::size_t n);
     /// a @ a.

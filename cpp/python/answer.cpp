@@ -63,7 +63,7 @@ void bind_answer(nb::module_& m) {
     nb::class_<Answer>(m, "Answer")
         .def_prop_ro("verdict", [](const Answer& a) { return a.report.verdict; })
         .def_prop_ro("lower_bound", [](const Answer& a) { return a.report.lower_bound; })
-        .def_ro("doubt", &Answer::doubt)
+        .def_ro("doubt", &Answer::in_doubt)
         .def_ro("stopped", &Answer::stopped)
         .def_ro("thin", &Answer::thin)
         .def_ro("runaway", &Answer::runaway)
@@ -81,7 +81,7 @@ void bind_answer(nb::module_& m) {
                          Answer& a = nb::cast<Answer&>(self);
                          return rows_of(self, a.features, Features::LINES, a.features.size() / Features::LINES);
                      })
-        .def_prop_ro("own", line_of<&Answer::own>())
+        .def_prop_ro("own", line_of<&Answer::source_choice>())
         .def_prop_ro("soft", line_of<&Answer::soft>())
         .def_prop_ro("entry_lower",
                      [](const Answer& a) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <tuple>
 
-#include "python/binding.hpp"
 #include "axis_aligned/search.hpp"
+#include "python/binding.hpp"
 
 using namespace nanobind::literals;
 
@@ -91,7 +91,8 @@ struct Batch {
 
 using Arrays = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 2>>;
 
-/// The answers of a batch; ``target_of(k)`` is the least class cost below each node for row k. Rows left by a stop are Unasked.
+/// The answers of a batch; ``target_of(k)`` is the least class cost below each node for row k. Rows left by a stop are
+/// Unanswered.
 template <bool PLAIN, class TargetOf>
 Arrays answer(const Boxes& boxes, const Batch& batch, std::size_t threads, const StopFlag* stop, TargetOf target_of) {
     const std::size_t n = batch.size();
@@ -105,25 +106,26 @@ Arrays answer(const Boxes& boxes, const Batch& batch, std::size_t threads, const
         leaf[k] = found.leaf;
         cost[k] = found.cost;
     };
-    Halt halt;
+    StopReason reason;
     {
         const nb::gil_scoped_release unlocked;
-        Watch watch({}, stop == nullptr ? nullptr : &stop->flag, is_interrupted);
+        StopCheck stop_check({}, stop == nullptr ? nullptr : &stop->flag, is_interrupted);
         std::vector<char> done((n + PORTION - 1) / PORTION, false);
         std::vector<std::unique_ptr<Search>> searches(std::min(threads, done.size()));
-        halt = share_out(n, PORTION, threads, watch, [&](std::size_t worker, std::size_t first, std::size_t last, Watch&) {
-            if (!searches[worker]) searches[worker] = std::make_unique<Search>(boxes);
-            for (std::size_t k = first; k < last; ++k)
-                put(k, searches[worker]->find<PLAIN>(batch.query(k, target_of(k)), point.line(k)));
-            done[first / PORTION] = true;
-        });
-        for (std::size_t k = 0; halt == Halt::Stopped && k < n; ++k) {
+        reason = share_out(n, PORTION, threads, stop_check,
+                           [&](std::size_t worker, std::size_t first, std::size_t last, StopCheck&) {
+                               if (!searches[worker]) searches[worker] = std::make_unique<Search>(boxes);
+                               for (std::size_t k = first; k < last; ++k)
+                                   put(k, searches[worker]->find<PLAIN>(batch.query(k, target_of(k)), point.line(k)));
+                               done[first / PORTION] = true;
+                           });
+        for (std::size_t k = 0; reason == StopReason::Stopped && k < n; ++k) {
             if (done[k / PORTION]) continue;
-            put(k, {Outcome::Unasked});
+            put(k, {Outcome::Unanswered});
             std::ranges::copy(row_of(batch.rows, k), point.line(k).begin());
         }
     }
-    if (halt == Halt::Interrupted) throw nb::python_error();
+    if (reason == StopReason::Interrupted) throw nb::python_error();
     return {outcome.hand_over(), leaf.hand_over(), cost.hand_over(), point.hand_over()};
 }
 

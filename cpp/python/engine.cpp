@@ -83,12 +83,12 @@ struct Patience {
     std::optional<double> seconds;
     std::shared_ptr<const StopFlag> stop;
 
-    Watch watch() const {
-        Watch::Deadline deadline;
+    StopCheck stop_check() const {
+        StopCheck::Deadline deadline;
         if (seconds)
-            deadline = Watch::Clock::now() + std::chrono::duration_cast<Watch::Clock::duration>(
-                                                 std::chrono::duration<double>(std::min(*seconds, 1e9)));
-        return Watch(deadline, stop ? &stop->flag : nullptr, is_interrupted);
+            deadline = StopCheck::Clock::now() + std::chrono::duration_cast<StopCheck::Clock::duration>(
+                                                     std::chrono::duration<double>(std::min(*seconds, 1e9)));
+        return StopCheck(deadline, stop ? &stop->flag : nullptr, is_interrupted);
     }
 };
 
@@ -126,8 +126,8 @@ bool fits(const Memory& memory, const Model& model, const Prices& prices, const 
         return state.rows == above.rows + (adds ? 1 : 0);
     };
     return memory.prices == prices.id && memory.changes.width() == tree.width &&
-           memory.rooms() == tree.depth + limits.rows.size() &&
-           memory.basis.width() == memory.rooms() + model.layout.groups() && std::ranges::all_of(memory.states, is_sound);
+           memory.max_rows() == tree.depth + limits.rows.size() &&
+           memory.basis.width() == memory.max_rows() + model.layout.groups() && std::ranges::all_of(memory.states, is_sound);
 }
 
 Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
@@ -137,14 +137,15 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     const Memory* memory = earlier == nullptr ? nullptr : earlier->memory.get();
     expect(memory == nullptr || fits(*memory, engine.model(), prices, limits), "the earlier answer is one to another question");
     Answer answer;
-    Halt halt;
+    StopReason reason;
     {
         const nb::gil_scoped_release unlocked;
-        Watch watch = patience.watch();
-        answer = engine.find(span_of(source), static_cast<int>(leaf), prices, target, limits, patience.budget, memory, watch);
-        halt = watch.halt();
+        StopCheck stop_check = patience.stop_check();
+        answer =
+            engine.find(span_of(source), static_cast<int>(leaf), prices, target, limits, patience.budget, memory, stop_check);
+        reason = stop_check.reason();
     }
-    if (halt == Halt::Interrupted) throw nb::python_error();
+    if (reason == StopReason::Interrupted) throw nb::python_error();
     return answer;
 }
 
@@ -171,15 +172,15 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
     Array<std::int64_t, 1> leaf({n});
     Array<double, 1> cost({n}), bound({n});
     Array<double, 2> points({n, tree.width});
-    Halt halt;
+    StopReason reason;
     {
         const nb::gil_scoped_release unlocked;
-        Watch watch = patience.watch();
+        StopCheck stop_check = patience.stop_check();
         const Answers out{{&outcome[0], n}, {&leaf[0], n}, {&cost[0], n}, {&bound[0], n}, {&points[0], n * tree.width}};
         const Batch batch{all, span_of(leaves), span_of(kinds), targets};
-        halt = engine.find_many(batch, prices, limits, patience.budget, threads, watch, out);
+        reason = engine.find_many(batch, prices, limits, patience.budget, threads, stop_check, out);
     }
-    if (halt == Halt::Interrupted) throw nb::python_error();
+    if (reason == StopReason::Interrupted) throw nb::python_error();
     return {outcome.hand_over(), leaf.hand_over(), cost.hand_over(), bound.hand_over(), points.hand_over()};
 }
 

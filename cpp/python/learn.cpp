@@ -42,13 +42,13 @@ void expect(bool holds, const char* what) {
 }
 
 template <class T>
-std::span<T> view(const Line<T>& line) {
+std::span<T> span_of(const Line<T>& line) {
     return {line.data(), line.size()};
 }
 
 /// Numbers from ``least`` to ``stop`` - 1, as ints.
 std::vector<int> checked(const Indices& numbers, std::int64_t least, std::size_t stop, const char* what) {
-    for (const std::int64_t one : view(numbers)) expect(least <= one && one < static_cast<std::int64_t>(stop), what);
+    for (const std::int64_t one : span_of(numbers)) expect(least <= one && one < static_cast<std::int64_t>(stop), what);
     return {numbers.data(), numbers.data() + numbers.size()};
 }
 
@@ -76,7 +76,7 @@ struct HeldRows {
 
     HeldRows(Indices starts, Line<const std::int32_t> columns, Line<const double> entries, std::size_t width)
         : indptr(std::move(starts)), indices(std::move(columns)), values(std::move(entries)),
-          rows{view(indptr), view(indices), view(values), width} {
+          rows{span_of(indptr), span_of(indices), span_of(values), width} {
         expect(indptr.size() > 0 && rows.size() < MOST && width > 0 && width < MOST, "too few or too many rows or columns");
         expect(rows.starts.front() == 0 && std::ranges::is_sorted(rows.starts) && indices.size() == values.size() &&
                    rows.starts.back() == static_cast<std::int64_t>(values.size()),
@@ -96,7 +96,7 @@ struct HeldRows {
         std::vector<double> found(places.size());
         {
             nb::gil_scoped_release unlocked;
-            learn::project(rows, places, view(w), found);
+            learn::project(rows, places, span_of(w), found);
         }
         return made<double>(found);
     }
@@ -110,7 +110,7 @@ struct HeldRows {
         std::vector<double> found(groups * rows.width);
         {
             nb::gil_scoped_release unlocked;
-            learn::sum_groups(rows, places, groups_of, view(weight), {found.data(), groups, rows.width});
+            learn::sum_groups(rows, places, groups_of, span_of(weight), {found.data(), groups, rows.width});
         }
         return made<double, 2>(found, {groups, rows.width});
     }
@@ -123,7 +123,7 @@ struct HeldTree {
     Tree tree;
 
     HeldTree(const Indices& left, const Indices& right, Weights weights, Line<double> biases)
-        : W(std::move(weights)), b(std::move(biases)), tree{{}, W.data(), W.shape(1), view(b)} {
+        : W(std::move(weights)), b(std::move(biases)), tree{{}, W.data(), W.shape(1), span_of(b)} {
         const std::size_t n = b.size();
         expect(n > 0 && n < MOST && left.size() == n && right.size() == n && W.shape(0) == n,
                "the arrays of the nodes differ in length");
@@ -185,11 +185,11 @@ struct HeldSample {
     HeldSample(const Indices& places, Line<const double> sides, Line<const double> weights, std::size_t rows)
         : chosen(checked(places, 0, rows, "a row is out of range")), side(std::move(sides)), weight(std::move(weights)) {
         expect(side.size() == chosen.size() && weight.size() == chosen.size(), "the arrays of the rows differ in length");
-        expect(std::ranges::all_of(view(side), [](double one) { return one == 1.0 || one == -1.0; }),
+        expect(std::ranges::all_of(span_of(side), [](double one) { return one == 1.0 || one == -1.0; }),
                "a side is neither 1 nor -1");
     }
 
-    Sample sample() const { return {chosen, view(side), view(weight)}; }
+    Sample sample() const { return {chosen, span_of(side), span_of(weight)}; }
 };
 
 /// The logistic regression of some rows.
@@ -233,7 +233,7 @@ void make_sweep(Sweep* self, const HeldRows& rows, const HeldTree& tree, const I
                      checked(labels, 0, MOST, "a label is out of range"), {weight.data(), weight.data() + n});
 }
 
-template <void (Sweep::*work)(Stretch)>
+template <void (Sweep::*work)(RowRange)>
 void over(Sweep& sweep, std::size_t first, std::size_t last) {
     expect(first <= last && last <= sweep.rows().size(), "the stretch of rows is out of range");
     (sweep.*work)({first, last});
@@ -268,7 +268,7 @@ void bind_data(nb::module_& m) {
         .def(nb::init<Indices, Indices, Weights, Line<double>>(), "left"_a.noconvert(), "right"_a.noconvert(),
              "W"_a.noconvert(), "b"_a.noconvert())
         .def("leaves", &HeldTree::leaves, "rows"_a, "The leaf of each row.");
-    nb::class_<HeldColumns>(m, "Columns", "The columns of a table, ranked for cuts; a view, which must not change.")
+    nb::class_<HeldColumns>(m, "Columns", "The columns of a table, ranked for cuts; a span_of, which must not change.")
         .def(nb::init<AnyTable>(), "X"_a.noconvert());
 }
 
@@ -303,7 +303,7 @@ void bind_sweep(nb::module_& m) {
         .def("enter", &enter, "depth"_a, "Turn to the splits of one depth.")
         .def("judge", &over<&Sweep::judge>, "first"_a, "last"_a, Unlocked(), "Find the side that each row wants.")
         .def(
-            "gather", [](Sweep& sweep) { return made<std::int64_t>(sweep.gather()); },
+            "gather", [](Sweep& sweep) { return made<std::int64_t>(sweep.collect()); },
             "Collect the rows about which each node decides. Returns their number, by node.")
         .def("improve", &improve, "nodes"_a.noconvert(), "alpha"_a, "cautious"_a, "narrow"_a,
              "Find better splits for some nodes.")

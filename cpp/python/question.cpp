@@ -153,7 +153,7 @@ Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool 
             .lower = copied<double>(lower),
             .upper = copied<double>(upper),
             .widens = widens,
-            .held = narrowed(held),
+            .not_choosable = narrowed(held),
             .rows = rows,
             .equal = equal,
             .most = most,

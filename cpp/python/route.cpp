@@ -1,6 +1,6 @@
 // The binding of the router.
-#include "python/binding.hpp"
 #include "question/route.hpp"
+#include "python/binding.hpp"
 
 using namespace nanobind::literals;
 

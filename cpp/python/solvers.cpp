@@ -2,10 +2,10 @@
 #include <nanobind/stl/tuple.h>
 
 #include "python/binding.hpp"
-#include "separable/newton.hpp"
-#include "separable/proximal.hpp"
 #include "quadratic/interior.hpp"
 #include "quadratic/solve.hpp"
+#include "separable/newton.hpp"
+#include "separable/proximal.hpp"
 #include "separable/simplex.hpp"
 
 using namespace nanobind::literals;
@@ -30,8 +30,9 @@ struct Trial {
         };
         Curves& c = program.curves;
         c = {line(0, 1.0), line(1, 0.0), line(2, 1.0), line(3, 0.0), line(4, 0.0), line(5, 0.0), nullptr, nullptr};
-        c.ease_up = scratch.numbers(wide).data(), c.ease_down = scratch.numbers(wide).data();
-        for (std::size_t j = 0; j < wide; ++j) c.ease_up[j] = ease_of(c.curve_up[j]), c.ease_down[j] = ease_of(c.curve_down[j]);
+        c.compliance_up = scratch.numbers(wide).data(), c.compliance_down = scratch.numbers(wide).data();
+        for (std::size_t j = 0; j < wide; ++j)
+            c.compliance_up[j] = compliance_of(c.curve_up[j]), c.compliance_down[j] = compliance_of(c.curve_down[j]);
         program.A = scratch.grid(m, wide);
         program.r = scratch.numbers(m);
         program.n = n, program.numbers = wide, program.equal = equal;
@@ -72,7 +73,7 @@ struct DenseRows {
             start.push_back(static_cast<int>(column.size()));
         }
     }
-    CompressedRows view() const { return {start, column, value}; }
+    CompressedRows rows() const { return {start, column, value}; }
 };
 
 /// (status, bound, multipliers, point) of a coupled problem: by all means, or by the interior point alone, which proves no
@@ -86,7 +87,7 @@ std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<do
     const DenseRows rows(A), matrix(P);
     const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7), kept(n, theta);
     const auto line = [&](std::size_t k) { return row_of(curves, k); };
-    const QuadraticProgram program{rows.view(), span_of(r), equal,   matrix.view(), kept,    theta == 0.0, line(0),
+    const QuadraticProgram program{rows.rows(), span_of(r), equal,   matrix.rows(), kept,    theta == 0.0, line(0),
                                    line(1),     line(2),    line(3), line(4),       line(5), pull,         {}};
     Scratch scratch;
     const QuadraticState state{scratch.values<Piece>(n), scratch.numbers(m), scratch.numbers(n)};

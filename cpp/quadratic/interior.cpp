@@ -113,7 +113,7 @@ private:
 
     bool is_pair(std::size_t h) const { return h + 1 < halves.size() && halves[h + 1].feature == halves[h].feature; }
 
-    void gather_point() {
+    void set_point() {
         for (const Half& half : halves) z[half.feature] = 0.0;
         for (const Half& half : halves) z[half.feature] += half.sign * half.x;
     }
@@ -124,7 +124,7 @@ private:
             const double room = half.upper - half.lower, least = std::min(1.0, 0.25 * room);
             half.x = std::min(std::max(0.0, half.lower + least), half.upper - least);
         }
-        gather_point();
+        set_point();
         double far = 1.0, steep = 1.0;
         for (std::size_t t = 0; t < m; ++t) far = std::max(far, std::fabs(miss(p, t, z).total));
         for (const Half& half : halves) steep = std::max(steep, std::fabs(half.slope));
@@ -162,7 +162,7 @@ private:
 
     /// The residuals of all equations, in ``off`` and ``force``, and whether they are small; false if they are not finite.
     bool measure() {
-        gather_point();
+        set_point();
         std::ranges::fill(price, 0.0);
         std::ranges::fill(size, 0.0);
         for (std::size_t t = 0; t < m; ++t) p.rows.add(t, lam[t], price, size);

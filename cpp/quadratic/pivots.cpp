@@ -8,7 +8,7 @@ namespace {
 constexpr int STEPS = 200;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
 constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
-constexpr double KEPT = 1e-11;       // of its terms: a row that misses by less holds
+constexpr double HOLDS = 1e-11;      // of its terms: a row that misses by less holds
 constexpr double NEAR = 1e-9;        // of its terms: a row that has less room is taken for active when pieces are given
 constexpr double LEAST = 2e-16;      // of the largest change or price: what rounding does to any other
 constexpr double EXPLAINED = 1e-20;  // of a row's square: a row of which the other active ones leave less is left out
@@ -33,7 +33,7 @@ public:
           X(scratch.grid(m + 1, padded(n) + Factor::padding)), S(scratch.grid(m, m)), used(scratch.places(m)),
           active(scratch.places(m)), switched(scratch.places(m)), turned(scratch.values<Piece>(n)) {}
 
-    QuadraticBound run(double cut, const QuadraticProof& proof, const Stop& stop) {
+    QuadraticBound run(double limit, const QuadraticProof& proof, const Stop& stop) {
         activate();
         double bound = -INF;
         bool again = false;  // the pieces are those of the last step: only its residual is left to solve for
@@ -44,7 +44,7 @@ public:
                 span_rows();
                 std::ranges::fill(lam, 0.0);
             }
-            for (int sweep = again || p.weak ? 2 : 1; sweep > 0; --sweep) correct();
+            for (int sweep = again || p.nearly_singular ? 2 : 1; sweep > 0; --sweep) correct();
             bound = keep(bound, step == 0, proof);
             judge();
             if (wrong == 0 && again) return {QuadraticStatus::Converged, bound};
@@ -52,7 +52,7 @@ public:
             if (again) continue;
             if (last < 0) break;  // a row fails and nothing can help it
             move_on();
-            if (bound > cut) return {QuadraticStatus::Cut, bound};
+            if (bound > limit) return {QuadraticStatus::AboveLimit, bound};
         }
         return {QuadraticStatus::Stuck, bound};
     }
@@ -194,13 +194,13 @@ private:
     /// ``least`` is what rounding may do to a row whose terms are all small, ``idle`` what it may do to a multiplier of 0.
     void judge_row(std::size_t t, double least, double idle) {
         const auto [off, terms] = miss(p, t, z);
-        const double kept = KEPT * terms + least;
+        const double tolerance = HOLDS * terms + least;
         switched[t] = active[t];
         if (!active[t]) {
             switched[t] = off < -(ROUNDING * terms + least);
         } else if (lam[t] != 0.0) {
             switched[t] = t < p.equal || lam[t] > -idle;
-        } else if (off < -kept || (t < p.equal && off > kept)) {
+        } else if (off < -tolerance || (t < p.equal && off > tolerance)) {
             ++wrong;
             for (std::size_t j = 0; j < n; ++j)  // no free feature can mend this row: free them all
                 if (p.can_move(j) && !is_free(piece[j])) turned[j] = z[j] >= 0.0 ? Piece::Up : Piece::Down;
@@ -271,9 +271,9 @@ private:
 
 }  // namespace
 
-QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
+QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double limit, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
-    return Pivots(program, centre, state, scratch).run(cut, proof, stop);
+    return Pivots(program, centre, state, scratch).run(limit, proof, stop);
 }
 
 bool solve_on_pieces(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch) {

@@ -16,7 +16,7 @@ namespace counterleaf {
 /// Pivot from a state, which gets the last pieces, multipliers and point. Cut: the bound exceeds ``cut``.
 ///
 /// The bound is the best one of all steps, proved by ``proof``.
-QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
+QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double limit, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop);
 
 /// Solve once on the pieces of a state and on its rows that have a multiplier or no room, whether or not these are the right

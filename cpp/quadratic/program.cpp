@@ -8,9 +8,9 @@ namespace {
 constexpr double LOST = 1e-13;   // of the terms of a bound: what rounding may have added to it, and more
 constexpr double NOISE = 1e-13;  // of the terms of a price: where it counts as equal to a slope
 
-/// A price within rounding of the slope beyond which a feature would move without end becomes that slope. (Near y, where the
+/// A price within rounding of the slope beyond which a feature would move without end becomes that slope. (Ball y, where the
 /// optimum is, this changes the bound by no more than the change times y.)
-double settle(double price, double size, const Phi& phi, double lower, double upper) {
+double clamp_to_slope(double price, double size, const Phi& phi, double lower, double upper) {
     const double noise = NOISE * (size + std::fabs(phi.slope_up) + std::fabs(phi.slope_down));
     if (phi.curve_up == 0.0 && upper == INF && phi.slope_up < price && price <= phi.slope_up + noise) return phi.slope_up;
     if (phi.curve_down == 0.0 && lower == -INF && phi.slope_down - noise <= price && price < phi.slope_down)
@@ -30,10 +30,10 @@ void multiply(const CompressedRows& P, Constants y, const Product& out) {
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t m = program.m(), n = program.n();
-    const std::span<NearSum> price = scratch.values<NearSum>(n);
-    std::ranges::fill(price, NearSum{});
+    const std::span<BallSum> price = scratch.values<BallSum>(n);
+    std::ranges::fill(price, BallSum{});
     const auto [lam, y] = proof;
-    NearSum total;
+    BallSum total;
     double lost = 0.0;
     for (std::size_t t = 0; t < m; ++t) {
         if (t >= program.equal) lam[t] = std::max(lam[t], 0.0);
@@ -43,27 +43,27 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scrat
         for (std::size_t k = 0; k < columns.size(); ++k) price[static_cast<std::size_t>(columns[k])].add(lam[t], values[k]);
     }
     for (std::size_t j = 0; j < n; ++j) {
-        NearSum slope;
+        BallSum slope;
         const auto [columns, values] = program.P[j];
         for (std::size_t k = 0; k < columns.size(); ++k) slope.add(values[k], y[static_cast<std::size_t>(columns[k])]);
-        slope.add(-program.kept[j], y[j]);
-        const Near along = slope.near(static_cast<double>(columns.size()) + 2.0);
+        slope.add(-program.separable[j], y[j]);
+        const Ball along = slope.ball(static_cast<double>(columns.size()) + 2.0);
         total.add(-y[j], along.value);
         price[j].add(-2.0, along.value);
-        const Near at = price[j].near(static_cast<double>(m) + 3.0);
+        const Ball at = price[j].ball(static_cast<double>(m) + 3.0);
         lost += std::fabs(y[j]) * along.error;
         Phi phi = program.phi(j);
-        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
+        phi.curve_up += program.separable[j], phi.curve_down += program.separable[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j), error = at.error + 2.0 * along.error;
         double least = INF;
         for (const double here : {at.value - error, at.value + error}) {
-            const double d = phi.respond(settle(here, price[j].size, phi, lower, upper), lower, upper);
+            const double d = phi.respond(clamp_to_slope(here, price[j].size, phi, lower, upper), lower, upper);
             if (std::isinf(d)) return -INF;
             least = std::min(least, phi(d) - here * d);
         }
         total.add(1.0, least);
     }
-    const Near found = total.near(static_cast<double>(m + 2 * n));
+    const Ball found = total.ball(static_cast<double>(m + 2 * n));
     return found.value - found.error - lost - 8.0 * ROUND * total.size;
 }
 
@@ -74,7 +74,8 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     const auto [lam, y] = proof;
     double total = 0.0, error = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-        const double kept = program.kept[j] * y[j], slope = Py.value[j] - kept, sizes = Py.size[j] + std::fabs(kept);
+        const double diagonal = program.separable[j] * y[j], slope = Py.value[j] - diagonal,
+                     sizes = Py.size[j] + std::fabs(diagonal);
         total -= slope * y[j];
         error += sizes * std::fabs(y[j]);
         price[j] = -2.0 * slope, size[j] = 2.0 * sizes;
@@ -88,9 +89,9 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     }
     for (std::size_t j = 0; j < n; ++j) {
         Phi phi = program.phi(j);
-        phi.curve_up += program.kept[j], phi.curve_down += program.kept[j];
+        phi.curve_up += program.separable[j], phi.curve_down += program.separable[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j);
-        const double at = settle(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
+        const double at = clamp_to_slope(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
         if (std::isinf(d)) return -INF;
         const double cost = phi(d);
         total += cost - at * d - std::fabs(at - price[j]) * std::fabs(y[j]);
@@ -101,7 +102,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
 }
 
 Sum cost_and_size(const QuadraticProgram& program, Constants z) {
-    NearSum sum;
+    BallSum sum;
     for (std::size_t j = 0; j < z.size(); ++j) {
         const auto [columns, values] = program.P[j];
         for (std::size_t k = 0; k < columns.size(); ++k) sum.add(values[k] * z[static_cast<std::size_t>(columns[k])], z[j]);

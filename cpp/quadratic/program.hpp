@@ -11,8 +11,8 @@
 
 #include <functional>
 
-#include "question/phi.hpp"
 #include "linear/compressed.hpp"
+#include "question/phi.hpp"
 
 namespace counterleaf {
 
@@ -25,9 +25,9 @@ struct QuadraticProgram {
     CompressedRows rows;  // A, rows of unit length
     Constants r;
     std::size_t equal;
-    CompressedRows P;  // both triangles
-    Constants kept;    // P - diag(kept) is positive semidefinite
-    bool weak;         // P is singular or nearly so: no solver can rely on what is kept
+    CompressedRows P;      // both triangles
+    Constants separable;   // P - diag(kept) is positive semidefinite
+    bool nearly_singular;  // P is singular or nearly so: no solver can rely on what is kept
     Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
     Constants pull;  // where P is weak: weights of a pull to the source, so that of several best points one is chosen; else 0
     /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof
@@ -44,7 +44,7 @@ struct QuadraticProgram {
     bool can_move(std::size_t j) const { return lower[j] < upper[j]; }
 };
 
-enum class QuadraticStatus { Converged, Infeasible, Stuck, Cut };
+enum class QuadraticStatus { Converged, Infeasible, Stuck, AboveLimit };
 
 struct QuadraticBound {
     QuadraticStatus status;

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "separable/simplex.hpp"
 #include "quadratic/balance.hpp"
 #include "quadratic/interior.hpp"
+#include "separable/simplex.hpp"
 
 namespace counterleaf {
 namespace {
@@ -23,20 +23,20 @@ constexpr double SMALL = 1e-3;     // bounds below this are judged as if they we
 
 class Solve {
 public:
-    Solve(const QuadraticProgram& program, double cut, const QuadraticState& state, const QuadraticProof& proof,
+    Solve(const QuadraticProgram& program, double limit, const QuadraticState& state, const QuadraticProof& proof,
           Scratch& scratch, const Stop& stop)
-        : p(program), cut(cut), state(state), proof(proof), scratch(scratch), stop(stop), frame(scratch),
+        : p(program), limit(limit), state(state), proof(proof), scratch(scratch), stop(stop), frame(scratch),
           tried{scratch.numbers(p.m()), scratch.numbers(p.n())},
           settled{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())},
           centre(scratch.numbers(p.n())) {
         std::ranges::fill(proof.lam, 0.0);
         std::ranges::fill(proof.y, 0.0);
-        if (p.weak) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
+        if (p.nearly_singular) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
     }
 
     QuadraticBound run(bool runs) {
         const QuadraticBound found = solve(runs);
-        if (found.status == QuadraticStatus::Converged && p.weak && !is_at_horizon()) move_what_is_flat();
+        if (found.status == QuadraticStatus::Converged && p.nearly_singular && !is_at_horizon()) move_what_is_flat();
         return {found.status, std::max(found.value, best)};
     }
 
@@ -69,15 +69,15 @@ private:
     QuadraticStatus pivot_to_end() {
         std::ranges::fill(centre, 0.0);
         double last = INF;
-        for (int round = 0; round < (p.weak ? ROUNDS : 1); ++round) {
-            const auto [status, value] = pivot(p, centre, cut, state, tried, scratch, stop);
+        for (int round = 0; round < (p.nearly_singular ? ROUNDS : 1); ++round) {
+            const auto [status, value] = pivot(p, centre, limit, state, tried, scratch, stop);
             keep(value);
             if (status == QuadraticStatus::Converged) try_point();
             if (status == QuadraticStatus::Stuck && round > 0 && !stop()) {
                 copy(settled, state);
                 break;
             }
-            if (status != QuadraticStatus::Converged || !p.weak || is_at_horizon()) return status;
+            if (status != QuadraticStatus::Converged || !p.nearly_singular || is_at_horizon()) return status;
             const double before = std::exchange(last, gap());
             if (last <= EXACT || (last <= CLOSE && last > 0.5 * before)) return status;
             copy(state, settled);
@@ -193,8 +193,8 @@ private:
     bool meets() const {
         if (is_proved() || gap(SMALL) <= SOLVED) return true;
         double raised = 0.0;
-        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.kept[j] * state.z[j] * state.z[j];
-        return p.weak && best > -INF && cost_of(p, state.z) - best <= raised;
+        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.separable[j] * state.z[j] * state.z[j];
+        return p.nearly_singular && best > -INF && cost_of(p, state.z) - best <= raised;
     }
 
     /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
@@ -246,7 +246,7 @@ private:
     }
 
     const QuadraticProgram& p;
-    const double cut;
+    const double limit;
     const QuadraticState state;
     const QuadraticProof proof;
     Scratch& scratch;
@@ -260,9 +260,9 @@ private:
 
 }  // namespace
 
-QuadraticBound solve_quadratic(const QuadraticProgram& program, double cut, bool runs, const QuadraticState& state,
+QuadraticBound solve_quadratic(const QuadraticProgram& program, double limit, bool runs, const QuadraticState& state,
                                const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
-    return Solve(program, cut, state, proof, scratch, stop).run(runs);
+    return Solve(program, limit, state, proof, scratch, stop).run(runs);
 }
 
 }  // namespace counterleaf

@@ -2,8 +2,8 @@
 // the simplex to find that the region is empty.
 #pragma once
 
-#include "quadratic/program.hpp"
 #include "quadratic/pivots.hpp"
+#include "quadratic/program.hpp"
 
 namespace counterleaf {
 
@@ -12,7 +12,7 @@ namespace counterleaf {
 /// Converged: ``state.z`` costs what is proved, or a feature is at its horizon. Cut: the bound exceeds ``cut``, which is all
 /// that the caller wants to know. Infeasible: ``state.lam`` is a Farkas vector. Stuck: neither, or ``stop`` held. ``runs``:
 /// some feature earns by moving away and only a horizon ends that.
-QuadraticBound solve_quadratic(const QuadraticProgram& program, double cut, bool runs, const QuadraticState& state,
+QuadraticBound solve_quadratic(const QuadraticProgram& program, double limit, bool runs, const QuadraticState& state,
                                const QuadraticProof& proof, Scratch& scratch, const Stop& stop);
 
 }  // namespace counterleaf

@@ -23,7 +23,7 @@ struct Limits {
     std::size_t width = 0, lines = 1;  // of variables; of sources, or 1 for all
     std::vector<double> lower, upper;  // a line per source
     bool widens = false;               // a source outside of the box widens it
-    std::vector<int> held;             // 0/1 variables that may stay but not be chosen: a missing value
+    std::vector<int> not_choosable;    // 0/1 variables that may stay but not be chosen: a missing value
     Rows rows;                         // coef @ x + bias >= 0, equalities (= 0) first
     std::size_t equal = 0;
     int most = -1;  // features that may change, -1 for any number

@@ -16,8 +16,8 @@ enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SC
 
 }  // namespace
 
-Question Posed::pose(const Model& model, const Prices& prices, const Target& target, const Limits& limits, Constants source,
-                     int leaf, std::size_t at) {
+Question PosedQuestion::pose(const Model& model, const Prices& prices, const Target& target, const Limits& limits,
+                             Constants source, int leaf, std::size_t at) {
     width_ = model.tree.width;
     lines_.resize(Features::LINES * width_);
     f_ = Features::of(lines_.data(), width_);
@@ -30,7 +30,7 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
     std::ranges::copy(prices.slope_down, line(SLOPE_DOWN).begin());
     std::ranges::copy(prices.size, line(SCALE).begin());
     std::ranges::fill(line(SIDE), 0.0);
-    own_.clear();
+    source_choice_.clear();
     soft_.clear();
     entries_.clear();
     double unit = 0.0;
@@ -65,18 +65,18 @@ Question Posed::pose(const Model& model, const Prices& prices, const Target& tar
             .guard = model.guard,
             .home = home ? leaf : -1,
             .coupling = prices.coupling.empty() ? nullptr : &prices.coupling.front(),
-            .own = own_,
+            .source_choice = source_choice_,
             .soft = soft_,
             .entries = entries_,
             .sizes = sizes_,
-            .near = near_,
+            .source_sizes = source_sizes_,
             .unit = unit,
             .plain = plain,
             .prices = prices.id,
             .scaling = plain && !scales ? prices.id : 0};
 }
 
-void Posed::set_limits(const Limits& limits, Constants source, std::size_t at) {
+void PosedQuestion::set_limits(const Limits& limits, Constants source, std::size_t at) {
     const std::size_t from = (limits.lines > 1 ? at : 0) * width_;
     const Numbers lower = line(LOWER), upper = line(UPPER);
     for (std::size_t d = 0; d < width_; ++d) {
@@ -84,11 +84,11 @@ void Posed::set_limits(const Limits& limits, Constants source, std::size_t at) {
         upper[d] = limits.upper[from + d];
         if (limits.widens) lower[d] = std::min(lower[d], source[d]), upper[d] = std::max(upper[d], source[d]);
     }
-    for (int v : limits.held) upper[v] = source[v];
+    for (int v : limits.not_choosable) upper[v] = source[v];
 }
 
 /// The source's value of each group, what the others cost, and the bounds of numbers moved onto their grids.
-void Posed::set_values(const Model& model, const Prices& prices) {
+void PosedQuestion::set_values(const Model& model, const Prices& prices) {
     const Layout& layout = model.layout;
     values_.assign(width_, 0.0);
     double usual = INF;
@@ -97,7 +97,7 @@ void Posed::set_values(const Model& model, const Prices& prices) {
         int chosen = first;
         for (int v = first; v < last; ++v)
             if (f_.source[v] == 1.0) chosen = v;
-        own_.push_back(chosen);
+        source_choice_.push_back(chosen);
         double dearest = 0.0;
         for (int v = first; v < last; ++v) {
             values_[v] = prices.moves[g][(chosen - first) * (last - first) + v - first];
@@ -114,7 +114,7 @@ void Posed::set_values(const Model& model, const Prices& prices) {
     }
 }
 
-void Posed::set_entries(const Layout& layout, const Limits& limits, std::size_t at) {
+void PosedQuestion::set_entries(const Layout& layout, const Limits& limits, std::size_t at) {
     const std::size_t count = limits.where.size(), from = (limits.lines > 1 ? at : 0) * count;
     for (std::size_t k = 0; k < count; ++k) {
         const int v = limits.where[k];
@@ -124,7 +124,7 @@ void Posed::set_entries(const Layout& layout, const Limits& limits, std::size_t 
 }
 
 /// Where the cost keeps decreasing towards an infinite bound: stop it far out, and mark the side.
-void Posed::set_horizon(const Prices& prices) {
+void PosedQuestion::set_horizon(const Prices& prices) {
     if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
     const Numbers lower = line(LOWER), upper = line(UPPER), side = line(SIDE);
     for (std::size_t d = 0; d < width_; ++d) {
@@ -140,7 +140,7 @@ void Posed::set_horizon(const Prices& prices) {
 }
 
 /// By the curvature of the numbers that can move, in the directions they can move.
-Method Posed::choose_method(const Layout& layout, const Prices& prices, bool plain) const {
+Method PosedQuestion::choose_method(const Layout& layout, const Prices& prices, bool plain) const {
     if (!prices.coupling.empty()) return Method::Coupled;
     if (plain && (prices.curved || prices.flat)) return prices.curved ? Method::Curved : Method::Flat;
     bool curved = true, bent = false;
@@ -154,7 +154,7 @@ Method Posed::choose_method(const Layout& layout, const Prices& prices, bool pla
 }
 
 /// Scales for features that cost nothing to change: as large in some row as the rest of that row.
-void Posed::scale_what_is_free(const Model& model, const Limits& limits) {
+void PosedQuestion::scale_what_is_free(const Model& model, const Limits& limits) {
     const Numbers scale = line(SCALE);
     std::vector<double> most(width_, 0.0);
     for (const Rows* rows : {&model.tree.splits, &limits.rows})
@@ -179,19 +179,19 @@ void Posed::scale_what_is_free(const Model& model, const Limits& limits) {
 ///
 /// It is the same for all in the units of the table, so that of several best rows the nearest is taken; unless these differ by
 /// more than 30 from the units of the cost.
-void Posed::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
+void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
     double alike = INF;
     for (std::size_t d = 0; d < width_; ++d)
         if (layout.group[d] < 0) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
     for (std::size_t d = 0; d < width_; ++d) {
-        if (layout.group[d] >= 0 || coupling.kept[d] > 0.0 || f_.horizon[d] != 0.0) continue;
+        if (layout.group[d] >= 0 || coupling.separable[d] > 0.0 || f_.horizon[d] != 0.0) continue;
         const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
         for (const Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
     }
 }
 
 /// What every cost is a whole multiple of, where no number can move from the source; else 0.
-double Posed::unit_of(const Layout& layout) const {
+double PosedQuestion::unit_of(const Layout& layout) const {
     double least = INF;
     for (std::size_t d = 0; d < width_; ++d) {
         if (layout.group[d] < 0) {
@@ -207,9 +207,9 @@ double Posed::unit_of(const Layout& layout) const {
 }
 
 /// How large the terms of the user's rows are, by what is known before the search: fixed values, the ends of grids, the source.
-void Posed::set_sizes(const Layout& layout, const Limits& limits) {
+void PosedQuestion::set_sizes(const Layout& layout, const Limits& limits) {
     sizes_.clear();
-    near_.clear();
+    source_sizes_.clear();
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
         double size = std::fabs(terms.bias), near = size;
@@ -222,20 +222,20 @@ void Posed::set_sizes(const Layout& layout, const Limits& limits) {
             near += weight * here;
         }
         sizes_.push_back(size);
-        near_.push_back(near);
+        source_sizes_.push_back(near);
     }
 }
 
 /// Whether the source itself obeys the constraints, and no change of a number or value earns anything.
-bool Posed::stays(const Prices& prices, const Limits& limits) const {
+bool PosedQuestion::stays(const Prices& prices, const Limits& limits) const {
     if (prices.runs) return false;
     for (std::size_t d = 0; d < width_; ++d)
         if (!(f_.lower[d] <= f_.source[d] && f_.source[d] <= f_.upper[d])) return false;
-    if (!own_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
+    if (!source_choice_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
-        const double miss = terms.exactly_at(f_.source), give = give_of(terms, sizes_[i]);
-        if (miss < -give || (i < limits.equal && miss > give)) return false;
+        const double miss = terms.exactly_at(f_.source), tolerance = rounding_tolerance(terms, sizes_[i]);
+        if (miss < -tolerance || (i < limits.equal && miss > tolerance)) return false;
     }
     return true;
 }

@@ -14,14 +14,14 @@ struct Model {
 };
 
 /// A question with the room for what depends on its source; the room serves one question after another.
-class Posed {
+class PosedQuestion {
 public:
     /// The question about ``source``, which the model sends to ``leaf``; ``line`` is its line in ``limits``.
     Question pose(const Model& model, const Prices& prices, const Target& target, const Limits& limits, Constants source,
                   int leaf, std::size_t line);
 
     const std::vector<double>& features() const { return lines_; }
-    const std::vector<int>& own() const { return own_; }
+    const std::vector<int>& source_choice() const { return source_choice_; }
     const std::vector<double>& soft() const { return soft_; }
     const std::vector<Interval>& entries() const { return entries_; }
     const std::vector<double>& sizes() const { return sizes_; }
@@ -42,10 +42,10 @@ private:
     std::size_t width_ = 0;
     std::vector<double> lines_;   // the nine lines of Features
     std::vector<double> values_;  // what each value of a group costs, 0 for numbers
-    std::vector<int> own_;
+    std::vector<int> source_choice_;
     std::vector<double> soft_;
     std::vector<Interval> entries_;
-    std::vector<double> sizes_, near_;
+    std::vector<double> sizes_, source_sizes_;
     Features f_;
 };
 

@@ -15,8 +15,8 @@ struct Sparse {
 /// d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the
 /// greatest power of two up to each size.
 struct Coupling {
-    Sparse matrix;             // no entries for 0/1 variables
-    std::vector<double> kept;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
+    Sparse matrix;                  // no entries for 0/1 variables
+    std::vector<double> separable;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
     std::vector<int> order;
     Sparse scaled;
     double theta;  // kept is theta size^2; 0 where P is singular or nearly so

@@ -41,10 +41,10 @@ struct Features {
     }
 };
 
-inline constexpr double WIDE = 1e-9;  // of the terms of a row of the user's: what an answer may miss it by
+inline constexpr double WIDE_SHARE = 1e-9;  // of the terms of a row of the user's: what an answer may miss it by
 
 /// What a row of the user's, with terms of a size, gives to rounding.
-inline double give_of(const Terms& terms, double size) {
+inline double rounding_tolerance(const Terms& terms, double size) {
     return 4.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * size;
 }
 
@@ -59,31 +59,31 @@ struct Question {
     double guard;              // the same as a share of the terms, where the model sums a split in another way
     int home;                  // the source's own leaf if it obeys the constraints and nothing earns by moving, else -1
     const Coupling* coupling;  // or null
-    std::span<const int> own;  // of each group: the variable that is 1 in the source
-    Constants soft;            // of each group: the curvature with which its variables are charged (z^2 = z, so no row
-                               // costs more or less)
+    std::span<const int> source_choice;  // of each group: the variable that is 1 in the source
+    Constants soft;                     // of each group: the curvature with which its variables are charged (z^2 = z, so no row
+                                        // costs more or less)
     std::span<const Interval> entries;  // of the clauses
-    Constants sizes, near;              // of each of the user's rows: its terms, at most on grids; at the source or as fixed
+    Constants sizes, source_sizes;      // of each of the user's rows: its terms, at most on grids; at the source or as fixed
     double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
     bool plain;                         // no groups, grids, counts or clauses
     std::uint64_t prices;               // see Prices::id
     std::uint64_t scaling;              // questions with the same number have the same scales; 0: unlike any other
 
-    std::size_t users() const { return limits.rows.size(); }
+    std::size_t user_rows() const { return limits.rows.size(); }
     /// Row i: the split of node i, or behind these a row of the user's.
     Terms row(std::size_t i) const { return i < tree.nodes.size() ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
     double offset(std::size_t row) const { return row < tree.nodes.size() ? margin : 0.0; }
     /// By how much a row of the user's may be missed and still hold, to rounding; splits give nothing.
-    double give(std::size_t row) const {
+    double tolerance(std::size_t row) const {
         if (row < tree.nodes.size()) return 0.0;
         const std::size_t user = row - tree.nodes.size();
-        return give_of(limits.rows[user], sizes[user]);
+        return rounding_tolerance(limits.rows[user], sizes[user]);
     }
     /// The same, so wide that what lies beyond is not there for anybody.
-    double wide(std::size_t row) const {
-        return row < tree.nodes.size() ? 0.0 : std::max(WIDE * near[row - tree.nodes.size()], give(row));
+    double wide_tolerance(std::size_t row) const {
+        return row < tree.nodes.size() ? 0.0 : std::max(WIDE_SHARE * source_sizes[row - tree.nodes.size()], tolerance(row));
     }
     /// Whether x lies in a box of a clause: the first (side < 0) or the second.
     bool holds(const Clause& clause, int side, Constants x) const {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/rounding.hpp"
 #include "base/numbers.hpp"
+#include "base/rounding.hpp"
 #include "loops/loops.hpp"
 
 namespace counterleaf {
@@ -56,7 +56,7 @@ struct Terms {
     double exactly_at(Constants x) const { return twofold_at(x).value(); }
     /// The same, and the size of its terms.
     Sum exact_sum(Constants x) const {
-        NearSum out{{bias, 0.0}, std::fabs(bias)};
+        BallSum out{{bias, 0.0}, std::fabs(bias)};
         for (std::size_t k = 0; k < size(); ++k) out.add(weights[k], x[columns[k]]);
         return {out.sum.value(), out.size};
     }

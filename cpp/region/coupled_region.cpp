@@ -22,7 +22,7 @@ void CoupledRegions::begin(const Question& question) {
     const std::vector<int>& order = coupling.order;
     place_.resize(order.size());
     pull_.assign(order.size(), 0.0);
-    kept_.resize(order.size());
+    separable_.resize(order.size());
     scale_.resize(order.size());
     for (std::size_t d = 0; d < order.size(); ++d) scale_[d] = power_up_to(f.scale[d]);
     double most = 0.0;
@@ -32,7 +32,7 @@ void CoupledRegions::begin(const Question& question) {
         const int d = order[j];
         const double s = scale_[d];
         place_[d] = static_cast<int>(j);
-        kept_[j] = coupling.kept[d] / (s * s);
+        separable_[j] = coupling.separable[d] / (s * s);
         // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
         if (coupling.theta == 0.0 && question.layout.group[d] < 0) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
     }
@@ -40,23 +40,24 @@ void CoupledRegions::begin(const Question& question) {
 }
 
 QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants slack, const Levels& levels,
-                                     const CoupledDual& dual, Regions& regions, Scratch& scratch, Watch& watch) const {
+                                     const CoupledDual& dual, Regions& regions, Scratch& scratch, StopCheck& stop_check) const {
     const Scratch::Frame frame(scratch);
     const std::vector<int>& order = question_->coupling->order;
     const Layered rows = choose_groups(path, box, scratch);
-    const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = order.size();
-    const QuadraticProgram program = gather(path, box, slack, rows, regions, scratch);
+    const std::size_t group_rows = rows.group_rows.size(), m = group_rows + path.size(), n = order.size();
+    const QuadraticProgram program = write_program(path, box, slack, rows, regions, scratch);
     const QuadraticState state{scratch.values<Piece>(n), scratch.numbers(m), scratch.numbers(n)};
     const QuadraticProof proof{scratch.numbers(m), scratch.numbers(n)};
     for (std::size_t j = 0; j < n; ++j) {
         state.piece[j] = program.can_move(j) ? dual.pieces[order[j]] : Piece::Low;
         state.z[j] = dual.change[order[j]] * scale_[order[j]];
     }
-    std::ranges::fill(state.lam.first(heads), 0.0);
-    for (std::size_t t = 0; t < path.size(); ++t) state.lam[heads + t] = dual.multipliers[t] * rows.norm[heads + t];
-    QuadraticBound found = solve_quadratic(program, levels.cut, runs_, state, proof, scratch, [&] { return watch.stop(); });
+    std::ranges::fill(state.lam.first(group_rows), 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) state.lam[group_rows + t] = dual.multipliers[t] * rows.norm[group_rows + t];
+    QuadraticBound found =
+        solve_quadratic(program, levels.limit, runs_, state, proof, scratch, [&] { return stop_check.is_due(); });
     const auto in_table_units = [&](Constants lam, Numbers to) {
-        for (std::size_t t = 0; t < path.size(); ++t) to[t] = lam[heads + t] / rows.norm[heads + t];
+        for (std::size_t t = 0; t < path.size(); ++t) to[t] = lam[group_rows + t] / rows.norm[group_rows + t];
     };
     if (found.status == QuadraticStatus::Infeasible) {
         in_table_units(state.lam, dual.multipliers);
@@ -65,7 +66,7 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
     scatter(box, program, state, dual);
     const Numbers lam = scratch.numbers(path.size()), y = scratch.numbers(n);
     in_table_units(proof.lam, lam);
-    for (std::size_t j = 0; j < n; ++j) y[order[j]] = kept_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
+    for (std::size_t j = 0; j < n; ++j) y[order[j]] = separable_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
     found.value = prove(path, box, lam, y, regions, scratch);
     if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
     if (found.value < levels.known) return {found.status, levels.known};
@@ -77,35 +78,35 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
 double CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions,
                              Scratch& scratch) const {
     const Scratch::Frame frame(scratch);
-    return proved_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
+    return prove_bound_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
 }
 
 /// The groups that a row of the path touches and that have more than one value left.
 CoupledRegions::Layered CoupledRegions::choose_groups(const Path& path, const Box& box, Scratch& scratch) const {
     const Layout& layout = question_->layout;
-    const Places heads = scratch.places(layout.groups());
+    const Places group_rows = scratch.places(layout.groups());
     std::size_t count = 0;
     for (std::size_t i = 0; i < path.size() && layout.groups() > 0; ++i)
         for (int d : question_->row(path.row[i]).columns) {
             const int g = layout.group[d];
-            if (g < 0 || !box.can_move(d) || std::ranges::count(heads.first(count), g) > 0) continue;
-            heads[count++] = g;
+            if (g < 0 || !box.can_move(d) || std::ranges::count(group_rows.first(count), g) > 0) continue;
+            group_rows[count++] = g;
         }
-    return {heads.first(count), scratch.numbers(count + path.size())};
+    return {group_rows.first(count), scratch.numbers(count + path.size())};
 }
 
 /// Rows of about unit length over scaled variables.
-QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Constants slack, const Layered& rows,
-                                        Regions& regions, Scratch& scratch) const {
+QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box, Constants slack, const Layered& rows,
+                                               Regions& regions, Scratch& scratch) const {
     const Coupling& coupling = *question_->coupling;
     const Layout& layout = question_->layout;
-    const std::size_t heads = rows.heads.size(), m = heads + path.size(), n = coupling.order.size();
+    const std::size_t group_rows = rows.group_rows.size(), m = group_rows + path.size(), n = coupling.order.size();
     std::size_t entries = 0;
-    for (int g : rows.heads) entries += layout.last[g] - layout.first[g];
+    for (int g : rows.group_rows) entries += layout.last[g] - layout.first[g];
     for (int row : path.row) entries += question_->row(row).size();
     const Places start = scratch.places(m + 1), column = scratch.places(entries);
     const Numbers value = scratch.numbers(entries), r = scratch.numbers(m);
-    std::size_t at = gather_heads(rows, start, column, value, r);
+    std::size_t at = write_group_rows(rows, start, column, value, r);
     for (std::size_t t = 0; t < path.size(); ++t) {
         const Terms terms = question_->row(path.row[t]);
         double length = 0.0;
@@ -115,23 +116,23 @@ QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Consta
             value[at + k] = path.sign[t] * terms.weights[k] / scale_[d];
             length += value[at + k] * value[at + k];
         }
-        double& norm = rows.norm[heads + t];
+        double& norm = rows.norm[group_rows + t];
         norm = length > 0.0 ? power_up_to(std::sqrt(length)) : 1.0;
-        r[heads + t] = missing(path, box, t, slack[t], regions) / norm;
+        r[group_rows + t] = missing(path, box, t, slack[t], regions) / norm;
         for (std::size_t k = 0; k < terms.size(); ++k) value[at + k] /= norm;
         at += terms.size();
-        start[heads + t + 1] = static_cast<int>(at);
+        start[group_rows + t + 1] = static_cast<int>(at);
     }
     const Numbers lines = scratch.numbers(7 * n);
-    gather_columns(box, rows.heads, lines, n);
+    write_columns(box, rows.group_rows, lines, n);
     const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
     const Sparse& P = coupling.scaled;
     return {.rows = {start, column, value},
             .r = r,
-            .equal = heads + question_->limits.equal,
+            .equal = group_rows + question_->limits.equal,
             .P = {P.start, P.columns, P.values},
-            .kept = kept_,
-            .weak = coupling.theta == 0.0,
+            .separable = separable_,
+            .nearly_singular = coupling.theta == 0.0,
             .curve_up = line(0),
             .slope_up = line(1),
             .curve_down = line(2),
@@ -143,12 +144,12 @@ QuadraticProgram CoupledRegions::gather(const Path& path, const Box& box, Consta
 }
 
 /// A row per group: its variables add up to what they were. Returns the number of entries.
-std::size_t CoupledRegions::gather_heads(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const {
+std::size_t CoupledRegions::write_group_rows(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const {
     const Layout& layout = question_->layout;
     std::size_t at = 0;
     start[0] = 0;
-    for (std::size_t i = 0; i < rows.heads.size(); ++i) {
-        const int g = rows.heads[i];
+    for (std::size_t i = 0; i < rows.group_rows.size(); ++i) {
+        const int g = rows.group_rows[i];
         const double s = scale_[layout.first[g]];  // all of its variables have the same
         rows.norm[i] = power_up_to(std::sqrt(static_cast<double>(layout.last[g] - layout.first[g]))) / s;
         r[i] = 0.0;
@@ -159,7 +160,7 @@ std::size_t CoupledRegions::gather_heads(const Layered& rows, Places start, Plac
 }
 
 /// The costs and the box of every variable, scaled; groups that no row touches stay at their cheapest value.
-void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines, std::size_t n) const {
+void CoupledRegions::write_columns(const Box& box, Places group_rows, Numbers lines, std::size_t n) const {
     const Features& f = question_->features;
     const Layout& layout = question_->layout;
     const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
@@ -180,7 +181,7 @@ void CoupledRegions::gather_columns(const Box& box, Places heads, Numbers lines,
         line(6)[j] = ends ? f.horizon[d] : 0.0;
     }
     for (std::size_t g = 0; g < layout.groups(); ++g) {
-        if (std::ranges::count(heads, static_cast<int>(g)) > 0) continue;
+        if (std::ranges::count(group_rows, static_cast<int>(g)) > 0) continue;
         const int best = cheapest(*question_, g, box.upper());
         for (int v = layout.first[g]; v < layout.last[g]; ++v)
             lower[place_[v]] = upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * scale_[v];
@@ -197,7 +198,8 @@ double CoupledRegions::missing(const Path& path, const Box& box, std::size_t t, 
         if (box.can_move(d)) return r + slack;
     for (std::size_t k = 0; k < terms.size(); ++k)
         fixed += path.sign[t] * terms.weights[k] * (box.lower(terms.columns[k]) - f.source[terms.columns[k]]);
-    const double noise = t < question_->users() ? question_->give(path.row[t]) : 1e-14 * (std::fabs(r) + std::fabs(fixed));
+    const double noise =
+        t < question_->user_rows() ? question_->tolerance(path.row[t]) : 1e-14 * (std::fabs(r) + std::fabs(fixed));
     return std::fabs(fixed - r) <= noise ? fixed + slack : r + slack;
 }
 

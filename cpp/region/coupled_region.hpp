@@ -5,10 +5,10 @@
 // relaxed: see ``tangent.hpp``.
 #pragma once
 
+#include "base/stopping.hpp"
 #include "bound/bound.hpp"
 #include "quadratic/solve.hpp"
 #include "region/region.hpp"
-#include "base/stopping.hpp"
 
 namespace counterleaf {
 
@@ -21,18 +21,18 @@ struct CoupledDual {
 
 /// Bounds that matter to the caller: one that is proved already, and one above which it has better things to do.
 struct Levels {
-    double known = -INF, cut = INF;
+    double known = -INF, limit = INF;
 };
 
 class CoupledRegions {
 public:
     void begin(const Question& question);
 
-    /// Bound the region of a path within a box, its rows tightened by ``slack``; Cut: the bound exceeds ``levels.cut``.
+    /// Bound the region of a path within a box, its rows tightened by ``slack``; Cut: the bound exceeds ``levels.limit``.
     ///
     /// ``dual`` proves ``levels.known``: what proves a lower bound does not take its place.
     QuadraticBound solve(const Path& path, const Box& box, Constants slack, const Levels& levels, const CoupledDual& dual,
-                         Regions& regions, Scratch& scratch, Watch& watch) const;
+                         Regions& regions, Scratch& scratch, StopCheck& stop_check) const;
 
     /// The bound that multipliers and a tangent prove of a region.
     double prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions, Scratch& scratch) const;
@@ -40,24 +40,24 @@ public:
 private:
     /// The rows of a program: one per group that the path touches, then the path's; and the lengths by which they are divided.
     struct Layered {
-        Places heads;
+        Places group_rows;
         Numbers norm;
     };
     Layered choose_groups(const Path& path, const Box& box, Scratch& scratch) const;
-    QuadraticProgram gather(const Path& path, const Box& box, Constants slack, const Layered& rows, Regions& regions,
-                            Scratch& scratch) const;
-    std::size_t gather_heads(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const;
-    void gather_columns(const Box& box, Places heads, Numbers lines, std::size_t n) const;
+    QuadraticProgram write_program(const Path& path, const Box& box, Constants slack, const Layered& rows, Regions& regions,
+                                   Scratch& scratch) const;
+    std::size_t write_group_rows(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const;
+    void write_columns(const Box& box, Places group_rows, Numbers lines, std::size_t n) const;
     double missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const;
     void scatter(const Box& box, const QuadraticProgram& program, const QuadraticState& found, const CoupledDual& dual) const;
     bool runs_away(Numbers change, bool unsolved) const;
 
     const Question* question_ = nullptr;
-    std::vector<double> scale_;  // of each variable: a power of two, so that a proof in other units is the same proof
-    std::vector<double> pull_;   // in the elimination order
-    std::vector<double> kept_;   // likewise
-    std::vector<int> place_;     // of each variable in that order
-    bool runs_ = false;          // some feature has a horizon
+    std::vector<double> scale_;      // of each variable: a power of two, so that a proof in other units is the same proof
+    std::vector<double> pull_;       // in the elimination order
+    std::vector<double> separable_;  // likewise
+    std::vector<int> place_;         // of each variable in that order
+    bool runs_ = false;              // some feature has a horizon
 };
 
 }  // namespace counterleaf

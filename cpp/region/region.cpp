@@ -21,18 +21,18 @@ void drop_rounding(Numbers lam) {
 
 }  // namespace
 
-void Regions::begin(const Question& question, std::size_t rooms) {
+void Regions::begin(const Question& question, std::size_t max_rows) {
     question_ = &question;
-    rooms_ = rooms;
+    max_rows_ = max_rows;
     const Features& f = question.features;
-    at_source_.assign(question.tree.nodes.size() + question.users(), NONE);
+    at_source_.assign(question.tree.nodes.size() + question.user_rows(), NONE);
     noise_.resize(at_source_.size());
     slot_.assign(f.width(), OUTSIDE);
-    local_.assign(question.layout.groups(), OUTSIDE);
-    calm_ = question.plain;
-    for (std::size_t d = 0; d < f.width() && calm_; ++d)
-        calm_ = f.lower[d] <= f.source[d] && f.source[d] <= f.upper[d] && f.slope_up[d] >= 0.0 && f.slope_down[d] <= 0.0 &&
-                f.horizon[d] == 0.0;
+    group_slot_.assign(question.layout.groups(), OUTSIDE);
+    source_is_best_ = question.plain;
+    for (std::size_t d = 0; d < f.width() && source_is_best_; ++d)
+        source_is_best_ = f.lower[d] <= f.source[d] && f.source[d] <= f.upper[d] && f.slope_up[d] >= 0.0 &&
+                          f.slope_down[d] <= 0.0 && f.horizon[d] == 0.0;
     if (question.scaling != 0 && question.scaling == scaling_) return;
     scaling_ = question.scaling;
     scaled_.resize(f.width());
@@ -55,9 +55,9 @@ double Regions::at_source(std::size_t row) {
 
 /// A row of the user's that is met to rounding counts as met exactly.
 double Regions::snapped(std::size_t row, double value) const {
-    const double give = question_->give(row);
+    const double tolerance = question_->tolerance(row);
     const bool equal = row < question_->tree.nodes.size() + question_->limits.equal;
-    return -give <= value && value <= (equal ? give : 0.0) ? 0.0 : value;
+    return -tolerance <= value && value <= (equal ? tolerance : 0.0) ? 0.0 : value;
 }
 
 Constants Regions::at_sources(const Path& path, Scratch& scratch) {
@@ -66,34 +66,34 @@ Constants Regions::at_sources(const Path& path, Scratch& scratch) {
     return known;
 }
 
-Raised Regions::raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+AscentResult Regions::improve(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    return counterleaf::raise(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
+    return improve_multipliers(*question_, path, box, at_sources(path, scratch), multipliers, scratch);
 }
 
-Assured Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
+ProvedBound Regions::shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    counterleaf::shrink(*question_, path, box, at_sources(path, scratch), multipliers, other, scratch);
+    shrink_multipliers(*question_, path, box, at_sources(path, scratch), multipliers, other, scratch);
     return prove(path, box, multipliers, scratch);
 }
 
-Assured Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
+ProvedBound Regions::prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const Numbers held = scratch.numbers(path.size());
-    std::ranges::copy(multipliers, held.begin());
-    const Assured proof = proved(*question_, path, box, at_sources(path, scratch), held, scratch);
+    const Numbers trial = scratch.numbers(path.size());
+    std::ranges::copy(multipliers, trial.begin());
+    const ProvedBound proof = prove_bound(*question_, path, box, at_sources(path, scratch), trial, scratch);
     if (proof.sure && proof.error <= ROUGH * std::fabs(proof.value)) {
-        std::ranges::copy(held, multipliers.begin());
+        std::ranges::copy(trial, multipliers.begin());
         return proof;
     }
-    return proved_closely(*question_, path, box, multipliers, scratch);
+    return prove_bound_closely(*question_, path, box, multipliers, scratch);
 }
 
 Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
-                     Watch& watch) {
-    watch_ = &watch;
+                     StopCheck& stop_check) {
+    stop_check_ = &stop_check;
     choose_columns(path, box);
-    const bool closed = question_->method == Method::Curved && !hot_.empty();
+    const bool closed = question_->method == Method::Curved && !groups_.empty();
     Bound found = attempt(path, box, slack, dual, change, closed, scratch);
     if (closed && found.status == Status::Stuck) found = attempt(path, box, slack, dual, change, false, scratch);
     release();
@@ -103,7 +103,7 @@ Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Du
 Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                        Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const std::size_t heads = closed ? 0 : hot_.size();
+    const std::size_t group_rows = closed ? 0 : groups_.size();
     Program program = make_program(path.size(), closed, scratch);
     const std::size_t m = program.m();
     const Numbers norm = scratch.numbers(m), lam = scratch.numbers(m), ray = scratch.numbers(m);
@@ -112,11 +112,12 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     scale_rows(program, norm);
     write_costs(box, program);
     std::ranges::fill(point, 0.0);
-    std::ranges::fill(lam.first(heads), 0.0);
-    for (std::size_t t = 0; t < path.size(); ++t) lam[heads + t] = dual.multipliers[t] * norm[heads + t];
+    std::ranges::fill(lam.first(group_rows), 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) lam[group_rows + t] = dual.multipliers[t] * norm[group_rows + t];
     Bound found{Status::Stuck, -INF};
     const auto is_empty = [&] {
-        return found.status == Status::Infeasible && contradicts(path, box, ray.subspan(heads), norm.subspan(heads), scratch);
+        return found.status == Status::Infeasible &&
+               contradicts(path, box, ray.subspan(group_rows), norm.subspan(group_rows), scratch);
     };
     if (question_->method == Method::Curved) {
         found = newton(program, lam, point, ray, scratch);
@@ -138,25 +139,26 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
         find_point(program, ray, scratch) == Status::Infeasible)
         found.status = Status::Infeasible;
     if (found.status == Status::Infeasible) {
-        for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[heads + t] / norm[heads + t];
+        for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[group_rows + t] / norm[group_rows + t];
         return {Status::Infeasible, INF};
     }
     drop_rounding(lam);
-    const bool far = question_->method == Method::Flat && !calm_ && is_at_horizon(box, program, point);
+    const bool far = question_->method == Method::Flat && !source_is_best_ && is_at_horizon(box, program, point);
     const Sum alone = scatter(box, program, point, change);
     if (question_->plain) {
-        if (question_->method != Method::Curved && !calm_) open_horizon(box, program);  // else no feature can run away
-        const Numbers held = scratch.numbers(m);
-        std::ranges::copy(lam, held.begin());
-        const Assured proof = assure(program, held, scratch);
+        if (question_->method != Method::Curved && !source_is_best_)
+            open_horizon(box, program);  // else no feature can run away
+        const Numbers trial = scratch.numbers(m);
+        std::ranges::copy(lam, trial.begin());
+        const ProvedBound proof = proved_value(program, trial, scratch);
         found.value = proof.value + alone.total - static_cast<double>(change.size() + 4) * ROUND * alone.size;
         found.sure = proof.sure;
         found.rough = found.rough || !(proof.error <= ROUGH * std::fabs(found.value));
-        if (found.sure && !found.rough) std::ranges::copy(held, lam.begin());
+        if (found.sure && !found.rough) std::ranges::copy(trial, lam.begin());
     }
-    for (std::size_t t = heads; t < m; ++t) dual.multipliers[t - heads] = lam[t] / norm[t];
+    for (std::size_t t = group_rows; t < m; ++t) dual.multipliers[t - group_rows] = lam[t] / norm[t];
     if (!question_->plain || found.rough || !found.sure) {
-        const Assured proof = prove(path, box, dual.multipliers, scratch);
+        const ProvedBound proof = prove(path, box, dual.multipliers, scratch);
         found.value = proof.value, found.sure = proof.sure;
     }
     if (far && found.value > -INF && come_nearer(box, program, lam, point, ray, scratch)) scatter(box, program, point, change);

@@ -11,9 +11,9 @@
 // To prove, nothing is relaxed: see ``bound.hpp``.
 #pragma once
 
+#include "bound/ascent.hpp"
 #include "bound/bound.hpp"
 #include "separable/program.hpp"
-#include "bound/ascent.hpp"
 #include "separable/simplex.hpp"
 
 namespace counterleaf {
@@ -28,10 +28,10 @@ struct Dual {
 class Regions {
 public:
     /// Begin with a question. ``rooms`` is the most rows that a path can have.
-    void begin(const Question& question, std::size_t rooms);
+    void begin(const Question& question, std::size_t max_rows);
 
     /// Whether every feature on its own stays at its source, at no cost.
-    bool is_calm() const { return calm_; }
+    bool is_source_best() const { return source_is_best_; }
 
     /// w @ source + b of a row.
     ///
@@ -44,21 +44,21 @@ public:
     ///
     /// The bound is without the class cost, and valid whatever the status.
     Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
-                Watch& watch);
+                StopCheck& stop_check);
 
     /// The bound that multipliers prove of a region.
     ///
     /// They shrink by a hair where that takes prices within slopes.
-    Assured prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+    ProvedBound prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
     /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
     bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
-    /// Better multipliers of a region where the number of changes is limited (see ``raise.hpp``).
-    Raised raise(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
+    /// Better multipliers of a region where the number of changes is limited (see ``ascent.hpp``).
+    AscentResult improve(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
     /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
     /// known before.
-    Assured shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
+    ProvedBound shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
 
 private:
     static constexpr int OUTSIDE = -1, NAMED = -2;
@@ -75,8 +75,8 @@ private:
     void scale_rows(const Program& program, Numbers norm) const;
     void write_costs(const Box& box, const Program& program) const;
     Status pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
-    bool recall(const Dual& dual, std::size_t heads, Basis basis) const;
-    void remember(const Dual& dual, std::size_t heads, Basis basis) const;
+    bool recall(const Dual& dual, std::size_t group_rows, Basis basis) const;
+    void remember(const Dual& dual, std::size_t group_rows, Basis basis) const;
     bool is_at_horizon(const Box& box, const Program& program, Constants point) const;
     bool come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
     Bound or_box(Bound found, const Box& box, const Dual& dual, Scratch& scratch) const;
@@ -86,18 +86,18 @@ private:
     void release();
 
     const Question* question_ = nullptr;
-    Watch* watch_ = nullptr;  // of the call
-    std::size_t rooms_ = 0;
-    bool calm_ = false;
-    std::vector<double> at_source_;  // NaN where not yet known
-    std::vector<double> noise_;      // what rounding may have done to it
-    std::vector<Phi> scaled_;        // phi of each variable in units of its scale
-    std::uint64_t scaling_ = 0;      // of which question they are, see Question::scaling
-    std::vector<int> slot_;          // the column of a variable, OUTSIDE, or NAMED for a moment
-    std::vector<int> columns_;       // the variable of a column, OUTSIDE for padding
-    std::size_t numbers_ = 0;        // columns of numbers, padded where groups follow
-    std::vector<int> hot_, local_;   // the groups in the problem; the place of each group there, or OUTSIDE
-    std::vector<int> start_;         // where the columns of each begin
+    StopCheck* stop_check_ = nullptr;  // of the call
+    std::size_t max_rows_ = 0;
+    bool source_is_best_ = false;
+    std::vector<double> at_source_;         // NaN where not yet known
+    std::vector<double> noise_;             // what rounding may have done to it
+    std::vector<Phi> scaled_;               // phi of each variable in units of its scale
+    std::uint64_t scaling_ = 0;             // of which question they are, see Question::scaling
+    std::vector<int> slot_;                 // the column of a variable, OUTSIDE, or NAMED for a moment
+    std::vector<int> columns_;              // the variable of a column, OUTSIDE for padding
+    std::size_t numbers_ = 0;               // columns of numbers, padded where groups follow
+    std::vector<int> groups_, group_slot_;  // the groups in the problem; the place of each group there, or OUTSIDE
+    std::vector<int> start_;                // where the columns of each begin
 };
 
 }  // namespace counterleaf

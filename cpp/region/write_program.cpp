@@ -15,7 +15,7 @@ constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies betwe
 /// A group is in if some row touches it, with the values that rows name and, of the others, the cheapest, which serves for all.
 void Regions::choose_columns(const Path& path, const Box& box) {
     columns_.clear();
-    hot_.clear();
+    groups_.clear();
     start_.clear();
     for (int row : path.row)
         for (int d : question_->row(row).columns) {
@@ -27,16 +27,16 @@ void Regions::choose_columns(const Path& path, const Box& box) {
                 continue;
             }
             slot_[d] = NAMED;
-            if (local_[g] == OUTSIDE) {
-                local_[g] = static_cast<int>(hot_.size());
-                hot_.push_back(g);
+            if (group_slot_[g] == OUTSIDE) {
+                group_slot_[g] = static_cast<int>(groups_.size());
+                groups_.push_back(g);
             }
         }
     numbers_ = columns_.size();
-    if (hot_.empty()) return;
+    if (groups_.empty()) return;
     numbers_ = padded(numbers_);
     columns_.resize(numbers_, OUTSIDE);
-    for (std::size_t i = 0; i < hot_.size(); ++i) choose_values(i, box);
+    for (std::size_t i = 0; i < groups_.size(); ++i) choose_values(i, box);
     start_.push_back(static_cast<int>(columns_.size()));
 }
 
@@ -48,7 +48,7 @@ void Regions::choose_values(std::size_t i, const Box& box) {
     };
     int best = OUTSIDE;
     start_.push_back(static_cast<int>(columns_.size()));
-    for (int v = question_->layout.first[hot_[i]]; v < question_->layout.last[hot_[i]]; ++v) {
+    for (int v = question_->layout.first[groups_[i]]; v < question_->layout.last[groups_[i]]; ++v) {
         if (slot_[v] == NAMED) {
             add(v);
         } else if (box.upper(v) > 0.0) {
@@ -63,27 +63,27 @@ void Regions::choose_values(std::size_t i, const Box& box) {
 void Regions::release() {
     for (int d : columns_)
         if (d != OUTSIDE) slot_[d] = OUTSIDE;
-    for (int g : hot_) local_[g] = OUTSIDE;
+    for (int g : groups_) group_slot_[g] = OUTSIDE;
 }
 
 Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) const {
-    const std::size_t n = columns_.size(), wide = padded(n), heads = closed ? 0 : hot_.size();
+    const std::size_t n = columns_.size(), wide = padded(n), group_rows = closed ? 0 : groups_.size();
     const auto line = [&] { return scratch.numbers(wide).data(); };
-    Program program{.A = scratch.grid(heads + paths, wide),
-                    .r = scratch.numbers(heads + paths),
+    Program program{.A = scratch.grid(group_rows + paths, wide),
+                    .r = scratch.numbers(group_rows + paths),
                     .n = n,
                     .numbers = closed ? numbers_ : wide,
-                    .equal = heads + question_->limits.equal,
+                    .equal = group_rows + question_->limits.equal,
                     .curves = {line(), line(), line(), line(), line(), line(), line(), line()},
                     .groups = {},
-                    .give = scratch.numbers(heads + paths),
-                    .noise = scratch.numbers(heads + paths),
-                    .watch = watch_};
+                    .tolerance = scratch.numbers(group_rows + paths),
+                    .noise = scratch.numbers(group_rows + paths),
+                    .stop_check = stop_check_};
     std::fill_n(program.A.data, program.A.rows * wide, 0.0);
     if (!closed) return program;
-    const Numbers scale = scratch.numbers(hot_.size()), home = scratch.numbers(wide);
+    const Numbers scale = scratch.numbers(groups_.size()), home = scratch.numbers(wide);
     std::ranges::fill(home, 0.0);
-    for (std::size_t i = 0; i < hot_.size(); ++i) scale[i] = question_->features.scale[columns_[start_[i]]];
+    for (std::size_t i = 0; i < groups_.size(); ++i) scale[i] = question_->features.scale[columns_[start_[i]]];
     for (std::size_t j = numbers_; j < n; ++j) home[j] = question_->features.source[columns_[j]];
     program.groups = {start_, scale, home};
     return program;
@@ -91,8 +91,8 @@ Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) 
 
 /// A row per group: its variables add up to what they were, or to one more where the source's value is not among them.
 void Regions::write_groups(const Program& program) const {
-    for (std::size_t i = 0; i < hot_.size(); ++i) {
-        program.r[i] = slot_[question_->own[hot_[i]]] < 0 ? 1.0 : 0.0;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        program.r[i] = slot_[question_->source_choice[groups_[i]]] < 0 ? 1.0 : 0.0;
         for (int j = start_[i]; j < start_[i + 1]; ++j) program.A[i][j] = 1.0 / question_->features.scale[columns_[j]];
     }
 }
@@ -100,17 +100,17 @@ void Regions::write_groups(const Program& program) const {
 /// A d >= r: the groups' rows where they have any, then those of the path.
 void Regions::write_rows(const Path& path, const Box& box, Constants slack, const Program& program) {
     const Features& f = question_->features;
-    const std::size_t heads = program.m() - path.size();
-    if (heads > 0) write_groups(program);
-    std::ranges::fill(program.give.first(heads), 0.0);
-    std::ranges::fill(program.noise.first(heads), 0.0);
+    const std::size_t group_rows = program.m() - path.size();
+    if (group_rows > 0) write_groups(program);
+    std::ranges::fill(program.tolerance.first(group_rows), 0.0);
+    std::ranges::fill(program.noise.first(group_rows), 0.0);
     for (std::size_t t = 0; t < path.size(); ++t) {
         const double sign = path.sign[t];
         const Terms terms = question_->row(path.row[t]);
         double total = question_->offset(path.row[t]) + slack[t] - sign * at_source(path.row[t]);
         double size = std::fabs(total);
         bool stuck = true;
-        double* a = program.A[heads + t];
+        double* a = program.A[group_rows + t];
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const int d = terms.columns[k];
             if (slot_[d] >= 0) {
@@ -122,13 +122,13 @@ void Regions::write_rows(const Path& path, const Box& box, Constants slack, cons
                 size += std::fabs(fixed);
             }
         }
-        if (stuck && t < question_->users())
+        if (stuck && t < question_->user_rows())
             total = -snapped(path.row[t], terms.exactly_at(box.lower()));
         else if (stuck && std::fabs(total) <= 1e-14 * size)
             total = 0.0;  // every variable of the row is fixed, on its face to rounding
-        program.r[heads + t] = total;
-        program.give[heads + t] = question_->give(path.row[t]);
-        program.noise[heads + t] = static_cast<double>(terms.size() + 4) * ROUND * size + noise_[path.row[t]];
+        program.r[group_rows + t] = total;
+        program.tolerance[group_rows + t] = question_->tolerance(path.row[t]);
+        program.noise[group_rows + t] = static_cast<double>(terms.size() + 4) * ROUND * size + noise_[path.row[t]];
     }
 }
 
@@ -143,7 +143,7 @@ void Regions::scale_rows(const Program& program, Numbers norm) const {
         std::frexp(length, &exponent);
         norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that no digit is lost
         program.r[t] /= norm[t];
-        program.give[t] /= norm[t];
+        program.tolerance[t] /= norm[t];
         program.noise[t] /= norm[t];
         loops.divide(a, norm[t], program.A.columns);
     }
@@ -157,7 +157,7 @@ void Regions::write_costs(const Box& box, const Program& program) const {
         const int d = j < columns_.size() ? columns_[j] : OUTSIDE;
         if (d == OUTSIDE) {
             c.slope_up[j] = c.slope_down[j] = c.lower[j] = c.upper[j] = 0.0;
-            c.curve_up[j] = c.curve_down[j] = c.ease_up[j] = c.ease_down[j] = 1.0;
+            c.curve_up[j] = c.curve_down[j] = c.compliance_up[j] = c.compliance_down[j] = 1.0;
             continue;
         }
         const double s = f.scale[d];
@@ -175,8 +175,8 @@ void Regions::write_costs(const Box& box, const Program& program) const {
         c.curve_down[j] = phi.curve_down, c.slope_down[j] = phi.slope_down;
         c.lower[j] = (box.lower(d) - f.source[d]) * s;
         c.upper[j] = (box.upper(d) - f.source[d]) * s;
-        c.ease_up[j] = ease_of(c.curve_up[j]);
-        c.ease_down[j] = ease_of(c.curve_down[j]);
+        c.compliance_up[j] = compliance_of(c.curve_up[j]);
+        c.compliance_down[j] = compliance_of(c.curve_down[j]);
     }
 }
 
@@ -190,7 +190,7 @@ Sum Regions::scatter(const Box& box, const Program& program, Constants point, Nu
         alone.total += f.price(d, change[d]);
         alone.size += f.phi(d).size(change[d]);
     };
-    if (calm_) {  // only what a split has narrowed may have left its source
+    if (source_is_best_) {  // only what a split has narrowed may have left its source
         std::ranges::fill(change, 0.0);
         for (const Interval& moved : box.since(0))
             if (change[moved.variable] == 0.0) stay(moved.variable);
@@ -217,10 +217,10 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
     for (std::size_t d = 0; d < change.size(); ++d) {
         if (slot_[d] >= 0) continue;
         change[d] =
-            question_->layout.group[d] >= 0 ? -f.source[d] : settle(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
+            question_->layout.group[d] >= 0 ? -f.source[d] : best_change(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
     }
-    for (std::size_t g = 0; g < local_.size(); ++g)
-        if (local_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;
+    for (std::size_t g = 0; g < group_slot_.size(); ++g)
+        if (group_slot_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;
 }
 
 /// A bound that is only the horizon does not count as one.

@@ -69,12 +69,12 @@ std::optional<Choice> Forks::widest_gap(Constants change, Constants x) const {
     for (std::size_t d = 0; d < x.size(); ++d) {
         const Step& step = layout.step[d];
         if (step.is_free() || !box.can_move(d)) continue;
-        const double off = std::fabs(f.source[d] + change[d] - x[d]) * step.under / step.over;
+        const double off = std::fabs(f.source[d] + change[d] - x[d]) * step.denominator / step.numerator;
         if (off > most) best = static_cast<int>(d), most = off;
     }
     if (best < 0) return {};
-    const double own = f.source[best], low = layout.step[best].below(own, own + change[best]);
-    return Choice{Parting::Cut, best, low, layout.step[best].after(own, low)};
+    const double source = f.source[best], low = layout.step[best].below(source, source + change[best]);
+    return Choice{Parting::Cut, best, low, layout.step[best].after(source, low)};
 }
 
 /// Whether the box lies in one box of a clause.
@@ -91,9 +91,9 @@ std::optional<Choice> Forks::any(Constants x) const {
         if (question.layout.group[d] >= 0 && x[d] == 1.0) return Choice{Parting::Cut, variable, 0.0, 1.0};
         const Step& step = question.layout.step[d];
         if (step.is_free()) continue;
-        const double own = question.features.source[d];
-        if (x[d] > box.lower(d)) return Choice{Parting::Cut, variable, step.before(own, x[d]), x[d]};
-        return Choice{Parting::Cut, variable, x[d], step.after(own, x[d])};
+        const double source = question.features.source[d];
+        if (x[d] > box.lower(d)) return Choice{Parting::Cut, variable, step.before(source, x[d]), x[d]};
+        return Choice{Parting::Cut, variable, x[d], step.after(source, x[d])};
     }
     const std::vector<Clause>& clauses = question.limits.clauses;
     for (std::size_t i = 0; i < clauses.size(); ++i)

@@ -34,7 +34,7 @@ double nudged(double x, int by, bool narrow) {
 
 }  // namespace
 
-bool find_nearby(const Question& question, const Path& path, const Box& box, Constants centre, std::vector<double>& x) {
+bool find_neighbour(const Question& question, const Path& path, const Box& box, Constants centre, std::vector<double>& x) {
     const Features& f = question.features;
     std::vector<int> free;
     for (std::size_t d = 0; d < centre.size(); ++d) {

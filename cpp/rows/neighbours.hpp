@@ -12,6 +12,6 @@ namespace counterleaf {
 struct Path;
 
 /// Write into ``x`` the cheapest row that was found around ``centre``; false if none was.
-bool find_nearby(const Question& question, const Path& path, const Box& box, Constants centre, std::vector<double>& x);
+bool find_neighbour(const Question& question, const Path& path, const Box& box, Constants centre, std::vector<double>& x);
 
 }  // namespace counterleaf

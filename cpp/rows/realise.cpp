@@ -14,7 +14,7 @@ void place(const Question& question, Constants change, const Box& box, bool coar
     const Layout& layout = question.layout;
     for (std::size_t d = 0; d < x.size(); ++d) {
         const double low = box.lower(d), high = box.upper(d);
-        x[d] = placed(question, d, change[d], low, high);
+        x[d] = changed_number(question, d, change[d], low, high);
         if (coarse && change[d] != 0.0 && x[d] != low && x[d] != high)
             x[d] = std::min(std::max(static_cast<double>(static_cast<float>(x[d])), low), high);
     }
@@ -37,7 +37,7 @@ bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers
         const double unit = std::ldexp(FEWER, std::ilogb(x[d])), to = std::nearbyint(x[d] / unit) * unit;
         x[d] = std::min(std::max(to, box.lower(d)), box.upper(d));
     }
-    for (std::size_t t = question.users(); t < path.size(); ++t)
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t)
         if (const Terms terms = question.row(path.row[t]);
             routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) != Routed::Safely)
             return false;
@@ -49,12 +49,12 @@ static double miss_of(const Question& question, Constants x, std::size_t user) {
     const Terms terms = question.limits.rows[user];
     const double total = terms.exactly_at(x);
     const double rounding = 15.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * terms.size_at(x);
-    const double may = std::max(question.give(question.tree.nodes.size() + user), rounding);
+    const double may = std::max(question.tolerance(question.tree.nodes.size() + user), rounding);
     return (user < question.limits.equal ? std::fabs(total) : -total) - may;
 }
 
 bool obeys(const Question& question, Constants x) {
-    for (std::size_t i = 0; i < question.users(); ++i)
+    for (std::size_t i = 0; i < question.user_rows(); ++i)
         if (miss_of(question, x, i) > 0.0) return false;
     if (question.limits.most < 0) return true;
     int changed = 0;
@@ -153,10 +153,10 @@ bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch)
     for (int round = 0; round < ROUNDS && !obeys(question, x); ++round) {
         std::vector<Terms> rows;
         std::vector<double> by;
-        for (std::size_t i = 0; i < question.users(); ++i) {
+        for (std::size_t i = 0; i < question.user_rows(); ++i) {
             const Terms terms = question.limits.rows[i];
             const auto [total, size] = terms.exact_sum(x);
-            if (i < question.limits.equal || total < WIDE * size) rows.push_back(terms), by.push_back(-total);
+            if (i < question.limits.equal || total < WIDE_SHARE * size) rows.push_back(terms), by.push_back(-total);
         }
         if (lift.raise(rows, by) == 0.0) break;
     }
@@ -169,7 +169,7 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
     std::vector<Terms> rows;
     std::vector<double> by, sizes;
     std::vector<std::size_t> near, left;
-    for (std::size_t t = question.users(); t < path.size(); ++t) near.push_back(t);
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t) near.push_back(t);
     Lift lift(question, box, coarse, x, scratch);
     for (int round = 0; round < ROUNDS; ++round) {
         bool through = true;

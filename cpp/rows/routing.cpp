@@ -52,7 +52,7 @@ Routed routed_at(const Question& question, Constants x, const Terms& terms, doub
 
 Routed routed(const Question& question, Constants x, const Path& path, Numbers slack) {
     Routed all = Routed::Safely;
-    for (std::size_t t = question.users(); t < path.size(); ++t) {
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
         const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
         all = std::min(all, here);
@@ -62,7 +62,7 @@ Routed routed(const Question& question, Constants x, const Path& path, Numbers s
 }
 
 bool is_routed(const Question& question, Constants x, const Path& path) {
-    for (std::size_t t = question.users(); t < path.size(); ++t)
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t)
         if (const Terms terms = question.row(path.row[t]);
             routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
             return false;
@@ -70,7 +70,7 @@ bool is_routed(const Question& question, Constants x, const Path& path) {
 }
 
 bool is_close(const Question& question, Constants x, const Path& path) {
-    for (std::size_t t = question.users(); t < path.size(); ++t) {
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
         if (question.margin - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
     }

@@ -8,7 +8,8 @@ namespace counterleaf {
 /// Where the splits of a path send a row: somewhere else, down the path as the model adds up, or down it however one adds up.
 enum class Routed : std::uint8_t { Elsewhere, Barely, Safely };
 
-/// Where x goes at a split that it is to pass on the side of ``sign``; ``seen`` is the sum of the split as the model adds it up.
+/// Where x goes at a split that it is to pass on the side of ``sign``; ``seen`` is the sum of the split as the model adds it
+/// up.
 Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen);
 
 /// Where the model sends x, with the margin.

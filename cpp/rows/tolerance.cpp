@@ -65,7 +65,7 @@ bool is_thin(const Question& question, const Path& path, const Box& box, Constan
     constexpr double FAR = 1e5;
     double most = 0.0;
     for (double one : lam) most = std::max(most, std::fabs(one));
-    for (std::size_t t = question.users(); t < path.size(); ++t) {
+    for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         if (std::fabs(lam[t]) < most || most == 0.0) continue;
         const auto [cost, row, bends] = steepness_at(question, box, x, question.row(path.row[t]));
         if (most * most * row > FAR * FAR * cost && row > 0.0) return true;
@@ -88,11 +88,12 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
     for (std::size_t t = 0; t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
         const double count = static_cast<double>(terms.size()) + 2.0;
-        const bool casts = question.tree.narrow && t >= question.users();
+        const bool casts = question.tree.narrow && t >= question.user_rows();
         const double room =
             (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
         const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
-        const bool open = question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.users();
+        const bool open =
+            question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.user_rows();
         // from the origin no step is small, but for its cost
         const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
         total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});

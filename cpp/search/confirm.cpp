@@ -43,7 +43,7 @@ void Search::confirm(double dearest) {
         const int state = static_cast<int>(s);
         if (!enter(state)) continue;
         collect(state);
-        const Assured proof = regions_.prove(path_, box_, memory.multipliers[s].first(entry.rows), scratch_);
+        const ProvedBound proof = regions_.prove(path_, box_, memory.multipliers[s].first(entry.rows), scratch_);
         entry.bound = std::min(entry.bound, proof.value + below(entry.node));
         entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
     }

@@ -4,12 +4,12 @@ namespace counterleaf {
 namespace {
 
 constexpr std::size_t PORTION = 16;     // questions that a thread takes at once
-constexpr std::size_t KEPT = 8;         // searches whose memory waits to be used again
+constexpr std::size_t STORED = 8;       // searches whose memory waits to be used again
 constexpr std::size_t LARGE = 1 << 19;  // numbers: the memory of a search that took more is not kept
 
-void write_question(const Question& question, const Posed& posed, Answer& out) {
+void write_question(const Question& question, const PosedQuestion& posed, Answer& out) {
     out.features = posed.features();
-    out.own.assign(posed.own().begin(), posed.own().end());
+    out.source_choice.assign(posed.source_choice().begin(), posed.source_choice().end());
     out.soft = posed.soft();
     out.entries = posed.entries();
     out.unit = question.unit;
@@ -44,28 +44,28 @@ std::unique_ptr<Engine::Worker> Engine::take() const {
 void Engine::give_back(std::unique_ptr<Worker> worker) const {
     if (worker->search.memory.states.capacity() * (model_.tree.width + 64) > LARGE) return;
     const std::unique_lock hold(lock_, std::try_to_lock);
-    if (hold.owns_lock() && store_.size() < KEPT) store_.push_back(std::move(worker));
+    if (hold.owns_lock() && store_.size() < STORED) store_.push_back(std::move(worker));
 }
 
 Answer Engine::pose(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits) const {
-    Posed posed;
+    PosedQuestion posed;
     Answer out;
     write_question(posed.pose(model_, prices, target, limits, source, leaf, 0), posed, out);
     return out;
 }
 
 Answer Engine::find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,
-                    const Budget& budget, const Memory* earlier, Watch& watch) const {
+                    const Budget& budget, const Memory* earlier, StopCheck& stop_check) const {
     std::unique_ptr<Worker> worker = take();
     Search& search = worker->search;
     const Question question = worker->posed.pose(model_, prices, target, limits, source, leaf, 0);
     const Ending ending =
-        earlier == nullptr ? search.run(question, budget, watch) : search.resume(*earlier, question, budget, watch);
+        earlier == nullptr ? search.run(question, budget, stop_check) : search.resume(*earlier, question, budget, stop_check);
     const Memory& memory = search.memory;
     Answer out;
     out.report = report(memory, ending, budget.answers);
     const bool claims = out.report.verdict == Verdict::Optimal || out.report.verdict == Verdict::Infeasible;
-    out.doubt = claims && search.doubt;
+    out.in_doubt = claims && search.in_doubt;
     out.stopped = ending == Ending::Stopped;
     for (int state : out.report.states) out.thin = out.thin || memory.states[state].thin;
     out.runaway = ending == Ending::Unbounded ? search.runaway : -1;
@@ -84,23 +84,23 @@ Answer Engine::find(Constants source, int leaf, const Prices& prices, const Targ
     return out;
 }
 
-Halt Engine::find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget,
-                       std::size_t threads, Watch& watch, const Answers& out) const {
+StopReason Engine::find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget,
+                             std::size_t threads, StopCheck& stop_check, const Answers& out) const {
     const std::size_t width = model_.tree.width;
     std::vector<std::unique_ptr<Worker>> workers(std::min(threads, batch.size() / PORTION + 1));
-    std::ranges::fill(out.outcomes, static_cast<std::int8_t>(Outcome::Unasked));
+    std::ranges::fill(out.outcomes, static_cast<std::int8_t>(Outcome::Unanswered));
     std::ranges::fill(out.leaves, -1);
     std::ranges::fill(out.costs, INF);
     std::ranges::fill(out.bounds, INF);
     std::ranges::copy(batch.sources, out.points.begin());
-    const auto answer = [&](Worker& worker, std::size_t k, Watch& given) {
+    const auto answer = [&](Worker& worker, std::size_t k, StopCheck& own_check) {
         const Constants source = batch.sources.subspan(k * width, width);
         const Question question = worker.posed.pose(model_, prices, *batch.targets[batch.kinds[k]], limits, source,
                                                     static_cast<int>(batch.leaves[k]), k);
-        const Ending ending = worker.search.run(question, budget, given);
+        const Ending ending = worker.search.run(question, budget, own_check);
         const Memory& memory = worker.search.memory;
         const bool thin = std::ranges::any_of(memory.answers, [&](int state) { return memory.states[state].thin; });
-        const bool settled = ending == Ending::Done && memory.unsettled == 0 && !worker.search.doubt && !thin;
+        const bool settled = ending == Ending::Done && memory.unsettled == 0 && !worker.search.in_doubt && !thin;
         if (!settled) return;
         out.outcomes[k] = static_cast<std::int8_t>(Outcome::None);
         if (memory.answers.empty()) return;
@@ -109,14 +109,14 @@ Halt Engine::find_many(const Batch& batch, const Prices& prices, const Limits& l
         out.leaves[k] = best.node, out.costs[k] = best.cost, out.bounds[k] = best.bound;
         std::ranges::copy(memory.points[best.point], out.points.subspan(k * width, width).begin());
     };
-    const auto work = [&](std::size_t at, std::size_t first, std::size_t last, Watch& given) {
+    const auto work = [&](std::size_t at, std::size_t first, std::size_t last, StopCheck& own_check) {
         if (!workers[at]) workers[at] = take();
-        for (std::size_t k = first; k < last && !given.stop(); ++k) answer(*workers[at], k, given);
+        for (std::size_t k = first; k < last && !own_check.is_due(); ++k) answer(*workers[at], k, own_check);
     };
-    const Halt halt = share_out(batch.size(), PORTION, threads, watch, work);
+    const StopReason reason = share_out(batch.size(), PORTION, threads, stop_check, work);
     for (std::unique_ptr<Worker>& worker : workers)
         if (worker) give_back(std::move(worker));
-    return halt;
+    return reason;
 }
 
 }  // namespace counterleaf

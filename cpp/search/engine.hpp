@@ -17,7 +17,7 @@ struct Answer {
     Report report;
     bool stopped = false;              // by a limit, before all was looked at
     bool thin = false;                 // some answer's leaf lies between faces that nearly coincide
-    bool doubt = false;                // whether the verdict may be due to rounding: it is to be checked in exact arithmetic
+    bool in_doubt = false;             // whether the verdict may be due to rounding: it is to be checked in exact arithmetic
     int runaway = -1;                  // Unbounded: the variable that runs away
     std::size_t taken = 0;             // states taken up
     std::vector<std::int64_t> leaves;  // of the answers
@@ -25,7 +25,7 @@ struct Answer {
     std::vector<double> points;  // the answers' rows, one after another
     // the question
     std::vector<double> features;  // the nine lines of Features
-    std::vector<std::int64_t> own;
+    std::vector<std::int64_t> source_choice;
     std::vector<double> soft;
     std::vector<Interval> entries;
     double unit = 0.0;
@@ -67,16 +67,16 @@ public:
 
     /// ``earlier``: the memory of the same question with a smaller margin, or null.
     Answer find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,
-                const Budget& budget, const Memory* earlier, Watch& watch) const;
+                const Budget& budget, const Memory* earlier, StopCheck& stop_check) const;
 
-    /// The cheapest leaf of every question; those that a limit or rounding left open, or in doubt, are Unasked.
-    Halt find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget, std::size_t threads,
-                   Watch& watch, const Answers& out) const;
+    /// The cheapest leaf of every question; those that a limit or rounding left open, or in doubt, are Unanswered.
+    StopReason find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget,
+                         std::size_t threads, StopCheck& stop_check, const Answers& out) const;
 
 private:
     struct Worker {
         Worker(const Model& model) : search(model.tree.width, model.tree.depth, model.layout.groups()) {}
-        Posed posed;
+        PosedQuestion posed;
         Search search;
     };
 

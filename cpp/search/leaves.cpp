@@ -1,9 +1,9 @@
 // The part of the search that deals with leaves: a point becomes a row, or says where to fork.
 #include <cmath>
 
+#include "bound/ascent.hpp"
 #include "bound/lattice.hpp"
 #include "rows/neighbours.hpp"
-#include "bound/ascent.hpp"
 #include "rows/realise.hpp"
 #include "rows/routing.hpp"
 #include "rows/row_cost.hpp"
@@ -19,11 +19,11 @@ constexpr double TIGHT = 1e-10;  // a row that costs its bound to this share is 
 }  // namespace
 
 /// Find a row for a leaf and queue it at its cost, fork the leaf, or give it up; false if the cost keeps decreasing.
-bool Search::realise(int state, Watch& watch) {
+bool Search::realise(int state, StopCheck& stop_check) {
     if (runs_away(state)) return false;
     collect(state);
     State& entry = memory.states[state];
-    if (!question_->plain) survey(state);
+    if (!question_->plain) mark_counted_and_named(state);
     const Forks forks(*question_, box_, counted_, named_);
     std::optional<Choice> choice;
     const bool at_home = is_at_home(state);
@@ -35,15 +35,16 @@ bool Search::realise(int state, Watch& watch) {
     if (!at_home && (entry.exact || !question_->plain)) {
         place(*question_, memory.changes[state], box_, false, x_);
         if (!question_->plain) choice = forks.at_point(memory.changes[state], x_);
-        if (!choice) found = find_row(state, forks, watch, memory.changes[state]);
-        if (choice && choice->parting == Parting::Count && finds_few(state, forks, watch)) found = Found::Row, choice.reset();
+        if (!choice) found = find_row(state, forks, stop_check, memory.changes[state]);
+        if (choice && choice->parting == Parting::Count && finds_row_with_few_changes(state, forks, stop_check))
+            found = Found::Row, choice.reset();
     }
     if (found == Found::Row) {
         const double cost = cost_of(*question_, x_) + below(entry.node);
         const bool tight = at_home || is_best(state, cost - below(entry.node));
         if (!tight && !question_->plain) choice = forks.any(x_);
         if (!choice) {
-            settle(state, cost);
+            accept_row(state, cost);
             return true;
         }
     } else if (!choice) {
@@ -68,25 +69,25 @@ bool Search::realise(int state, Watch& watch) {
 /// Discard a state that divisibility leaves without rows. Where only a source beside its grid prevents that, the choice becomes
 /// one that sets it apart.
 bool Search::is_indivisible(int state, std::optional<Choice>& choice) {
-    std::vector<double> over(question_->users(), 0.0);
-    const Divisibility found = divide(*question_, box_, over);
-    if (found.beside >= 0) {
-        const Step& step = question_->layout.step[found.beside];
-        const double own = question_->features.source[found.beside];
-        choice = Choice{Parting::Cut, found.beside, own, step.after(own, own)};
-        if (own > box_.lower(found.beside)) choice->low = step.before(own, own), choice->high = own;
+    std::vector<double> numerators(question_->user_rows(), 0.0);
+    const Divisibility found = divide(*question_, box_, numerators);
+    if (found.off_grid >= 0) {
+        const Step& step = question_->layout.step[found.off_grid];
+        const double source = question_->features.source[found.off_grid];
+        choice = Choice{Parting::Cut, found.off_grid, source, step.after(source, source)};
+        if (source > box_.lower(found.off_grid)) choice->low = step.before(source, source), choice->high = source;
     }
-    if (found.under == 0.0) return false;
+    if (found.denominator == 0.0) return false;
     State& entry = memory.states[state];
-    entry.kind = Kind::Discarded, entry.lattice = found.under;
+    entry.kind = Kind::Discarded, entry.lattice = found.denominator;
     entry.proof = Proof::Doubtful;  // it is exact to rounding; whether it is so for rows that are wider, the check says
     std::ranges::fill(memory.multipliers[state], 0.0);
-    std::ranges::copy(over, memory.multipliers[state].begin());
+    std::ranges::copy(numerators, memory.multipliers[state].begin());
     return true;
 }
 
 /// Which features are counted on the way to a leaf, and which variables its rows name.
-void Search::survey(int state) {
+void Search::mark_counted_and_named(int state) {
     const Layout& layout = question_->layout;
     counted_.assign(layout.feature.size(), false);
     named_.assign(layout.feature.size(), false);
@@ -125,21 +126,21 @@ bool Search::is_at_home(int state) {
 
 /// Where a leaf's point changes too many features: whether the best row that changes only the most promising ones costs no more
 /// than the bound. It is then in ``x_``.
-bool Search::finds_few(int state, const Forks& forks, Watch& watch) {
+bool Search::finds_row_with_few_changes(int state, const Forks& forks, StopCheck& stop_check) {
     const State& entry = memory.states[state];
     const Features& f = question_->features;
     const std::size_t mark = box_.mark();
     const Numbers lam = memory.multipliers[state].first(entry.rows);
-    const std::vector<char> chosen = chosen_few(*question_, path_, box_, lam, memory.changes[state]);
+    const std::vector<char> chosen = most_promising(*question_, path_, box_, lam, memory.changes[state]);
     for (std::size_t v = 0; v < f.width(); ++v)
         if (!chosen[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
     bool found = false;
-    if (question_->method != Method::Coupled && question_->method != Method::Box && box_.settle(mark)) {
+    if (question_->method != Method::Coupled && question_->method != Method::Box && box_.propagate(mark)) {
         start_trial(state);
-        if (tighten(nothing_, watch) == Status::Converged) {
+        if (solve_tightened(nothing_, stop_check) == Status::Converged) {
             const std::vector<double> change = trial_.change;
             place(*question_, change, box_, false, x_);
-            found = !forks.at_point(change, x_) && find_row(state, forks, watch, change) == Found::Row &&
+            found = !forks.at_point(change, x_) && find_row(state, forks, stop_check, change) == Found::Row &&
                     is_best(state, cost_of(*question_, x_));
         }
     }
@@ -149,11 +150,11 @@ bool Search::finds_few(int state, const Forks& forks, Watch& watch) {
 
 /// Write into ``x_`` a row that the model sends to the state's leaf: the point ``change``, or that of the region with the faces
 /// that were missed moved inwards; where the leaf has no room for that, a row next to the point. The choices are as in ``x_``.
-Search::Found Search::find_row(int state, const Forks& forks, Watch& watch, Constants change) {
+Search::Found Search::find_row(int state, const Forks& forks, StopCheck& stop_check, Constants change) {
     const std::size_t mark = box_.mark();
     if (!question_->plain) forks.fix(x_, box_);
     has_other_ = false;
-    Found found = move_inwards(state, watch, change);
+    Found found = move_inwards(state, stop_check, change);
     const bool thin = found != Found::Row || !is_best(state, cost_of(*question_, x_));
     if (thin && question_->method != Method::Box && take_better(state, found == Found::Row)) found = Found::Row;
     box_.undo(mark);
@@ -161,16 +162,16 @@ Search::Found Search::find_row(int state, const Forks& forks, Watch& watch, Cons
 }
 
 /// Move the faces inwards until the region's point is a row that passes every split however one adds up.
-Search::Found Search::move_inwards(int state, Watch& watch, Constants change) {
+Search::Found Search::move_inwards(int state, StopCheck& stop_check, Constants change) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
     // where splits are sums of float32; rows of the user's may need more digits
-    const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->users() == 0;
+    const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->user_rows() == 0;
     for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
         if (attempt > 0) {
-            if (question_->method == Method::Box || watch.stop()) break;
+            if (question_->method == Method::Box || stop_check.is_due()) break;
             if (attempt == 1) start_trial(state);
-            const Status status = tighten(slack, watch);
+            const Status status = solve_tightened(slack, stop_check);
             if (status == Status::Infeasible) return Found::Empty;
             if (status == Status::Stuck) {  // empty by less than rounding can tell: further in
                 if (question_->method == Method::Coupled) break;
@@ -206,7 +207,7 @@ bool Search::take_better(int state, bool has_row) {
     };
     if (has_other_) take(other_);
     if (least < INF && is_best(state, least)) return true;
-    if (is_close(*question_, centre_, path_) && find_nearby(*question_, path_, box_, centre_, other_)) take(other_);
+    if (is_close(*question_, centre_, path_) && find_neighbour(*question_, path_, box_, centre_, other_)) take(other_);
     return least < INF;
 }
 
@@ -233,13 +234,13 @@ double Search::allowed_of(int state, Constants x) const {
 }
 
 /// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.
-Status Search::tighten(Constants slack, Watch& watch) {
+Status Search::solve_tightened(Constants slack, StopCheck& stop_check) {
     if (question_->method != Method::Coupled)
         return regions_
-            .solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_, watch)
+            .solve(path_, box_, slack, {trial_.multipliers, trial_.basis, trial_.seats}, trial_.change, scratch_, stop_check)
             .status;
     const CoupledDual dual{trial_.multipliers, trial_.tangent, trial_.pieces, trial_.change};
-    switch (coupled_.solve(path_, box_, slack, {}, dual, regions_, scratch_, watch).status) {
+    switch (coupled_.solve(path_, box_, slack, {}, dual, regions_, scratch_, stop_check).status) {
         case QuadraticStatus::Converged:
             return Status::Converged;
         case QuadraticStatus::Infeasible:
@@ -258,7 +259,7 @@ bool Search::is_matched(const State& entry) const {
 }
 
 /// Queue a leaf at the cost of its row ``x_``.
-void Search::settle(int state, double cost) {
+void Search::accept_row(int state, double cost) {
     State& entry = memory.states[state];
     const double gap = cost - entry.bound;
     memory.points.hold(memory.realised + 1);

@@ -6,11 +6,11 @@
 
 #include <vector>
 
-#include "rows/forks.hpp"
+#include "base/lines.hpp"
 #include "quadratic/program.hpp"
 #include "question/question.hpp"
+#include "rows/forks.hpp"
 #include "separable/simplex.hpp"
-#include "base/lines.hpp"
 
 namespace counterleaf {
 
@@ -67,11 +67,11 @@ struct Queued {
 class Memory {
 public:
     /// For ``width`` variables and ``groups`` groups, and paths of up to ``rooms`` rows.
-    Memory(std::size_t width, std::size_t rooms, std::size_t groups)
-        : multipliers(rooms), slacks(rooms), changes(width), tangents(width), basis(rooms + groups), seats(width),
+    Memory(std::size_t width, std::size_t max_rows, std::size_t groups)
+        : multipliers(max_rows), slacks(max_rows), changes(width), tangents(width), basis(max_rows + groups), seats(width),
           pieces(width), points(width) {}
 
-    std::size_t rooms() const { return multipliers.width(); }
+    std::size_t max_rows() const { return multipliers.width(); }
 
     /// Forget the last question.
     void clear(const Question& question) {

@@ -8,7 +8,7 @@ bool Search::enter(int state) {
     box_.undo(0);
     for (int at = state; memory.states[at].parent >= 0; at = memory.states[at].parent) apply(memory.states[at]);
     freeze_uncounted(state);
-    return box_.settle(0);
+    return box_.propagate(0);
 }
 
 /// Narrow the box by what parts a state from its sibling.
@@ -20,11 +20,11 @@ void Search::apply(const State& state) {
         const Node& node = question_->tree.nodes[at];
         if (node.form == Form::Number) {
             const Step& step = question_->layout.step[node.index];
-            const double own = f.source[node.index];
+            const double source = f.source[node.index];
             if (side > 0)
-                box_.narrow(node.index, step.above(own, node.cut_right), INF);
+                box_.narrow(node.index, step.above(source, node.cut_right), INF);
             else
-                box_.narrow(node.index, -INF, step.below(own, node.cut_left));
+                box_.narrow(node.index, -INF, step.below(source, node.cut_left));
         } else if (node.form == Form::Group) {  // each value of the group goes to one side
             const Terms terms = question_->tree.splits[at];
             std::size_t k = 0;
@@ -79,15 +79,15 @@ Bound Search::improved(int state, Bound known) {
     const Numbers lam = memory.multipliers[state].first(memory.states[state].rows);
     if (changes_too_many(state)) {
         std::vector<double> before(lam.begin(), lam.end());
-        const Raised found = regions_.raise(path_, box_, lam, scratch_);
+        const AscentResult found = regions_.improve(path_, box_, lam, scratch_);
         if (found.empty) return {Status::Infeasible, INF};
-        const Assured value = found.better ? regions_.prove(path_, box_, lam, scratch_) : Assured{-INF, 0.0, false};
+        const ProvedBound value = found.better ? regions_.prove(path_, box_, lam, scratch_) : ProvedBound{-INF, 0.0, false};
         if (value.value > known.value)
             known.value = value.value, known.sure = value.sure;
         else
             std::ranges::copy(before, lam.begin());
     }
-    const Assured shrunk = regions_.shrink(path_, box_, lam, Constants(saved_).first(lam.size()), scratch_);
+    const ProvedBound shrunk = regions_.shrink(path_, box_, lam, Constants(saved_).first(lam.size()), scratch_);
     known.value = shrunk.value, known.sure = shrunk.sure;
     const Scratch::Frame frame(scratch_);
     const double alone = box_bound(*question_, box_, scratch_.numbers(question_->features.width()));
@@ -100,7 +100,7 @@ Bound Search::improved(int state, Bound known) {
 
 /// The rows of a state's region: the user's, then its path's from the root down.
 void Search::collect(int state) {
-    const std::size_t users = question_->users();
+    const std::size_t users = question_->user_rows();
     std::size_t t = memory.states[state].rows;
     path_.row.resize(t);
     path_.sign.resize(t);

@@ -15,45 +15,45 @@ double just_below(double bound) { return bound > -INF ? bound - TIE * std::fabs(
 
 }  // namespace
 
-Search::Search(std::size_t width, std::size_t rooms, std::size_t groups) : memory(width, rooms, groups) {}
+Search::Search(std::size_t width, std::size_t max_rows, std::size_t groups) : memory(width, max_rows, groups) {}
 
 void Search::prepare(const Question& question) {
     question_ = &question;
     const Features& f = question.features;
-    const std::size_t rooms = question.users() + question.tree.depth;
-    if (memory.rooms() != rooms) memory = Memory(f.width(), rooms, question.layout.groups());
+    const std::size_t max_rows = question.user_rows() + question.tree.depth;
+    if (memory.max_rows() != max_rows) memory = Memory(f.width(), max_rows, question.layout.groups());
     x_.resize(f.width());
-    ease_.resize(f.width());
-    nothing_.assign(rooms, 0.0);
-    saved_.resize(rooms);
+    compliance_.resize(f.width());
+    nothing_.assign(max_rows, 0.0);
+    saved_.resize(max_rows);
     answered_.assign(question.tree.nodes.size(), false);
     row_of_.assign(question.plain ? 0 : question.tree.nodes.size(), {});
-    regions_.begin(question, rooms);
+    regions_.begin(question, max_rows);
     if (question.coupling != nullptr) coupled_.begin(question);
     if (question.method != Method::Curved) return;
     for (std::size_t d = 0; d < f.width(); ++d) {
         const bool up = f.upper[d] > f.source[d], down = f.lower[d] < f.source[d];
         const double curve = std::min(up ? f.curve_up[d] : INF, down ? f.curve_down[d] : INF);
         const int g = question.layout.group[d];
-        ease_[d] = g >= 0 ? 1.0 / question.soft[g] : up || down ? 1.0 / curve : 0.0;
+        compliance_[d] = g >= 0 ? 1.0 / question.soft[g] : up || down ? 1.0 / curve : 0.0;
     }
 }
 
-Ending Search::run(const Question& question, const Budget& budget, Watch& watch) {
+Ending Search::run(const Question& question, const Budget& budget, StopCheck& stop_check) {
     prepare(question);
     memory.clear(question);
-    doubt = false;
+    in_doubt = false;
     if (below(0) == INF) return Ending::Done;
     begin();
-    return go_on(budget, watch);
+    return go_on(budget, stop_check);
 }
 
-Ending Search::resume(const Memory& earlier, const Question& question, const Budget& budget, Watch& watch) {
-    if (earlier.method != question.method) return run(question, budget, watch);
+Ending Search::resume(const Memory& earlier, const Question& question, const Budget& budget, StopCheck& stop_check) {
+    if (earlier.method != question.method) return run(question, budget, stop_check);
     memory = Memory(earlier);
     prepare(question);
     memory.restart();
-    doubt = false;
+    in_doubt = false;
     if (below(0) == INF) return Ending::Done;
     if (!box_.begin(question)) return Ending::Done;
     for (std::size_t s = 0; s < memory.states.size(); ++s) {
@@ -63,11 +63,11 @@ Ending Search::resume(const Memory& earlier, const Question& question, const Bud
         std::ranges::fill(memory.slacks[s], 0.0);
         queue_by_bound(static_cast<int>(s), Kind::Fresh);
     }
-    return go_on(budget, watch);
+    return go_on(budget, stop_check);
 }
 
-Ending Search::go_on(const Budget& budget, Watch& watch) {
-    doubt = false;
+Ending Search::go_on(const Budget& budget, StopCheck& stop_check) {
+    in_doubt = false;
     while (!memory.is_empty() && memory.answers.size() < budget.answers) {
         const int state = memory.first().state;
         State& entry = memory.states[state];
@@ -89,31 +89,31 @@ Ending Search::go_on(const Budget& budget, Watch& watch) {
             queue(state, entry.kind, row_of_[entry.node].cost, 2 * entry.node + 1);
             continue;
         }
-        if (memory.taken >= budget.nodes || watch.stop()) return Ending::Stopped;
+        if (memory.taken >= budget.nodes || stop_check.is_due()) return Ending::Stopped;
         ++memory.taken;
         memory.pop();
         if (!enter(state)) {
             discard_by_box(state);
         } else if (entry.kind == Kind::Fresh && is_worth_bounding(entry.node)) {
-            bound(state, watch);
+            bound(state, stop_check);
         } else if (!leaf) {
             expand(state);
-        } else if (!realise(state, watch)) {
+        } else if (!realise(state, stop_check)) {
             return Ending::Unbounded;
         }
     }
-    doubt = is_in_doubt(budget.answers);
+    in_doubt = is_in_doubt(budget.answers);
     return Ending::Done;
 }
 
 /// The root, bounded with no multipliers at all.
 void Search::begin() {
-    const int root = make({.rows = static_cast<int>(question_->users())}, -1);
+    const int root = make({.rows = static_cast<int>(question_->user_rows())}, -1);
     State& entry = memory.states[root];
     if (!box_.begin(*question_) || !enter(root)) return discard_by_box(root);
     std::optional<Choice> unused;
     if (is_indivisible(root, unused)) return;
-    if (regions_.is_calm()) {
+    if (regions_.is_source_best()) {
         entry.bound = below(0);
         std::ranges::fill(memory.changes[root], 0.0);
     } else {
@@ -136,7 +136,7 @@ int Search::make(State state, int like) {
     if (question_->method == Method::Flat) {
         const std::span<Basic> basis = memory.basis[made];
         for (std::size_t t = 0; t < basis.size(); ++t)
-            basis[t] = like >= 0 && (t < known || t >= memory.rooms()) ? memory.basis[like][t] : Basic{static_cast<int>(t)};
+            basis[t] = like >= 0 && (t < known || t >= memory.max_rows()) ? memory.basis[like][t] : Basic{static_cast<int>(t)};
         if (like >= 0) {
             copy(memory.seats, f.width());
         } else {
@@ -198,8 +198,8 @@ bool Search::is_worth_bounding(int node) const {
 }
 
 /// Bound the region of a state and queue it by that, or discard it with its proof.
-void Search::bound(int state, Watch& watch) {
-    if (question_->method == Method::Coupled) return bound_coupled(state, watch);
+void Search::bound(int state, StopCheck& stop_check) {
+    if (question_->method == Method::Coupled) return bound_coupled(state, stop_check);
     State& entry = memory.states[state];
     Bound found{Status::Converged, 0.0};
     const Numbers lam = memory.multipliers[state].first(entry.rows);
@@ -208,7 +208,7 @@ void Search::bound(int state, Watch& watch) {
     } else {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
-        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, watch);
+        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, stop_check);
         if (found.status != Status::Infeasible && !question_->plain) found = improved(state, found);
         if (found.status == Status::Infeasible) return discard(state);
     }
@@ -223,24 +223,24 @@ void Search::bound(int state, Watch& watch) {
     queue_by_bound(state, Kind::Open);
 }
 
-void Search::bound_coupled(int state, Watch& watch) {
+void Search::bound_coupled(int state, StopCheck& stop_check) {
     State& entry = memory.states[state];
-    double cut = INF;
+    double limit = INF;
     if (!memory.is_empty() && ++entry.visits < PUT_OFF) {  // above it, other states come first
-        cut = memory.first().key - below(entry.node);
-        cut += 1e-9 * std::fabs(cut);
+        limit = memory.first().key - below(entry.node);
+        limit += 1e-9 * std::fabs(limit);
     }
     collect(state);
     const double known = entry.bound - below(entry.node);
     const QuadraticBound found =
-        coupled_.solve(path_, box_, nothing_, {known, cut}, coupled_dual_of(state), regions_, scratch_, watch);
+        coupled_.solve(path_, box_, nothing_, {known, limit}, coupled_dual_of(state), regions_, scratch_, stop_check);
     if (found.status == QuadraticStatus::Infeasible) return discard(state);
     if (!(found.value <= known)) {  // a sum that is rounded up would claim too much
         const double sum = found.value + below(entry.node);
         entry.bound = std::max(entry.bound, below(entry.node) == 0.0 ? sum : std::nextafter(sum, -INF));
     }
     entry.exact = found.status == QuadraticStatus::Converged;
-    queue_by_bound(state, found.status == QuadraticStatus::Cut || watch.stop() ? Kind::Fresh : Kind::Open);
+    queue_by_bound(state, found.status == QuadraticStatus::AboveLimit || stop_check.is_due() ? Kind::Fresh : Kind::Open);
 }
 
 void Search::expand(int state) {
@@ -268,7 +268,7 @@ void Search::branch(int state, int side, double score) {
     const State next{.node = child, .parent = state, .side = side, .rows = entry.rows + (oblique ? 1 : 0)};
     const std::size_t mark = box_.mark();
     apply(next);
-    if (box_.settle(mark)) {
+    if (box_.propagate(mark)) {
         const int made = make(next, state);
         State& fresh = memory.states[made];
         fresh.bound = entry.bound - below(entry.node) + below(child);
@@ -315,7 +315,7 @@ void Search::fork(int state, const Choice& choice) {
         const std::size_t mark = box_.mark();
         apply(memory.states[made]);
         freeze_uncounted(made);
-        if (box_.settle(mark))
+        if (box_.propagate(mark))
             postpone(made, 0.0);
         else
             discard_by_box(made);
@@ -341,13 +341,13 @@ void Search::postpone(int state, double miss) {
     if (question_->plain) {
         entry.bound += extra;
         if (extra > 0.0) entry.proof = Proof::Estimate;
-        if (adds_row && question_->method == Method::Flat && regions_.is_calm())
-            entry.bound = alone(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
+        if (adds_row && question_->method == Method::Flat && regions_.is_source_best())
+            entry.bound = bound_by_new_row(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
     } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
         collect(state);
-        const Assured proof =
+        const ProvedBound proof =
             question_->method == Method::Coupled
-                ? Assured{coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_), 0.0, true}
+                ? ProvedBound{coupled_.prove(path_, box_, lam, memory.tangents[state], regions_, scratch_), 0.0, true}
                 : regions_.prove(path_, box_, lam, scratch_);
         const double bound = lifted(proof.value) + below(entry.node);
         if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
@@ -365,14 +365,14 @@ double Search::reach_of(std::size_t row) const {
     double reach = 0.0;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
-        if (box_.can_move(d)) reach += terms.weights[k] * terms.weights[k] * ease_[d];
+        if (box_.can_move(d)) reach += terms.weights[k] * terms.weights[k] * compliance_[d];
     }
     return reach;
 }
 
 /// What the new row of a state costs on its own where costs are flat, or ``known`` if that is more; writes the multipliers that
 /// prove it.
-double Search::alone(int state, int side, double known) {
+double Search::bound_by_new_row(int state, int side, double known) {
     State& entry = memory.states[state];
     const Features& f = question_->features;
     const int row = memory.states[entry.parent].node;

@@ -12,11 +12,11 @@
 // than its state's bound is the best of it; any other only says where to fork.
 #pragma once
 
+#include "base/stopping.hpp"
 #include "bound/box.hpp"
 #include "region/coupled_region.hpp"
-#include "search/memory.hpp"
 #include "region/region.hpp"
-#include "base/stopping.hpp"
+#include "search/memory.hpp"
 
 namespace counterleaf {
 
@@ -30,23 +30,23 @@ struct Budget {
 
 class Search {
 public:
-    Search(std::size_t width, std::size_t rooms, std::size_t groups);
+    Search(std::size_t width, std::size_t max_rows, std::size_t groups);
 
     /// Answer a question from scratch; what was found is in ``memory``.
-    Ending run(const Question& question, const Budget& budget, Watch& watch);
+    Ending run(const Question& question, const Budget& budget, StopCheck& stop_check);
 
     /// Answer a question whose every region lies within that of an earlier one (a larger margin), from what that one left.
     ///
     /// Old bounds still hold, and what was proved empty stays so. Whatever else is left is bounded anew, from where it was.
-    Ending resume(const Memory& earlier, const Question& question, const Budget& budget, Watch& watch);
+    Ending resume(const Memory& earlier, const Question& question, const Budget& budget, StopCheck& stop_check);
 
     Memory memory;
-    int runaway = -1;    // Unbounded: the variable whose cost keeps decreasing on a target leaf
-    bool doubt = false;  // Done: whether something that was found, or found empty, may be so by rounding only
+    int runaway = -1;       // Unbounded: the variable whose cost keeps decreasing on a target leaf
+    bool in_doubt = false;  // Done: whether something that was found, or found empty, may be so by rounding only
 
 private:
     void prepare(const Question& question);
-    Ending go_on(const Budget& budget, Watch& watch);
+    Ending go_on(const Budget& budget, StopCheck& stop_check);
     void begin();
     // states
     int make(State state, int like);
@@ -63,8 +63,8 @@ private:
     Bound improved(int state, Bound known);
     void collect(int state);
     bool is_worth_bounding(int node) const;
-    void bound(int state, Watch& watch);
-    void bound_coupled(int state, Watch& watch);
+    void bound(int state, StopCheck& stop_check);
+    void bound_coupled(int state, StopCheck& stop_check);
     // children
     void discard(int state);
     void discard_by_box(int state);
@@ -75,22 +75,22 @@ private:
     void fork(int state, const Choice& choice);
     void postpone(int state, double miss);
     double reach_of(std::size_t row) const;
-    double alone(int state, int side, double known);
+    double bound_by_new_row(int state, int side, double known);
     // leaves
-    bool realise(int state, Watch& watch);
+    bool realise(int state, StopCheck& stop_check);
     bool runs_away(int state);
     bool is_at_home(int state);
     enum class Found : std::uint8_t { Row, Nothing, Empty };
-    void survey(int state);
-    Found find_row(int state, const Forks& forks, Watch& watch, Constants change);
-    Found move_inwards(int state, Watch& watch, Constants change);
-    bool finds_few(int state, const Forks& forks, Watch& watch);
+    void mark_counted_and_named(int state);
+    Found find_row(int state, const Forks& forks, StopCheck& stop_check, Constants change);
+    Found move_inwards(int state, StopCheck& stop_check, Constants change);
+    bool finds_row_with_few_changes(int state, const Forks& forks, StopCheck& stop_check);
     bool take_better(int state, bool has_row);
     void start_trial(int state);
-    Status tighten(Constants slack, Watch& watch);
+    Status solve_tightened(Constants slack, StopCheck& stop_check);
     bool is_best(int state, double cost) const;
     double allowed_of(int state, Constants x) const;
-    void settle(int state, double cost);
+    void accept_row(int state, double cost);
     bool is_indivisible(int state, std::optional<Choice>& choice);
     bool is_matched(const State& entry) const;
 
@@ -109,7 +109,7 @@ private:
         double cost = INF, rounding = 0.0;
     };
     std::vector<Cheapest> row_of_;        // per leaf that may fork: the cheapest row so far
-    std::vector<double> x_, ease_;        // a row; one over the curvature that a variable has wherever it can move
+    std::vector<double> x_, compliance_;  // a row; one over the curvature that a variable has wherever it can move
     std::vector<double> centre_, other_;  // the row nearest to a region's point; another row of the region
     bool has_other_ = false;
     std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "separable/group_response.hpp"
-#include "linear/normal.hpp"
 #include "base/rounding.hpp"
+#include "linear/normal.hpp"
+#include "separable/group_response.hpp"
 
 namespace counterleaf {
 namespace {
@@ -28,14 +28,14 @@ constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: 
 class Newton {
 public:
     Newton(const Program& program, bool fine, Numbers lam, Numbers delta, Numbers ray, Scratch& scratch)
-        : p(program), c(program.curves), exact(program.groups.size() > 0 ? GROUPS
-                                               : fine                    ? FINE
-                                                                         : NUMBERS),
+        : p(program), c(program.curves), precision(program.groups.size() > 0 ? GROUPS
+                                                   : fine                    ? FINE
+                                                                             : NUMBERS),
           m(program.m()), n(program.A.columns), lam(lam), delta(delta), ray(ray), scratch(scratch), frame(scratch),
-          price(scratch.numbers(n)), turn(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)),
+          price(scratch.numbers(n)), price_step(scratch.numbers(n)), weight(scratch.numbers(n)), terms(scratch.numbers(n)),
           gradient(scratch.numbers(m)), size(scratch.numbers(m)), step(scratch.numbers(m)), best(scratch.numbers(m)),
-          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A), choices(program, price, turn, scratch),
-          damping(exact.damping) {
+          free(scratch.places(m)), R(scratch.grid(m, m)), centred(program.A),
+          group_response(program, price, price_step, scratch), damping(precision.damping) {
         if (p.groups.size() == 0) return;
         centred = scratch.grid(m, n);
         std::copy_n(p.A.data, m * n, centred.data);
@@ -45,11 +45,11 @@ public:
     Bound run() {
         double best_value = -INF;
         int idle = 0;
-        for (int iteration = 0; iteration < exact.steps; ++iteration) {
+        for (int iteration = 0; iteration < precision.steps; ++iteration) {
             const double value = evaluate();
             const double miss = worst_miss();
-            const bool solved = miss <= (iteration > 0 ? exact.tolerance : exact.first);
-            if (value - best_value > exact.gain * std::fabs(value) || solved) {
+            const bool solved = miss <= (iteration > 0 ? precision.tolerance : precision.first);
+            if (value - best_value > precision.gain * std::fabs(value) || solved) {
                 best_value = value;
                 idle = 0;
                 std::ranges::copy(lam, best.begin());
@@ -76,7 +76,7 @@ private:
     double respond() {
         loops.blend(p.A, lam.data(), price.data());
         double value = loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
-        for (std::size_t g = 0; g < p.groups.size(); ++g) value += choices.respond(g, delta, weight, centred);
+        for (std::size_t g = 0; g < p.groups.size(); ++g) value += group_response.respond(g, delta, weight, centred);
         return value;
     }
 
@@ -112,15 +112,15 @@ private:
     void choose_direction() {
         std::size_t count = 0;
         for (std::size_t t = 0; t < m; ++t)
-            if (!holds_back(t) || gradient[t] > exact.tolerance * size[t]) free[count++] = static_cast<int>(t);
+            if (!holds_back(t) || gradient[t] > precision.tolerance * size[t]) free[count++] = static_cast<int>(t);
         while (true) {
             chosen = free.first(count);
             sound = factor_and_solve(damping);
-            std::size_t kept = 0;  // a row at lam = 0 that the direction would push below leaves the free set
+            std::size_t remaining = 0;  // a row at lam = 0 that the direction would push below leaves the free set
             for (std::size_t a = 0; a < count; ++a)
-                if (!holds_back(free[a]) || step[a] > 0.0) free[kept++] = free[a];
-            if (kept == count) break;
-            count = kept;
+                if (!holds_back(free[a]) || step[a] > 0.0) free[remaining++] = free[a];
+            if (remaining == count) break;
+            count = remaining;
         }
         reach = INF, rise = ascent = 0.0;
         hit = -1;
@@ -132,9 +132,9 @@ private:
             ascent += step[a] * gradient[t];
             if (t >= p.equal && step[a] < 0.0 && -lam[t] / step[a] < reach) reach = -lam[t] / step[a], hit = chosen[a];
         }
-        loops.blend_some(p.A, chosen.data(), count, step.data(), turn.data(), terms.data());
+        loops.blend_some(p.A, chosen.data(), count, step.data(), price_step.data(), terms.data());
         for (std::size_t j = 0; j < n; ++j)
-            if (std::fabs(turn[j]) <= 1e-2 * ROUNDING * terms[j]) turn[j] = 0.0;
+            if (std::fabs(price_step[j]) <= 1e-2 * ROUNDING * terms[j]) price_step[j] = 0.0;
     }
 
     /// The Newton step on the chosen rows; false if they are nearly dependent.
@@ -144,25 +144,25 @@ private:
     double next_break(double t) const {
         double first = INF;
         for (std::size_t j = 0; j < p.ungrouped(); ++j) {
-            if (turn[j] == 0.0) continue;
+            if (price_step[j] == 0.0) continue;
             const double low = c.lower[j], high = c.upper[j];
             const double at_high =
                 high > 0.0 ? c.slope_up[j] + 2.0 * c.curve_up[j] * high : c.slope_down[j] + 2.0 * c.curve_down[j] * high;
             const double at_low =
                 low < 0.0 ? c.slope_down[j] + 2.0 * c.curve_down[j] * low : c.slope_up[j] + 2.0 * c.curve_up[j] * low;
             for (double level : {c.slope_up[j], c.slope_down[j], at_high, at_low}) {
-                const double at = (level - price[j]) / turn[j];
+                const double at = (level - price[j]) / price_step[j];
                 if (t < at && at < first) first = at;
             }
         }
-        for (std::size_t g = 0; g < p.groups.size(); ++g) first = std::min(first, choices.next_break(g, t));
+        for (std::size_t g = 0; g < p.groups.size(); ++g) first = std::min(first, group_response.next_break(g, t));
         return first;
     }
 
-    /// turn @ d, its derivative and the size of its terms, at the prices ``price`` + t ``turn``.
+    /// price_step @ d, its derivative and the size of its terms, at the prices ``price`` + t ``price_step``.
     Slope slope_at(double t) const {
-        Slope out = loops.slope_at(t, price.data(), turn.data(), c, p.numbers);
-        for (std::size_t g = 0; g < p.groups.size(); ++g) choices.add_slope(g, t, out);
+        Slope out = loops.slope_at(t, price.data(), price_step.data(), c, p.numbers);
+        for (std::size_t g = 0; g < p.groups.size(); ++g) group_response.add_slope(g, t, out);
         return out;
     }
 
@@ -172,21 +172,21 @@ private:
         if (sound && p.groups.size() == 0) return t;
         double most = 0.0;
         for (std::size_t j = 0; j < p.ungrouped(); ++j) {
-            if (turn[j] == 0.0) continue;
+            if (price_step[j] == 0.0) continue;
             const double bend = std::min(c.upper[j] > 0.0 ? c.curve_up[j] : INF, c.lower[j] < 0.0 ? c.curve_down[j] : INF);
-            most += 0.5 * turn[j] * turn[j] / bend;
+            most += 0.5 * price_step[j] * price_step[j] / bend;
         }
         for (std::size_t g = 0; g < p.groups.size(); ++g) {
             const auto [least, largest] =
-                std::minmax_element(turn.begin() + p.groups.start[g], turn.begin() + p.groups.start[g + 1]);
+                std::minmax_element(price_step.begin() + p.groups.start[g], price_step.begin() + p.groups.start[g + 1]);
             most += 0.5 * (*largest - *least) * (*largest - *least);
         }
-        return ascent < exact.overshoot * most * t ? std::min(ascent / most, t) : t;
+        return ascent < precision.overshoot * most * t ? std::min(ascent / most, t) : t;
     }
 
     /// The maximiser of q on 0 <= t <= reach along the direction; inf if q is unbounded.
     ///
-    /// The slope rise - turn @ d(price + t turn), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
+    /// The slope rise - price_step @ d(price + t price_step), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
     /// Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
     double line_search() const {
         double low = 0.0, high = INF, t = first_trial();
@@ -203,7 +203,7 @@ private:
                 high = t;
             }
             if (high < INF && high - low <= 1e-15 * high) return low > 0.0 ? low : high;
-            if (bend > exact.bend * all) {
+            if (bend > precision.bend * all) {
                 t += slope / bend;
             } else if (slope > 0.0) {
                 t = next_break(low);
@@ -233,7 +233,7 @@ private:
         for (double& one : lam.subspan(p.equal))
             if (one <= 1e-16 * largest) one = 0.0;  // rounding of a row that has let go
         if (t < 1e-2) damping = std::min(1.0, damping * 100.0);
-        if (t > 0.5) damping = std::max(exact.damping, damping * 1e-2);
+        if (t > 0.5) damping = std::max(precision.damping, damping * 1e-2);
     }
 
     /// Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
@@ -249,10 +249,10 @@ private:
         for (std::size_t t = 0; t < m; ++t)
             if (t < p.equal || lam[t] > 1e-12 * largest) free[count++] = static_cast<int>(t);
         chosen = free.first(count);
-        if (&exact == &FINE) sharpen();
+        if (&precision == &FINE) sharpen();
         for (int again = 0; again < 3; ++again) {
             for (std::size_t t = 0; t < m; ++t) gradient[t] = p.r[t] - loops.dot(p.A[t], delta.data(), n).total;
-            factor_and_solve(exact.damping);
+            factor_and_solve(precision.damping);
             for (std::size_t j = 0; j < p.n; ++j) {
                 if (!(weight[j] > 0.0)) continue;
                 double shift = 0.0;
@@ -261,8 +261,8 @@ private:
             }
         }
         // between rows that are nearly opposite a point is put onto its faces when it becomes a row
-        return {violation(p, delta) <= (&exact == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value, true,
-                true};
+        return {violation(p, delta) <= (&precision == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value,
+                true, true};
     }
 
     /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.
@@ -289,7 +289,7 @@ private:
         std::ranges::copy(lam, best.begin());
         double miss = respond_closely();
         for (int again = 0; again < 6; ++again) {
-            factor_and_solve(exact.damping);
+            factor_and_solve(precision.damping);
             bool holds = true;
             for (std::size_t a = 0; a < chosen.size(); ++a) {
                 lam[chosen[a]] += step[a];
@@ -306,17 +306,17 @@ private:
 
     const Program& p;
     const Curves& c;
-    const Precision& exact;
+    const Precision& precision;
     const std::size_t m, n;  // n: padded
     const Numbers lam, delta, ray;
     Scratch& scratch;
     const Scratch::Frame frame;
-    const Numbers price, turn, weight, terms;  // per feature
-    const Numbers gradient, size, step, best;  // per row
+    const Numbers price, price_step, weight, terms;  // per feature
+    const Numbers gradient, size, step, best;        // per row
     const Places free;
     const Grid R;
     Grid centred;  // A, the columns of groups less their mean over the support
-    Choices choices;
+    GroupResponse group_response;
     Places chosen;       // the rows that the direction moves
     bool sound = true;   // whether these are independent
     double reach = INF;  // the step at which the first multiplier reaches 0

@@ -42,7 +42,7 @@ double farkas_gap(const Program& program, Numbers ray) {
     for (std::size_t t = 0; t < m; ++t) {
         if ((t >= program.equal && ray[t] < 0.0) || std::fabs(ray[t]) <= ROUNDING * largest) ray[t] = 0.0;
         gap += ray[t] * program.r[t];
-        if (!program.give.empty()) gap -= std::fabs(ray[t]) * program.give[t];
+        if (!program.tolerance.empty()) gap -= std::fabs(ray[t]) * program.tolerance[t];
         size += std::fabs(ray[t] * program.r[t]);
     }
     for (std::size_t j = 0; j < program.ungrouped(); ++j) {
@@ -75,11 +75,11 @@ double farkas_gap(const Program& program, Numbers ray) {
 static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbers sizes, double spread) {
     const Curves& c = program.curves;
     const auto share_at = [&](double by) {
-        Leash leash;
+        MultiplierScale scale;
         bool fits = true;
         for (std::size_t j = 0; j < program.n; ++j)
-            fits = leash.add(program.phi(j), by * prices[j], spread * by * sizes[j], c.lower[j], c.upper[j]) && fits;
-        return fits ? leash.share() : NONE;
+            fits = scale.add(program.phi(j), by * prices[j], spread * by * sizes[j], c.lower[j], c.upper[j]) && fits;
+        return fits ? scale.factor() : NONE;
     };
     const double share = share_at(1.0);
     if (share == 1.0) return true;
@@ -90,8 +90,8 @@ static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbe
         return true;
     }
     for (std::size_t j = 0; j < program.n; ++j) {
-        Leash own;
-        if (own.add(program.phi(j), prices[j], spread * sizes[j], c.lower[j], c.upper[j]) && own.share() == 1.0) continue;
+        MultiplierScale alone;
+        if (alone.add(program.phi(j), prices[j], spread * sizes[j], c.lower[j], c.upper[j]) && alone.factor() == 1.0) continue;
         const double room = ROUNDING * (sizes[j] + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]));
         const double to = std::min(std::max(prices[j], c.slope_down[j]), c.slope_up[j]);
         if (std::fabs(prices[j] - to) <= room) prices[j] = to, sizes[j] = 0.0;
@@ -99,7 +99,7 @@ static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbe
     return false;
 }
 
-Assured assure(const Program& program, Numbers lam, Scratch& scratch) {
+ProvedBound proved_value(const Program& program, Numbers lam, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t m = program.m(), wide = program.A.columns;
     const Numbers prices = scratch.numbers(wide), sizes = scratch.numbers(wide);
@@ -117,7 +117,7 @@ Assured assure(const Program& program, Numbers lam, Scratch& scratch) {
         if (lam[t] == 0.0) continue;
         total += lam[t] * program.r[t];
         size += std::fabs(lam[t] * program.r[t]);
-        if (!program.give.empty()) total -= std::fabs(lam[t]) * program.give[t];
+        if (!program.tolerance.empty()) total -= std::fabs(lam[t]) * program.tolerance[t];
         if (!program.noise.empty()) error += std::fabs(lam[t]) * program.noise[t];
     }
     error += static_cast<double>(wide / LANES + m + 16) * ROUND * size;

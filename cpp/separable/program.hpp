@@ -6,11 +6,11 @@
 // unit simplex, charged slope_k y_k + y_k^2 / 2, and d_k = y_k - s home_k.
 #pragma once
 
+#include "base/scratch.hpp"
+#include "base/stopping.hpp"
 #include "bound/multiplier_scale.hpp"
 #include "loops/loops.hpp"
 #include "question/phi.hpp"
-#include "base/scratch.hpp"
-#include "base/stopping.hpp"
 
 namespace counterleaf {
 
@@ -39,13 +39,13 @@ struct Program {
     std::size_t equal;
     Curves curves;
     Groups groups;
-    Numbers give = {};   // by how much rows of the user's may be missed; empty: by nothing
-    Numbers noise = {};  // what rounding may have done to r; empty: nothing
+    Numbers tolerance = {};  // by how much rows of the user's may be missed; empty: by nothing
+    Numbers noise = {};      // what rounding may have done to r; empty: nothing
 
-    bool forgiving = true;   // to a sum of a Farkas vector that is not quite 0 where it has to be
-    Watch* watch = nullptr;  // says when to stop, if anybody does
+    bool forgiving = true;            // to a sum of a Farkas vector that is not quite 0 where it has to be
+    StopCheck* stop_check = nullptr;  // says when to stop, if anybody does
 
-    bool is_stopped() const { return watch != nullptr && watch->stop(); }
+    bool is_stopped() const { return stop_check != nullptr && stop_check->is_due(); }
     std::size_t m() const { return A.rows; }
     /// The columns in use that are not those of groups.
     std::size_t ungrouped() const { return std::min(n, numbers); }
@@ -58,7 +58,7 @@ inline constexpr double SMALL = 1e-2;      // of the largest row's terms: a row 
 inline constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
 
 /// How far a feature moves per unit of price: one over its second derivative; very far where there is none.
-inline double ease_of(double curve) { return curve > 0.0 ? 0.5 / curve : 1e300; }
+inline double compliance_of(double curve) { return curve > 0.0 ? 0.5 / curve : 1e300; }
 
 /// The largest miss of a row, as a share of its terms; rows much smaller than the largest are judged by that.
 double violation(const Program& program, Constants delta);
@@ -70,7 +70,7 @@ double violation(const Program& program, Constants delta);
 double farkas_gap(const Program& program, Numbers ray);
 
 /// The bound that ``lam`` proves for any phi without groups; ``lam`` shrinks by a hair where prices would leave their slopes.
-Assured assure(const Program& program, Numbers lam, Scratch& scratch);
+ProvedBound proved_value(const Program& program, Numbers lam, Scratch& scratch);
 
 /// The dual value of ``lam`` for any phi (see ``newton.hpp``); minus infinity only where a price truly leaves its slopes.
 double dual_value(const Program& program, Constants lam, Scratch& scratch);

@@ -66,7 +66,7 @@ public:
 
     /// True if ``lam`` and ``delta`` are now optimal. ``turn`` varies what counts as tight: a slow pull leaves more than
     /// rounding on rows that have let go.
-    bool settle(int turn) {
+    bool solve_exactly(int turn) {
         double largest = 0.0, rhs = 0.0;
         for (std::size_t t = 0; t < m; ++t)
             largest = std::max(largest, std::fabs(lam[t])), rhs = std::max(rhs, std::fabs(p.r[t]));
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    enum class Role : std::int8_t { Held, Inside, Resting };  // at a kink or bound; on a curved piece; on a flat one
+    enum class Role : std::int8_t { Fixed, Inside, Resting };  // at a kink or bound; on a curved piece; on a flat one
 
     double curve(std::size_t j) const { return delta[j] > 0.0 ? c.curve_up[j] : c.curve_down[j]; }
     double slope(std::size_t j) const { return delta[j] > 0.0 ? c.slope_up[j] : c.slope_down[j]; }
@@ -101,7 +101,7 @@ private:
             const bool curved = curve(j) > 0.0;
             const double room = curved ? 0.0 : slack;
             const bool free = d != 0.0 && c.lower[j] + room < d && d < c.upper[j] - room;
-            role[j] = !free ? Role::Held : curved ? Role::Inside : Role::Resting;
+            role[j] = !free ? Role::Fixed : curved ? Role::Inside : Role::Resting;
         }
     }
 
@@ -119,7 +119,7 @@ private:
                     best = t;
             if (best == m) break;
             used[best] = true;
-            for (std::size_t j = 0; j < n; ++j) basis[f][j] = role[j] != Role::Held ? p.A[best][j] : 0.0;
+            for (std::size_t j = 0; j < n; ++j) basis[f][j] = role[j] != Role::Fixed ? p.A[best][j] : 0.0;
             if (adds(basis, f)) rows[f++] = static_cast<int>(best);
         }
     }
@@ -183,7 +183,7 @@ private:
             return;
         }
         double d = delta[j];
-        if (d != 0.0 && curve(j) == 0.0 && role[j] == Role::Held)
+        if (d != 0.0 && curve(j) == 0.0 && role[j] == Role::Fixed)
             d = d > 0.5 * (c.lower[j] + c.upper[j]) ? c.upper[j] : c.lower[j];
         for (std::size_t a = 0; a < f; ++a) right[a] -= p.A[rows[a]][j] * d;
     }
@@ -235,7 +235,7 @@ public:
         const auto line = [&] { return scratch.numbers(p.A.columns).data(); };
         Curves& c = this->program.curves;
         c.curve_up = line(), c.slope_up = line(), c.curve_down = line(), c.slope_down = line();
-        c.ease_up = line(), c.ease_down = line();
+        c.compliance_up = line(), c.compliance_down = line();
     }
 
     void pull(Constants centre, double strength) const {
@@ -249,8 +249,8 @@ public:
             to.curve_down[j] = from.curve_down[j] + extra;
             to.slope_up[j] = from.slope_up[j] - shift;
             to.slope_down[j] = from.slope_down[j] - shift;
-            to.ease_up[j] = ease_of(to.curve_up[j]);
-            to.ease_down[j] = ease_of(to.curve_down[j]);
+            to.compliance_up[j] = compliance_of(to.curve_up[j]);
+            to.compliance_down[j] = compliance_of(to.curve_down[j]);
         }
     }
 
@@ -274,7 +274,7 @@ Status proximal(const Program& program, Numbers lam, Numbers delta, Numbers ray,
         pulled.pull(centre, strength);
         if (newton(pulled.program, lam, delta, ray, scratch).status == Status::Infeasible) return Status::Infeasible;
         std::ranges::copy(delta, centre.begin());
-        if (Pieces(program, lam, delta, scratch).settle(outer)) return Status::Converged;
+        if (Pieces(program, lam, delta, scratch).solve_exactly(outer)) return Status::Converged;
     }
     return Status::Stuck;
 }

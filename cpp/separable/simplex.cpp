@@ -30,20 +30,20 @@ public:
         : p(program), c(program.curves), m(program.m()), n(program.n), basic(basis.basic), seat(basis.seat), lam(lam),
           delta(delta), ray(ray), frame(scratch), inverse(scratch.grid(m, m)), K(scratch.grid(m, m)), small(scratch.grid(m, m)),
           rest(scratch.numbers(m)), rho(scratch.numbers(m)), price(scratch.numbers(program.A.columns)),
-          turn(scratch.numbers(program.A.columns)), terms(scratch.numbers(program.A.columns)),
-          held(scratch.numbers(program.A.columns)), inside(scratch.numbers(m)), tight(scratch.places(m)),
+          price_step(scratch.numbers(program.A.columns)), terms(scratch.numbers(program.A.columns)),
+          resting(scratch.numbers(program.A.columns)), inside(scratch.numbers(m)), tight(scratch.places(m)),
           inner(scratch.places(m)), all(scratch.places(m)), ahead(scratch.values<Threshold>(2 * n + 1)) {
         for (std::size_t t = 0; t < m; ++t) all[t] = static_cast<int>(t);
     }
 
     Status run() {
         std::ranges::fill(lam, 0.0);
-        std::ranges::fill(held, 0.0);
+        std::ranges::fill(resting, 0.0);
         std::ranges::fill(inside, 0.0);
         for (std::size_t j = 0; j < n; ++j) place(j, seat[j]);
         const Status status = pivot();
         if (status == Status::Converged) refine();
-        std::ranges::copy(held, delta.begin());
+        std::ranges::copy(resting, delta.begin());
         for (std::size_t i = 0; i < m; ++i)
             if (basic[i].is_feature()) delta[basic[i].index] = inside[i];
         for (std::size_t t = p.equal; t < m; ++t) lam[t] = std::max(lam[t], 0.0);
@@ -136,13 +136,13 @@ private:
             const double slope = (basic[i].segment == Segment::Up ? c.slope_up : c.slope_down)[basic[i].index];
             for (std::size_t t = 0; t < m; ++t) lam[t] += slope * inverse[i][t];
         }
-        for (std::size_t t = 0; t < m; ++t) rest[t] -= loops.dot(p.A[t], held.data(), p.A.columns).total;
+        for (std::size_t t = 0; t < m; ++t) rest[t] -= loops.dot(p.A[t], resting.data(), p.A.columns).total;
     }
 
     /// Move a feature to a seat.
     void place(std::size_t j, Seat to) {
         seat[j] = to;
-        held[j] = to == Seat::Basic ? 0.0 : to == Seat::Kink ? kink(j) : to == Seat::Upper ? c.upper[j] : c.lower[j];
+        resting[j] = to == Seat::Basic ? 0.0 : to == Seat::Kink ? kink(j) : to == Seat::Upper ? c.upper[j] : c.lower[j];
     }
 
     /// The basic variable furthest outside its segment, or the first; false if there is none.
@@ -186,7 +186,7 @@ private:
         }
         for (double& x : rho)
             if (std::fabs(x) <= NOISE * largest) x = 0.0;  // noise, but it would offer pivots of its own size
-        loops.blend_some(p.A, all.data(), m, rho.data(), turn.data(), terms.data());
+        loops.blend_some(p.A, all.data(), m, rho.data(), price_step.data(), terms.data());
         loops.blend(p.A, lam.data(), price.data());
     }
 
@@ -201,20 +201,20 @@ private:
     }
 
     void add(double level, std::size_t j) {
-        const double t = (level - price[j]) / turn[j];  // what is behind, or ahead only by rounding, is here
+        const double t = (level - price[j]) / price_step[j];  // what is behind, or ahead only by rounding, is here
         const double step = t > 1e-13 ? t : 0.0;
-        if (step < stop) ahead[count++] = {step, std::fabs(turn[j]), static_cast<int>(j)};
+        if (step < stop) ahead[count++] = {step, std::fabs(price_step[j]), static_cast<int>(j)};
     }
 
     /// The thresholds ahead of the prices, up to where a row stops them.
     void list_thresholds() {
         count = 0;
         for (std::size_t j = 0; j < n; ++j) {
-            if (seat[j] == Seat::Basic || std::fabs(turn[j]) <= NOISE * terms[j]) {
-                turn[j] = 0.0;
+            if (seat[j] == Seat::Basic || std::fabs(price_step[j]) <= NOISE * terms[j]) {
+                price_step[j] = 0.0;
                 continue;
             }
-            if (turn[j] > 0.0) {
+            if (price_step[j] > 0.0) {
                 if (seat[j] == Seat::Lower) add(c.slope_down[j], j);
                 if (seat[j] != Seat::Upper) add(c.slope_up[j], j);
             } else {
@@ -225,7 +225,7 @@ private:
         if (!basic[leave].is_feature()) return;
         const int out = basic[leave].index;
         const bool above = basic[leave].segment == Segment::Up;
-        turn[out] = below ? -1.0 : 1.0;
+        price_step[out] = below ? -1.0 : 1.0;
         place(out, below == above ? Seat::Kink : below ? Seat::Lower : Seat::Upper);
         if (seat[out] == Seat::Kink)  // the price may run on from one kink slope to the other
             ahead[count++] = {c.slope_up[out] - c.slope_down[out], 1.0, out};
@@ -243,10 +243,10 @@ private:
         std::ranges::make_heap(ahead.first(count), order);
         while (count > 0 && ahead[0].step < stop) {
             const int j = ahead[0].feature;
-            const bool rises = turn[j] > 0.0;
+            const bool rises = price_step[j] > 0.0;
             std::ranges::pop_heap(ahead.first(count--), order);
             const double up = c.upper[j] - kink(j), down = kink(j) - c.lower[j];
-            slope -= std::fabs(turn[j]) * (rises == (seat[j] == Seat::Kink) ? up : down);
+            slope -= std::fabs(price_step[j]) * (rises == (seat[j] == Seat::Kink) ? up : down);
             if (slope <= TOLERANCE * worst) {
                 basic[leave] = {j, (seat[j] == Seat::Kink) == rises ? Segment::Up : Segment::Down};
                 place(j, Seat::Basic);
@@ -270,8 +270,8 @@ private:
     const Numbers lam, delta, ray;
     const Scratch::Frame frame;
     const Grid inverse, K, small;
-    const Numbers rest, rho, price, turn, terms;
-    const Numbers held, inside;  // the place of every feature outside the basis, and of every variable in it
+    const Numbers rest, rho, price, price_step, terms;
+    const Numbers resting, inside;  // the place of every feature outside the basis, and of every variable in it
     const Places tight, inner, all;
     const std::span<Threshold> ahead;
     std::size_t count = 0;  // thresholds ahead
