@@ -83,7 +83,7 @@ void Ascent::respond(LimitedSum& worth_sum) {
     const Features& f = question_.features;
     for (std::size_t d = 0; d < f.width(); ++d) {
         change_[d] = -f.source[d];
-        if (question_.layout.group[d] >= 0) continue;
+        if (!question_.layout.is_number(d)) continue;
         const BestChange best = best_change(question_, d, price_[d], box_.lower(d), box_.upper(d));
         change_[d] = best.change;
         worth_sum.add(d, best.worth);
@@ -113,7 +113,7 @@ bool Ascent::is_proof(Constants ray) {
     }
     LimitedSum worth_sum(question_, box_);
     for (std::size_t d = 0; d < f.width(); ++d) {
-        if (question_.layout.group[d] >= 0) continue;
+        if (!question_.layout.is_number(d)) continue;
         double reach = 0.0;
         if (price_[d] != 0.0) reach = price_[d] * ((price_[d] > 0.0 ? box_.upper(d) : box_.lower(d)) - f.source[d]);
         if (std::isinf(reach)) return false;

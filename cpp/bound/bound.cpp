@@ -88,7 +88,7 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
     const Features& f = question.features;
     LimitedSum worth_sum(question, box);
     for (std::size_t d = 0; d < f.width(); ++d) {
-        const bool grouped = question.layout.group[d] >= 0;
+        const bool grouped = !question.layout.is_number(d);
         const BestChange best =
             grouped ? BestChange{-f.source[d], 0.0} : best_change(question, d, 0.0, box.lower(d), box.upper(d));
         change[d] = best.change;
@@ -104,7 +104,7 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (worth_sum.stays(question.layout.feature[d])) change[d] = 0.0;
         if (std::isinf(change[d]) || f.price(d, change[d]) == -INF) return -INF;
-        const bool grouped = question.layout.group[d] >= 0;
+        const bool grouped = !question.layout.is_number(d);
         const double by =
             grouped ? change[d] : changed_number(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
         if (by != 0.0) total += f.phi(d)(by);
@@ -143,7 +143,7 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
 static void add_worth(const Question& question, const Box& box, Constants price, Constants error, LimitedSum& worth_sum,
                       double& size, double& lost) {
     for (std::size_t d = 0; d < question.features.width(); ++d) {
-        if (question.layout.group[d] >= 0) continue;
+        if (!question.layout.is_number(d)) continue;
         const Sum worth = worth_of(question, box, d, price[d], error[d], lost);
         worth_sum.add(d, worth.total), size += worth.size;
     }
@@ -164,7 +164,7 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
         MultiplierScale scale;
         bool all = true;
         for (std::size_t d = 0; d < f.width(); ++d)
-            if (question.layout.group[d] < 0) all = fits(scale, d, by) && all;
+            if (question.layout.is_number(d)) all = fits(scale, d, by) && all;
         return all ? scale.factor() : NONE;
     };
     const double share = share_at(1.0);
@@ -176,7 +176,7 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
     }
     for (std::size_t d = 0; d < f.width(); ++d) {
         MultiplierScale alone;
-        if (question.layout.group[d] >= 0 || (fits(alone, d, 1.0) && alone.factor() == 1.0)) continue;
+        if (!question.layout.is_number(d) || (fits(alone, d, 1.0) && alone.factor() == 1.0)) continue;
         const double to = std::min(std::max(price[d], f.slope_down[d]), f.slope_up[d]);
         const double room = NOISE * (size[d] + std::fabs(f.slope_up[d]) + std::fabs(f.slope_down[d]));
         if (std::fabs(price[d] - to) <= room) price[d] = to, error[d] = 0.0;
@@ -218,7 +218,7 @@ ProvedBound prove_bound_closely(const Question& question, const Path& path, cons
         MultiplierScale scale, tight_scale;
         bool fits = true;
         for (std::size_t d = 0; d < f.width(); ++d) {
-            if (question.layout.group[d] >= 0) continue;
+            if (!question.layout.is_number(d)) continue;
             const double low = true_lower(question, box, d), high = true_upper(question, box, d);
             fits = scale.add(f.phi(d), price[d], error[d], low, high) && fits;
             // multipliers that shrink are rounded, and their prices with them
@@ -233,7 +233,7 @@ ProvedBound prove_bound_closely(const Question& question, const Path& path, cons
     for (std::size_t t = 0; t < path.size(); ++t) {
         if (lam[t] == 0.0) continue;
         const Terms terms = question.row(path.row[t]);
-        const bool equal = path.row[t] >= static_cast<int>(question.tree.nodes.size()) && t < question.limits.equal;
+        const bool equal = t < question.limits.equal;
         const auto [high, low] = terms.twofold_at(f.source);
         const double whole = high + low, may = question.tolerance(path.row[t]);
         tolerance += std::fabs(lam[t]) * (may + 4.0 * terms.exact_to(terms.size_at(f.source)));

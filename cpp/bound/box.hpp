@@ -12,6 +12,8 @@ namespace counterleaf {
 struct Quota {
     int left = -1;              // beyond those that forks have counted; -1 for any number
     std::vector<char> counted;  // per feature: whether a fork says that it is one of those that change
+
+    bool is_limited() const { return left >= 0; }
 };
 
 class Box {

@@ -68,7 +68,7 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
     LimitedSum worth_sum(question, box);
     const auto subtract = [&](std::size_t v, const Sum& most) { worth_sum.add(v, -most.total), size += most.size; };
     for (std::size_t d = 0; d < f.width(); ++d) {
-        if (question.layout.group[d] >= 0 || price[d].is_zero()) continue;
+        if (!question.layout.is_number(d) || price[d].is_zero()) continue;
         subtract(d, reach(price[d].total, price[d].error(rows), true_lower(question, box, d) - f.source[d],
                           true_upper(question, box, d) - f.source[d]));
     }

@@ -114,14 +114,14 @@ Equalities::Equalities(const Question& question, const Box& box) : question_(que
         const Terms terms = question.limits.rows[t];
         constant_.push_back(terms.exactly_at(fixed));
         tolerance_.push_back(
-            std::max(question.tolerance(question.tree.nodes.size() + t), rounding_tolerance(terms, terms.size_at(fixed))));
+            std::max(question.tolerance(question.user_row(t)), rounding_tolerance(terms, terms.size_at(fixed))));
         add(t);
     }
 }
 
 /// The unit in which variable d is a whole number; nothing where it has none.
 std::optional<Fraction> Equalities::unit_of(int d) const {
-    if (question_.layout.group[d] >= 0) return Fraction{1, 1};
+    if (!question_.layout.is_number(d)) return Fraction{1, 1};
     const Step& step = question_.layout.step[d];
     const bool is_whole = step.numerator == std::floor(step.numerator) && step.denominator == std::floor(step.denominator);
     if (step.is_free() || !is_whole || step.numerator >= LARGEST || step.denominator > FINEST) return {};

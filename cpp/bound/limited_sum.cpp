@@ -3,7 +3,7 @@
 namespace counterleaf {
 
 LimitedSum::LimitedSum(const Question& question, const Box& box)
-    : question_(question), box_(box), is_limited_(box.quota.left >= 0) {
+    : question_(question), box_(box), is_limited_(box.quota.is_limited()) {
     if (!is_limited_) return;
     gain_.assign(question.features.width(), 0.0);
     fate_.assign(question.features.width(), Fate::Open);

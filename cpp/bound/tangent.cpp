@@ -38,7 +38,7 @@ public:
             if (t < question.user_rows()) add(-std::fabs(lam[t]) * question.tolerance(path.row[t]));
         }
         for (std::size_t d = 0; d < f.width(); ++d)
-            if (question.layout.group[d] < 0 && !add_number(d)) return -INF;
+            if (question.layout.is_number(d) && !add_number(d)) return -INF;
         for (std::size_t g = 0; g < question.layout.groups(); ++g) add_group(g);
         return total - lost - 8.0 * ROUND * terms;
     }
@@ -64,7 +64,7 @@ private:
     double excess() const {
         double most = 0.0;
         for (std::size_t d = 0; d < f.width(); ++d) {
-            if (question.layout.group[d] >= 0 || separable(d) > 0.0 || price[d].size == 0.0) continue;
+            if (!question.layout.is_number(d) || separable(d) > 0.0 || price[d].size == 0.0) continue;
             const auto [at, error] = price_of(d);
             const double high = at + error, low = at - error;
             if (upper(d) == INF && f.curve_up[d] == 0.0 && high > f.slope_up[d])

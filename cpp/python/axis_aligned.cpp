@@ -15,10 +15,22 @@ namespace {
 
 constexpr std::size_t PORTION = 64;  // rows that a thread takes at once
 
+using Arrays = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 2>>;
+
+/// The class that Python sees.
+struct BoundBoxes {
+    Boxes boxes;
+
+    Arrays nearest(Table<double> rows, Table<double> least, Table<double> lower, Table<double> upper, double limit,
+                   std::size_t threads, const StopFlag* stop) const;
+    Arrays cheapest(Table<double> rows, Table<double> least, Line<std::int64_t> kinds, Table<double> lower, Table<double> upper,
+                    double limit, std::size_t threads, const StopFlag* stop) const;
+};
+
 Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>& size, const Table<double>& step,
                    const Table<double>& prices, const Line<double>& moves) {
     const std::size_t n = size.size();
-    expect(n > 0 && variable.size() == n && step.shape(0) == 2 && step.shape(1) == n && prices.shape(0) == 4 &&
+    expect(n > 0 && variable.size() == n && step.shape(0) == 2 && step.shape(1) == n && prices.shape(0) == COSTS &&
                prices.shape(1) == n,
            "the arrays of the features differ in length");
     constexpr std::size_t MOST = 1 << 24;
@@ -27,11 +39,12 @@ Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>&
     std::size_t at = 0;
     for (std::size_t d = 0; d < n; ++d) {
         const auto values = static_cast<std::size_t>(size(d));
-        fields.all.push_back({.phi = {HalfPhi{prices(2, d), prices(3, d)}, HalfPhi{prices(0, d), prices(1, d)}},
-                              .step = {step(0, d), step(1, d)},
-                              .variable = static_cast<std::size_t>(variable(d)),
-                              .moves = at,
-                              .size = static_cast<int>(size(d))});
+        fields.all.push_back(
+            {.phi = {HalfPhi{prices(CURVE_DOWN, d), prices(SLOPE_DOWN, d)}, HalfPhi{prices(CURVE_UP, d), prices(SLOPE_UP, d)}},
+             .step = {step(0, d), step(1, d)},
+             .variable = static_cast<std::size_t>(variable(d)),
+             .moves = at,
+             .size = static_cast<int>(size(d))});
         expect(values * values <= moves.size() - at, "the prices of changes do not fit the features");
         at += values * values;
     }
@@ -39,9 +52,9 @@ Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>&
     return fields;
 }
 
-Boxes make_boxes(const Fields& fields, const Line<std::int64_t>& left, const Line<std::int64_t>& right,
-                 const Line<std::int64_t>& feature, const Table<double>& cuts, const Line<std::int8_t>& sides,
-                 const Line<std::int64_t>& labels) {
+BoundBoxes make_boxes(const Fields& fields, const Line<std::int64_t>& left, const Line<std::int64_t>& right,
+                      const Line<std::int64_t>& feature, const Table<double>& cuts, const Line<std::int8_t>& sides,
+                      const Line<std::int64_t>& labels) {
     const std::size_t n = left.size();
     expect(is_tree(left, right), "the nodes are not a tree");
     expect(feature.size() == n && cuts.shape(0) == 2 && cuts.shape(1) == n && labels.size() == n,
@@ -58,12 +71,12 @@ Boxes make_boxes(const Fields& fields, const Line<std::int64_t>& left, const Lin
         if (left(i) >= 0) values += static_cast<std::size_t>(fields.all[static_cast<std::size_t>(feature(i))].size);
     }
     expect(values == sides.size() && values <= std::numeric_limits<int>::max(), "the sides do not fit the splits");
-    std::vector<Side> given;
+    std::vector<Side> side_of_value;
     for (const std::int8_t side : span_of(sides)) {
         expect(0 <= side && side <= 2, "a side is out of range");
-        given.push_back(static_cast<Side>(side));
+        side_of_value.push_back(static_cast<Side>(side));
     }
-    return {fields, std::move(splits), std::move(given), {labels.data(), labels.data() + n}};
+    return {{fields, std::move(splits), std::move(side_of_value), {labels.data(), labels.data() + n}}};
 }
 
 /// The questions of a batch; ``lower`` and ``upper`` have one line for all rows, or one for each.
@@ -88,8 +101,6 @@ struct Batch {
                "the limits do not fit the rows");
     }
 };
-
-using Arrays = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 2>>;
 
 /// The answers of a batch; ``target_of(k)`` is the least class cost below each node for row k. Rows left by a stop are
 /// Unanswered.
@@ -129,15 +140,17 @@ Arrays answer(const Boxes& boxes, const Batch& batch, std::size_t threads, const
     return {outcome.hand_over(), leaf.hand_over(), cost.hand_over(), point.hand_over()};
 }
 
-Arrays nearest(const Boxes& boxes, const Batch& batch, std::size_t threads, const StopFlag* stop) {
+Arrays BoundBoxes::nearest(Table<double> rows, Table<double> least, Table<double> lower, Table<double> upper, double limit,
+                           std::size_t threads, const StopFlag* stop) const {
+    const Batch batch{rows, least, lower, upper, limit};
     batch.check(boxes);
     expect(boxes.is_plain(), "some feature is not a plain number, or there is a margin");
     expect(batch.lower.shape(0) == 1, "the rows must share one box");
     const std::size_t nodes = boxes.splits().size(), targets = batch.targets();
     for (std::size_t i = 0; targets > 1 && i < nodes; ++i)
         expect(!boxes.splits()[i].is_leaf() || static_cast<std::size_t>(boxes.labels()[i]) < targets, "a label has no target");
-    std::vector<double> least(batch.least.data(), batch.least.data() + targets * nodes);
-    const auto line = [&](std::size_t target) { return Numbers(least).subspan(target * nodes, nodes); };
+    std::vector<double> reachable(batch.least.data(), batch.least.data() + targets * nodes);
+    const auto line = [&](std::size_t target) { return Numbers(reachable).subspan(target * nodes, nodes); };
     for (std::size_t target = 0; target < targets; ++target)
         boxes.close(row_of(batch.lower, 0), row_of(batch.upper, 0), line(target));
     return answer<true>(boxes, batch, threads, stop, [&](std::size_t k) {
@@ -145,8 +158,9 @@ Arrays nearest(const Boxes& boxes, const Batch& batch, std::size_t threads, cons
     });
 }
 
-Arrays cheapest(const Boxes& boxes, const Batch& batch, const Line<std::int64_t>& kinds, std::size_t threads,
-                const StopFlag* stop) {
+Arrays BoundBoxes::cheapest(Table<double> rows, Table<double> least, Line<std::int64_t> kinds, Table<double> lower,
+                            Table<double> upper, double limit, std::size_t threads, const StopFlag* stop) const {
+    const Batch batch{rows, least, lower, upper, limit};
     batch.check(boxes);
     const std::vector<std::size_t> targets(kinds.data(), kinds.data() + kinds.size());
     expect(targets.size() == batch.size() && std::ranges::all_of(targets, [&](std::size_t t) { return t < batch.targets(); }),
@@ -164,31 +178,14 @@ void bind_boxes(nb::module_& m) {
         .def("set", [](StopFlag& self) { self.flag = true; })
         .def("is_set", [](const StopFlag& self) { return self.flag.load(); });
     nb::class_<Fields>(m, "Fields", "The features of an axis-aligned tree: numbers and finitely many values.")
-        .def(
-            "__init__",
-            [](Fields* self, Line<std::int64_t> variable, Line<std::int64_t> size, Table<double> step, Table<double> prices,
-               Line<double> moves) { new (self) Fields(make_fields(variable, size, step, prices, moves)); },
-            "variable"_a, "size"_a, "step"_a, "prices"_a, "moves"_a);
-    nb::class_<Boxes>(m, "Boxes", "An axis-aligned tree and a separable cost, ready for many rows.")
-        .def(
-            "__init__",
-            [](Boxes* self, const Fields& fields, Line<std::int64_t> left, Line<std::int64_t> right, Line<std::int64_t> feature,
-               Table<double> cuts, Line<std::int8_t> sides,
-               Line<std::int64_t> labels) { new (self) Boxes(make_boxes(fields, left, right, feature, cuts, sides, labels)); },
-            "fields"_a, "left"_a, "right"_a, "feature"_a, "cuts"_a, "sides"_a, "labels"_a)
-        .def_prop_ro("plain", &Boxes::is_plain)
-        .def(
-            "nearest",
-            [](const Boxes& self, Table<double> rows, Table<double> least, Table<double> lower, Table<double> upper,
-               double limit, std::size_t threads,
-               const StopFlag* stop) { return nearest(self, {rows, least, lower, upper, limit}, threads, stop); },
-            "rows"_a, "least"_a, "lower"_a, "upper"_a, "limit"_a, "threads"_a = 1, "stop"_a = nb::none())
-        .def(
-            "cheapest",
-            [](const Boxes& self, Table<double> rows, Table<double> least, Line<std::int64_t> kinds, Table<double> lower,
-               Table<double> upper, double limit, std::size_t threads,
-               const StopFlag* stop) { return cheapest(self, {rows, least, lower, upper, limit}, kinds, threads, stop); },
-            "rows"_a, "least"_a, "kinds"_a, "lower"_a, "upper"_a, "limit"_a, "threads"_a = 1, "stop"_a = nb::none());
+        .def(nb::new_(&make_fields), "variable"_a, "size"_a, "step"_a, "prices"_a, "moves"_a);
+    nb::class_<BoundBoxes>(m, "Boxes", "An axis-aligned tree and a separable cost, ready for many rows.")
+        .def(nb::new_(&make_boxes), "fields"_a, "left"_a, "right"_a, "feature"_a, "cuts"_a, "sides"_a, "labels"_a)
+        .def_prop_ro("plain", [](const BoundBoxes& self) { return self.boxes.is_plain(); })
+        .def("nearest", &BoundBoxes::nearest, "rows"_a, "least"_a, "lower"_a, "upper"_a, "limit"_a, "threads"_a = 1,
+             "stop"_a = nb::none())
+        .def("cheapest", &BoundBoxes::cheapest, "rows"_a, "least"_a, "kinds"_a, "lower"_a, "upper"_a, "limit"_a,
+             "threads"_a = 1, "stop"_a = nb::none());
 }
 
 }  // namespace counterleaf

@@ -39,6 +39,9 @@ std::span<const T> row_of(const Table<T>& table, std::size_t k) {
     return {table.data() + k * table.shape(1), table.shape(1)};
 }
 
+/// The order of the lines in an array of costs, and of the bounds that may follow them.
+enum CostLine : std::size_t { CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, COSTS, LOWER = COSTS, UPPER, COSTS_AND_BOUNDS };
+
 /// The core trusts its arguments: a binding checks every number that becomes an index, and says what is wrong.
 inline void expect(bool holds, const char* otherwise) {
     if (!holds) throw std::invalid_argument(otherwise);

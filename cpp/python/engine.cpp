@@ -69,7 +69,7 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
     }
     for (const Coupling& coupling : prices.coupling)
         for (std::size_t d = 0; d < tree.width; ++d)
-            expect(layout.group[d] < 0 || coupling.matrix.start[d] == coupling.matrix.start[d + 1],
+            expect(layout.is_number(d) || coupling.matrix.start[d] == coupling.matrix.start[d + 1],
                    "a coupled cost has entries for a 0/1 variable");
     expect(target.below.size() == tree.nodes.size(), "the target does not fit the tree");
     expect(limits.width == tree.width, "the limits do not fit the tree");

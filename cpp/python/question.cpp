@@ -84,16 +84,16 @@ Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, con
 Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves, bool curved,
                    bool flat, bool runs, const Coupling* coupling) {
     const std::size_t width = size.size();
-    expect(rows.shape(0) == 4 && rows.shape(1) == width, "the prices differ in length");
+    expect(rows.shape(0) == COSTS && rows.shape(1) == width, "the prices differ in length");
     expect(are_finite({rows.data(), rows.size()}) && are_finite(span_of(size)), "the prices hold NaN or infinity");
     expect(coupling == nullptr || coupling->order.size() == width, "the coupling does not fit the prices");
     const auto line = [&](std::size_t k) { return std::vector<double>(row_of(rows, k).begin(), row_of(rows, k).end()); };
     static std::atomic<std::uint64_t> made{0};
     Prices prices{.id = ++made,
-                  .curve_up = line(0),
-                  .slope_up = line(1),
-                  .curve_down = line(2),
-                  .slope_down = line(3),
+                  .curve_up = line(CURVE_UP),
+                  .slope_up = line(SLOPE_UP),
+                  .curve_down = line(CURVE_DOWN),
+                  .slope_down = line(SLOPE_DOWN),
                   .size = copied<double>(size),
                   .moves = {},
                   .curved = curved,

@@ -48,12 +48,8 @@ Made<std::int64_t, 1> leaves(const Router& router, const Table<double>& rows) {
 
 void bind_route(nb::module_& m) {
     nb::class_<Router>(m, "Router", "Sends rows down a tree in the model's arithmetic.")
-        .def(
-            "__init__",
-            [](Router* self, Line<std::int64_t> left, Line<std::int64_t> right, Line<std::int64_t> indptr,
-               Line<std::int64_t> indices, Line<double> data, Line<double> bias, bool right_closed,
-               bool narrow) { new (self) Router(make_router(left, right, indptr, indices, data, bias, right_closed, narrow)); },
-            "left"_a, "right"_a, "indptr"_a, "indices"_a, "data"_a, "bias"_a, "right_closed"_a, "narrow"_a)
+        .def(nb::new_(&make_router), "left"_a, "right"_a, "indptr"_a, "indices"_a, "data"_a, "bias"_a, "right_closed"_a,
+             "narrow"_a)
         .def("leaf", &leaf, "row"_a, "The leaf of one row.")
         .def("leaves", &leaves, "rows"_a, "The leaf of each row.");
 }

@@ -21,7 +21,8 @@ struct Trial {
     Trial(const Table<double>& A, const Line<double>& r, std::size_t equal, const Table<double>& curves) {
         const std::size_t m = A.shape(0), n = A.shape(1), wide = padded(n);
         expect(r.size() == m && equal <= m && n > 0, "the rows differ in length");
-        expect(curves.shape(0) == 6 && curves.shape(1) == n, "there must be six lines: two curves and slopes, lower, upper");
+        expect(curves.shape(0) == COSTS_AND_BOUNDS && curves.shape(1) == n,
+               "there must be six lines: two curves and slopes, lower, upper");
         const auto line = [&](std::size_t k, double padding) {
             const Numbers out = scratch.numbers(wide);
             std::ranges::fill(out, padding);
@@ -29,7 +30,14 @@ struct Trial {
             return out.data();
         };
         Curves& c = program.curves;
-        c = {line(0, 1.0), line(1, 0.0), line(2, 1.0), line(3, 0.0), line(4, 0.0), line(5, 0.0), nullptr, nullptr};
+        c = {line(CURVE_UP, 1.0),
+             line(SLOPE_UP, 0.0),
+             line(CURVE_DOWN, 1.0),
+             line(SLOPE_DOWN, 0.0),
+             line(LOWER, 0.0),
+             line(UPPER, 0.0),
+             nullptr,
+             nullptr};
         c.compliance_up = scratch.numbers(wide).data(), c.compliance_down = scratch.numbers(wide).data();
         for (std::size_t j = 0; j < wide; ++j)
             c.compliance_up[j] = compliance_of(c.curve_up[j]), c.compliance_down[j] = compliance_of(c.curve_down[j]);
@@ -82,13 +90,26 @@ std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<do
                                                                   std::size_t equal, const Table<double>& curves,
                                                                   const Table<double>& P, double theta, bool by_interior) {
     const std::size_t m = A.shape(0), n = A.shape(1);
-    expect(r.size() == m && equal <= m && curves.shape(0) == 6 && curves.shape(1) == n && P.shape(0) == n && P.shape(1) == n,
+    expect(r.size() == m && equal <= m && curves.shape(0) == COSTS_AND_BOUNDS && curves.shape(1) == n && P.shape(0) == n &&
+               P.shape(1) == n,
            "the arrays do not fit together");
     const DenseRows rows(A), matrix(P);
     const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7), kept(n, theta);
     const auto line = [&](std::size_t k) { return row_of(curves, k); };
-    const QuadraticProgram program{rows.rows(), span_of(r), equal,   matrix.rows(), kept,    theta == 0.0, line(0),
-                                   line(1),     line(2),    line(3), line(4),       line(5), pull,         {}};
+    const QuadraticProgram program{rows.rows(),
+                                   span_of(r),
+                                   equal,
+                                   matrix.rows(),
+                                   kept,
+                                   theta == 0.0,
+                                   line(CURVE_UP),
+                                   line(SLOPE_UP),
+                                   line(CURVE_DOWN),
+                                   line(SLOPE_DOWN),
+                                   line(LOWER),
+                                   line(UPPER),
+                                   pull,
+                                   {}};
     Scratch scratch;
     const QuadraticState state{scratch.values<Piece>(n), scratch.numbers(m), scratch.numbers(n)};
     const QuadraticProof proof{scratch.numbers(m), scratch.numbers(n)};

@@ -6,6 +6,7 @@ namespace counterleaf {
 namespace {
 
 constexpr int STEPS = 200;
+constexpr int NONE_WRONG = -1;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
 constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
 constexpr double HOLDS = 1e-11;      // of its terms: a row that misses by less holds
@@ -50,7 +51,7 @@ public:
             if (wrong == 0 && again) return {QuadraticStatus::Converged, bound};
             again = wrong == 0;
             if (again) continue;
-            if (last < 0) break;  // a row fails and nothing can help it
+            if (last_feature == NONE_WRONG && last_row == NONE_WRONG) break;  // a row fails and nothing can help it
             move_on();
             if (bound > limit) return {QuadraticStatus::AboveLimit, bound};
         }
@@ -184,11 +185,11 @@ private:
         for (std::size_t t = 0; t < m; ++t)
             if (lam[t] != 0.0) p.rows.add(t, lam[t], price, size);
         for (std::size_t j = 0; j < n; ++j) turned[j] = belongs(j);
-        wrong = 0, last = -1;
+        wrong = 0, last_feature = last_row = NONE_WRONG;
         const double least = LEAST * largest_of(z), idle = LEAST * largest_of(size);
         for (std::size_t t = 0; t < m; ++t) judge_row(t, least, idle);
         for (std::size_t j = 0; j < n; ++j)
-            if (turned[j] != piece[j]) ++wrong, last = std::max(last, static_cast<int>(j));
+            if (turned[j] != piece[j]) ++wrong, last_feature = static_cast<int>(j);
     }
 
     /// ``least`` is what rounding may do to a row whose terms are all small, ``idle`` what it may do to a multiplier of 0.
@@ -205,7 +206,7 @@ private:
             for (std::size_t j = 0; j < n; ++j)  // no free feature can mend this row: free them all
                 if (p.can_move(j) && !is_free(piece[j])) turned[j] = z[j] >= 0.0 ? Piece::Up : Piece::Down;
         }
-        if (switched[t] != active[t]) ++wrong, last = static_cast<int>(n + t);
+        if (switched[t] != active[t]) ++wrong, last_row = static_cast<int>(t);
     }
 
     /// The piece on which a feature belongs, given its price.
@@ -237,14 +238,13 @@ private:
             fewest = wrong, patience = PATIENCE;
         else
             --patience;
-        const auto at = static_cast<std::size_t>(last);
         if (patience > 0) {
             std::ranges::copy(turned, piece.begin());
             std::ranges::copy(switched, active.begin());
-        } else if (at < n) {
-            piece[at] = turned[at];
+        } else if (last_row != NONE_WRONG) {
+            active[last_row] = switched[last_row];
         } else {
-            active[at - n] = switched[at - n];
+            piece[last_feature] = turned[last_feature];
         }
     }
 
@@ -265,7 +265,7 @@ private:
     const std::span<Piece> turned;
     std::size_t rank = 0, wide = 0;  // lines of X, and their padded length
     std::size_t wrong = 0, fewest = std::numeric_limits<std::size_t>::max();
-    int last = -1;  // of what is wrong: a feature, or n plus a row
+    int last_feature = NONE_WRONG, last_row = NONE_WRONG;  // the last ones that are wrong
     int patience = PATIENCE;
 };
 

@@ -15,6 +15,7 @@ struct Layout {
     std::vector<int> first, last;  // of a group: its first variable, and the one after its last
     bool plain = true;             // neither groups nor grids
 
+    bool is_number(std::size_t d) const { return group[d] < 0; }
     std::size_t groups() const { return first.size(); }
 };
 

@@ -30,6 +30,8 @@ struct Limits {
     std::vector<Clause> clauses;
     std::vector<int> where;                        // the variables of the clauses' entries
     std::vector<double> entry_lower, entry_upper;  // a line of entries per source
+
+    bool counts_changes() const { return most >= 0; }
 };
 
 }  // namespace counterleaf

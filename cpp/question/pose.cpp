@@ -8,11 +8,11 @@ namespace {
 constexpr double SOFT = 0.05;  // of a group's dearest change: what is charged by a square, for methods that need curvature
 constexpr double LAST = 1e38;  // a bound further out, such as the last float32, does not count
 // a cost that still falls this far out (in units of the source, at least 1) is unbounded
-constexpr double HORIZON = 1e30, NEARER = 1e9;  // the latter where the cost couples features
+constexpr double FAR_OUT = 1e30, LESS_FAR_OUT = 1e9;  // the latter where the cost couples features
 
 constexpr double HELD = 1e-17;  // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
 
-enum Line { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, SIDE };
+using enum Features::Line;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     width_ = model.tree.width;
     lines_.resize(Features::LINES * width_);
     f_ = Features::of(lines_.data(), width_);
-    const bool plain = model.layout.plain && limits.most < 0 && limits.clauses.empty();
+    const bool plain = model.layout.plain && !limits.counts_changes() && limits.clauses.empty();
     std::ranges::copy(source, line(SOURCE).begin());
     set_limits(limits, source, at);
     std::ranges::copy(prices.curve_up, line(CURVE_UP).begin());
@@ -29,7 +29,7 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     std::ranges::copy(prices.curve_down, line(CURVE_DOWN).begin());
     std::ranges::copy(prices.slope_down, line(SLOPE_DOWN).begin());
     std::ranges::copy(prices.size, line(SCALE).begin());
-    std::ranges::fill(line(SIDE), 0.0);
+    std::ranges::fill(line(HORIZON), 0.0);
     source_choice_.clear();
     soft_.clear();
     entries_.clear();
@@ -126,9 +126,9 @@ void PosedQuestion::set_entries(const Layout& layout, const Limits& limits, std:
 /// Where the cost keeps decreasing towards an infinite bound: stop it far out, and mark the side.
 void PosedQuestion::set_horizon(const Prices& prices) {
     if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
-    const Numbers lower = line(LOWER), upper = line(UPPER), side = line(SIDE);
+    const Numbers lower = line(LOWER), upper = line(UPPER), side = line(HORIZON);
     for (std::size_t d = 0; d < width_; ++d) {
-        const double source = f_.source[d], units = prices.coupling.empty() ? HORIZON : NEARER;
+        const double source = f_.source[d], units = prices.coupling.empty() ? FAR_OUT : LESS_FAR_OUT;
         const double far = units * std::max(1.0, std::fabs(source));
         const double low = std::min(upper[d], source) - far, high = std::max(lower[d], source) + far;
         const bool up = upper[d] > LAST && f_.curve_up[d] == 0.0 && f_.slope_up[d] < 0.0;
@@ -145,7 +145,7 @@ Method PosedQuestion::choose_method(const Layout& layout, const Prices& prices, 
     if (plain && (prices.curved || prices.flat)) return prices.curved ? Method::Curved : Method::Flat;
     bool curved = true, bent = false;
     for (std::size_t d = 0; d < width_; ++d) {
-        if (!(f_.lower[d] < f_.upper[d]) || layout.group[d] >= 0) continue;
+        if (!(f_.lower[d] < f_.upper[d]) || !layout.is_number(d)) continue;
         if (f_.upper[d] > f_.source[d] && !(f_.curve_up[d] > 0.0)) curved = false;
         if (f_.lower[d] < f_.source[d] && !(f_.curve_down[d] > 0.0)) curved = false;
         bent = bent || f_.curve_up[d] != 0.0 || f_.curve_down[d] != 0.0;
@@ -182,11 +182,11 @@ void PosedQuestion::scale_what_is_free(const Model& model, const Limits& limits)
 void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
     double alike = INF;
     for (std::size_t d = 0; d < width_; ++d)
-        if (layout.group[d] < 0) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
+        if (layout.is_number(d)) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
     for (std::size_t d = 0; d < width_; ++d) {
-        if (layout.group[d] >= 0 || coupling.separable[d] > 0.0 || f_.horizon[d] != 0.0) continue;
+        if (!layout.is_number(d) || coupling.separable[d] > 0.0 || f_.horizon[d] != 0.0) continue;
         const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
-        for (const Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
+        for (const Features::Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
     }
 }
 
@@ -194,7 +194,7 @@ void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coup
 double PosedQuestion::unit_of(const Layout& layout) const {
     double least = INF;
     for (std::size_t d = 0; d < width_; ++d) {
-        if (layout.group[d] < 0) {
+        if (layout.is_number(d)) {
             if (f_.lower[d] != f_.source[d] || f_.upper[d] != f_.source[d]) return 0.0;
         } else if (values_[d] != 0.0) {
             least = std::min(least, values_[d]);
@@ -216,7 +216,7 @@ void PosedQuestion::set_sizes(const Layout& layout, const Limits& limits) {
         for (std::size_t k = 0; k < terms.size(); ++k) {
             const int d = terms.columns[k];
             const double low = f_.lower[d], high = f_.upper[d], most = std::max(std::fabs(low), std::fabs(high));
-            const bool whole = layout.group[d] >= 0 || !layout.step[d].is_free();
+            const bool whole = !layout.is_number(d) || !layout.step[d].is_free();
             const double weight = std::fabs(terms.weights[k]), here = low == high ? most : std::fabs(f_.source[d]);
             size += weight * (whole && most < INF ? most : here);
             near += weight * here;

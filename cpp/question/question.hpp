@@ -24,11 +24,12 @@ struct Features {
     Constants scale;    // the units: a change of 1 / scale costs about 1
     Constants horizon;  // 1 or -1 where the cost keeps decreasing towards the upper or lower bound, else 0
 
-    static constexpr std::size_t LINES = 9;
-    /// The nine lines one after another.
+    /// The order of the lines in memory; LINES is their number.
+    enum Line : std::size_t { SOURCE, LOWER, UPPER, CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, SCALE, HORIZON, LINES };
     static Features of(const double* data, std::size_t width) {
         const auto line = [&](std::size_t k) { return Constants(data + k * width, width); };
-        return {line(0), line(1), line(2), line(3), line(4), line(5), line(6), line(7), line(8)};
+        return {line(SOURCE),     line(LOWER),      line(UPPER), line(CURVE_UP), line(SLOPE_UP),
+                line(CURVE_DOWN), line(SLOPE_DOWN), line(SCALE), line(HORIZON)};
     }
 
     std::size_t width() const { return source.size(); }
@@ -71,28 +72,31 @@ struct Question {
 
     std::size_t user_rows() const { return limits.rows.size(); }
     /// Row i: the split of node i, or behind these a row of the user's.
-    Terms row(std::size_t i) const { return i < tree.nodes.size() ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
+    Terms row(std::size_t i) const { return is_split(i) ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
+    bool is_split(std::size_t row) const { return row < tree.nodes.size(); }
+    std::size_t user_row(std::size_t i) const { return tree.nodes.size() + i; }
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
-    double offset(std::size_t row) const { return row < tree.nodes.size() ? margin : 0.0; }
+    double offset(std::size_t row) const { return is_split(row) ? margin : 0.0; }
     /// By how much a row of the user's may be missed and still hold, to rounding; splits give nothing.
     double tolerance(std::size_t row) const {
-        if (row < tree.nodes.size()) return 0.0;
+        if (is_split(row)) return 0.0;
         const std::size_t user = row - tree.nodes.size();
         return rounding_tolerance(limits.rows[user], sizes[user]);
     }
     /// The same, so wide that what lies beyond is not there for anybody.
     double wide_tolerance(std::size_t row) const {
-        return row < tree.nodes.size() ? 0.0 : std::max(WIDE_SHARE * source_sizes[row - tree.nodes.size()], tolerance(row));
+        return is_split(row) ? 0.0 : std::max(WIDE_SHARE * source_sizes[row - tree.nodes.size()], tolerance(row));
     }
-    /// Whether x lies in a box of a clause: the first (side < 0) or the second.
-    bool holds(const Clause& clause, int side, Constants x) const {
+    /// Whether x lies in one of the two boxes of a clause.
+    bool holds(const Clause& clause, Side side, Constants x) const {
         for (const Interval& entry : part(clause, side))
             if (!(entry.lower <= x[entry.variable] && x[entry.variable] <= entry.upper)) return false;
         return true;
     }
-    std::span<const Interval> part(const Clause& clause, int side) const {
-        const int from = side < 0 ? clause.begin : clause.middle, to = side < 0 ? clause.middle : clause.end;
+    std::span<const Interval> part(const Clause& clause, Side side) const {
+        const bool first = side == Side::Left;
+        const int from = first ? clause.begin : clause.middle, to = first ? clause.middle : clause.end;
         return entries.subspan(from, to - from);
     }
 };

@@ -10,6 +10,11 @@
 
 namespace counterleaf {
 
+/// A side of a split, or one of two parts of a state.
+enum class Side : std::uint8_t { Left, Right };
+
+constexpr double sign_of(Side side) { return side == Side::Right ? 1.0 : -1.0; }
+
 enum class Form : std::uint8_t { Leaf, Number, Group, Oblique };
 
 struct Node {
@@ -20,7 +25,7 @@ struct Node {
     double cut_right = 0.0;     // the first one sent right
 
     bool is_leaf() const { return form == Form::Leaf; }
-    int child(int side) const { return side > 0 ? right : left; }
+    int child(Side side) const { return side == Side::Right ? right : left; }
 };
 
 /// weights @ x[columns] + bias.

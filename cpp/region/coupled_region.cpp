@@ -27,14 +27,14 @@ void CoupledRegions::begin(const Question& question) {
     for (std::size_t d = 0; d < order.size(); ++d) scale_[d] = power_up_to(f.scale[d]);
     double most = 0.0;
     for (std::size_t d = 0; d < order.size(); ++d)
-        if (question.layout.group[d] < 0) most = std::max(most, 1.0 / (scale_[d] * scale_[d]));
+        if (question.layout.is_number(d)) most = std::max(most, 1.0 / (scale_[d] * scale_[d]));
     for (std::size_t j = 0; j < order.size(); ++j) {
         const int d = order[j];
         const double s = scale_[d];
         place_[d] = static_cast<int>(j);
         separable_[j] = coupling.separable[d] / (s * s);
         // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
-        if (coupling.theta == 0.0 && question.layout.group[d] < 0) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
+        if (coupling.theta == 0.0 && question.layout.is_number(d)) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
     }
     runs_ = std::ranges::any_of(f.horizon, [](double side) { return side != 0.0; });
 }
@@ -123,9 +123,7 @@ QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box,
         at += terms.size();
         start[group_rows + t + 1] = static_cast<int>(at);
     }
-    const Numbers lines = scratch.numbers(7 * n);
-    write_columns(box, rows.group_rows, lines, n);
-    const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
+    const Columns columns = write_columns(box, rows.group_rows, scratch);
     const Sparse& P = coupling.scaled;
     return {.rows = {start, column, value},
             .r = r,
@@ -133,14 +131,14 @@ QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box,
             .P = {P.start, P.columns, P.values},
             .separable = separable_,
             .nearly_singular = coupling.theta == 0.0,
-            .curve_up = line(0),
-            .slope_up = line(1),
-            .curve_down = line(2),
-            .slope_down = line(3),
-            .lower = line(4),
-            .upper = line(5),
+            .curve_up = columns.curve_up,
+            .slope_up = columns.slope_up,
+            .curve_down = columns.curve_down,
+            .slope_down = columns.slope_down,
+            .lower = columns.lower,
+            .upper = columns.upper,
             .pull = pull_,
-            .horizon = line(6)};
+            .horizon = columns.horizon};
 }
 
 /// A row per group: its variables add up to what they were. Returns the number of entries.
@@ -160,11 +158,12 @@ std::size_t CoupledRegions::write_group_rows(const Layered& rows, Places start, 
 }
 
 /// The costs and the box of every variable, scaled; groups that no row touches stay at their cheapest value.
-void CoupledRegions::write_columns(const Box& box, Places group_rows, Numbers lines, std::size_t n) const {
+CoupledRegions::Columns CoupledRegions::write_columns(const Box& box, Places group_rows, Scratch& scratch) const {
     const Features& f = question_->features;
     const Layout& layout = question_->layout;
-    const auto line = [&](std::size_t k) { return lines.subspan(k * n, n); };
-    const Numbers lower = line(4), upper = line(5);
+    const std::size_t n = question_->coupling->order.size();
+    const auto line = [&] { return scratch.numbers(n); };
+    const Columns c{line(), line(), line(), line(), line(), line(), line()};
     for (std::size_t j = 0; j < n; ++j) {
         const int d = question_->coupling->order[j], g = layout.group[d];
         const double s = scale_[d];
@@ -174,18 +173,19 @@ void CoupledRegions::write_columns(const Box& box, Places group_rows, Numbers li
             phi.curve_up = phi.curve_down = soft;
             phi.slope_up = phi.slope_down = phi.slope_up + (f.source[d] > 0.0 ? soft : -soft);
         }
-        line(0)[j] = phi.curve_up / (s * s), line(1)[j] = phi.slope_up / s;
-        line(2)[j] = phi.curve_down / (s * s), line(3)[j] = phi.slope_down / s;
-        lower[j] = (box.lower(d) - f.source[d]) * s, upper[j] = (box.upper(d) - f.source[d]) * s;
+        c.curve_up[j] = phi.curve_up / (s * s), c.slope_up[j] = phi.slope_up / s;
+        c.curve_down[j] = phi.curve_down / (s * s), c.slope_down[j] = phi.slope_down / s;
+        c.lower[j] = (box.lower(d) - f.source[d]) * s, c.upper[j] = (box.upper(d) - f.source[d]) * s;
         const bool ends = f.horizon[d] > 0.0 ? box.upper(d) == f.upper[d] : box.lower(d) == f.lower[d];
-        line(6)[j] = ends ? f.horizon[d] : 0.0;
+        c.horizon[j] = ends ? f.horizon[d] : 0.0;
     }
     for (std::size_t g = 0; g < layout.groups(); ++g) {
         if (std::ranges::count(group_rows, static_cast<int>(g)) > 0) continue;
         const int best = cheapest(*question_, g, box.upper());
         for (int v = layout.first[g]; v < layout.last[g]; ++v)
-            lower[place_[v]] = upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * scale_[v];
+            c.lower[place_[v]] = c.upper[place_[v]] = ((v == best ? 1.0 : 0.0) - f.source[v]) * scale_[v];
     }
+    return c;
 }
 
 /// What row t of a path still lacks at the source; nothing where its variables are fixed on its face, to rounding.

@@ -43,11 +43,15 @@ private:
         Places group_rows;
         Numbers norm;
     };
+    /// phi, the box and the horizon of every variable, in the elimination order.
+    struct Columns {
+        Numbers curve_up, slope_up, curve_down, slope_down, lower, upper, horizon;
+    };
     Layered choose_groups(const Path& path, const Box& box, Scratch& scratch) const;
     QuadraticProgram write_program(const Path& path, const Box& box, Constants slack, const Layered& rows, Regions& regions,
                                    Scratch& scratch) const;
     std::size_t write_group_rows(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const;
-    void write_columns(const Box& box, Places group_rows, Numbers lines, std::size_t n) const;
+    Columns write_columns(const Box& box, Places group_rows, Scratch& scratch) const;
     double missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const;
     void scatter(const Box& box, const QuadraticProgram& program, const QuadraticState& found, const CoupledDual& dual) const;
     bool runs_away(Numbers change, bool unsolved) const;

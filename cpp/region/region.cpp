@@ -25,7 +25,7 @@ void Regions::begin(const Question& question, std::size_t max_rows) {
     question_ = &question;
     max_rows_ = max_rows;
     const Features& f = question.features;
-    at_source_.assign(question.tree.nodes.size() + question.user_rows(), NONE);
+    at_source_.assign(question.user_row(question.user_rows()), NONE);
     noise_.resize(at_source_.size());
     slot_.assign(f.width(), OUTSIDE);
     group_slot_.assign(question.layout.groups(), OUTSIDE);
@@ -56,7 +56,7 @@ double Regions::at_source(std::size_t row) {
 /// A row of the user's that is met to rounding counts as met exactly.
 double Regions::snapped(std::size_t row, double value) const {
     const double tolerance = question_->tolerance(row);
-    const bool equal = row < question_->tree.nodes.size() + question_->limits.equal;
+    const bool equal = row < question_->user_row(question_->limits.equal);
     return -tolerance <= value && value <= (equal ? tolerance : 0.0) ? 0.0 : value;
 }
 

@@ -75,6 +75,8 @@ private:
     void scale_rows(const Program& program, Numbers norm) const;
     void write_costs(const Box& box, const Program& program) const;
     Status pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
+    std::size_t place_of(std::size_t row, std::size_t group_rows) const;
+    int row_at(std::size_t place, std::size_t group_rows) const;
     bool recall(const Dual& dual, std::size_t group_rows, Basis basis) const;
     void remember(const Dual& dual, std::size_t group_rows, Basis basis) const;
     bool is_at_horizon(const Box& box, const Program& program, Constants point) const;

@@ -19,17 +19,21 @@ Status Regions::pivot(const Dual& dual, const Program& program, Numbers lam, Num
     return status;
 }
 
+/// The place of a row of the problem in the basis of a state: rows of the path first, then one place per group.
+std::size_t Regions::place_of(std::size_t row, std::size_t group_rows) const {
+    return row < group_rows ? max_rows_ + groups_[row] : row - group_rows;
+}
+
+/// The row of the problem at such a place; OUTSIDE if it belongs to a group that is not in the problem.
+int Regions::row_at(std::size_t place, std::size_t group_rows) const {
+    return place >= max_rows_ ? group_slot_[place - max_rows_] : static_cast<int>(place + group_rows);
+}
+
 /// The basis of a state in the columns and rows of its problem; false if it names one that is not there.
 bool Regions::recall(const Dual& dual, std::size_t group_rows, Basis basis) const {
     for (std::size_t t = 0; t < basis.basic.size(); ++t) {
-        const Basic known = dual.basis[t < group_rows ? max_rows_ + groups_[t] : t - group_rows];
-        int index = known.index;
-        if (known.is_feature())
-            index = slot_[index];
-        else if (index >= static_cast<int>(max_rows_))
-            index = group_slot_[index - max_rows_];
-        else
-            index += static_cast<int>(group_rows);
+        const Basic known = dual.basis[place_of(t, group_rows)];
+        const int index = known.is_feature() ? slot_[known.index] : row_at(known.index, group_rows);
         if (index < 0) return false;
         basis.basic[t] = {index, known.segment};
     }
@@ -41,10 +45,8 @@ bool Regions::recall(const Dual& dual, std::size_t group_rows, Basis basis) cons
 void Regions::remember(const Dual& dual, std::size_t group_rows, Basis basis) const {
     for (std::size_t t = 0; t < basis.basic.size(); ++t) {
         const Basic found = basis.basic[t];
-        const std::size_t row = found.index;
-        int index = found.is_feature() ? columns_[row]
-                                       : static_cast<int>(row < group_rows ? max_rows_ + groups_[row] : row - group_rows);
-        dual.basis[t < group_rows ? max_rows_ + groups_[t] : t - group_rows] = {index, found.segment};
+        const int index = found.is_feature() ? columns_[found.index] : static_cast<int>(place_of(found.index, group_rows));
+        dual.basis[place_of(t, group_rows)] = {index, found.segment};
     }
     for (std::size_t j = 0; j < basis.seat.size(); ++j)
         if (columns_[j] != OUTSIDE) dual.seats[columns_[j]] = basis.seat[j];

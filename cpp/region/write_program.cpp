@@ -217,7 +217,7 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
     for (std::size_t d = 0; d < change.size(); ++d) {
         if (slot_[d] >= 0) continue;
         change[d] =
-            question_->layout.group[d] >= 0 ? -f.source[d] : best_change(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
+            !question_->layout.is_number(d) ? -f.source[d] : best_change(*question_, d, 0.0, box.lower(d), box.upper(d)).change;
     }
     for (std::size_t g = 0; g < group_slot_.size(); ++g)
         if (group_slot_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;

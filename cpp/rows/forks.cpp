@@ -19,14 +19,14 @@ std::optional<Choice> Forks::at_point(Constants change, Constants x) const {
 std::optional<Choice> Forks::broken_clause(Constants x) const {
     const std::vector<Clause>& clauses = question.limits.clauses;
     for (std::size_t i = 0; i < clauses.size(); ++i)
-        if (!question.holds(clauses[i], -1, x) && !question.holds(clauses[i], 1, x))
+        if (!question.holds(clauses[i], Side::Left, x) && !question.holds(clauses[i], Side::Right, x))
             return Choice{Parting::Clause, static_cast<int>(i)};
     return {};
 }
 
 /// Where more features change than may: of those not yet decided, the one that moves furthest in units of its cost.
 std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
-    if (question.limits.most < 0) return {};
+    if (!question.limits.counts_changes()) return {};
     const Features& f = question.features;
     int changed = 0, best = -1;
     double most = -1.0;
@@ -35,7 +35,7 @@ std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
         double moved = 0.0;
         bool changes = false;
         for (; d < x.size() && question.layout.feature[d] == feature; ++d) {
-            const bool grouped = question.layout.group[d] >= 0;
+            const bool grouped = !question.layout.is_number(d);
             const double by = grouped ? std::fabs(change[d]) : std::fabs(x[d] - f.source[d]);
             if (!(by > (grouped ? WHOLE : 0.0))) continue;
             changes = true;
@@ -78,7 +78,7 @@ std::optional<Choice> Forks::widest_gap(Constants change, Constants x) const {
 }
 
 /// Whether the box lies in one box of a clause.
-bool Forks::is_within(const Clause& clause, int side) const {
+bool Forks::is_within(const Clause& clause, Side side) const {
     return std::ranges::all_of(question.part(clause, side), [&](const Interval& entry) {
         return entry.lower <= box.lower(entry.variable) && box.upper(entry.variable) <= entry.upper;
     });
@@ -88,7 +88,7 @@ std::optional<Choice> Forks::any(Constants x) const {
     for (std::size_t d = 0; d < x.size(); ++d) {
         if (!named[d] || !box.can_move(d)) continue;
         const int variable = static_cast<int>(d);
-        if (question.layout.group[d] >= 0 && x[d] == 1.0) return Choice{Parting::Cut, variable, 0.0, 1.0};
+        if (!question.layout.is_number(d) && x[d] == 1.0) return Choice{Parting::Cut, variable, 0.0, 1.0};
         const Step& step = question.layout.step[d];
         if (step.is_free()) continue;
         const double source = question.features.source[d];
@@ -97,8 +97,9 @@ std::optional<Choice> Forks::any(Constants x) const {
     }
     const std::vector<Clause>& clauses = question.limits.clauses;
     for (std::size_t i = 0; i < clauses.size(); ++i)
-        if (!is_within(clauses[i], -1) && !is_within(clauses[i], 1)) return Choice{Parting::Clause, static_cast<int>(i)};
-    for (std::size_t d = 0; d < x.size() && question.limits.most >= 0; ++d)
+        if (!is_within(clauses[i], Side::Left) && !is_within(clauses[i], Side::Right))
+            return Choice{Parting::Clause, static_cast<int>(i)};
+    for (std::size_t d = 0; d < x.size() && question.limits.counts_changes(); ++d)
         if (box.can_move(d) && !counted[question.layout.feature[d]]) return Choice{Parting::Count, question.layout.feature[d]};
     return {};
 }
@@ -106,11 +107,12 @@ std::optional<Choice> Forks::any(Constants x) const {
 void Forks::fix(Constants x, Box& to) const {
     const Layout& layout = question.layout;
     for (std::size_t d = 0; d < x.size(); ++d) {
-        const bool stays = question.limits.most >= 0 && x[d] == question.features.source[d] && !counted[layout.feature[d]];
-        if (layout.group[d] >= 0 || !layout.step[d].is_free() || stays) to.narrow(d, x[d], x[d]);
+        const bool stays =
+            question.limits.counts_changes() && x[d] == question.features.source[d] && !counted[layout.feature[d]];
+        if (!layout.is_number(d) || !layout.step[d].is_free() || stays) to.narrow(d, x[d], x[d]);
     }
     for (const Clause& clause : question.limits.clauses)
-        for (const Interval& entry : question.part(clause, question.holds(clause, -1, x) ? -1 : 1))
+        for (const Interval& entry : question.part(clause, question.holds(clause, Side::Left, x) ? Side::Left : Side::Right))
             to.narrow(entry.variable, entry.lower, entry.upper);
 }
 

@@ -43,7 +43,7 @@ private:
     std::optional<Choice> broken_clause(Constants x) const;
     std::optional<Choice> one_too_many(Constants change, Constants x) const;
     std::optional<Choice> widest_gap(Constants change, Constants x) const;
-    bool is_within(const Clause& clause, int side) const;
+    bool is_within(const Clause& clause, Side side) const;
 
     const Question& question;
     const Box& box;

@@ -38,7 +38,7 @@ bool find_neighbour(const Question& question, const Path& path, const Box& box, 
     const Features& f = question.features;
     std::vector<int> free;
     for (std::size_t d = 0; d < centre.size(); ++d) {
-        const bool whole = question.layout.group[d] >= 0 || !question.layout.step[d].is_free();
+        const bool whole = !question.layout.is_number(d) || !question.layout.step[d].is_free();
         if (!whole && centre[d] != f.source[d] && box.lower(d) < centre[d] && centre[d] < box.upper(d))
             free.push_back(static_cast<int>(d));
     }

@@ -32,7 +32,7 @@ bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers
     int changed = 0;
     for (std::size_t d = 0; d < x.size(); ++d) {
         if (x[d] == 0.0 || x[d] == question.features.source[d] || x[d] == box.lower(d) || x[d] == box.upper(d)) continue;
-        if (question.layout.group[d] >= 0 || !question.layout.step[d].is_free()) continue;
+        if (!question.layout.is_number(d) || !question.layout.step[d].is_free()) continue;
         if (++changed > MANY) return false;
         const double unit = std::ldexp(FEWER, std::ilogb(x[d])), to = std::nearbyint(x[d] / unit) * unit;
         x[d] = std::min(std::max(to, box.lower(d)), box.upper(d));
@@ -49,14 +49,14 @@ static double miss_of(const Question& question, Constants x, std::size_t user) {
     const Terms terms = question.limits.rows[user];
     const double total = terms.exactly_at(x);
     const double rounding = 15.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * terms.size_at(x);
-    const double may = std::max(question.tolerance(question.tree.nodes.size() + user), rounding);
+    const double may = std::max(question.tolerance(question.user_row(user)), rounding);
     return (user < question.limits.equal ? std::fabs(total) : -total) - may;
 }
 
 bool obeys(const Question& question, Constants x) {
     for (std::size_t i = 0; i < question.user_rows(); ++i)
         if (miss_of(question, x, i) > 0.0) return false;
-    if (question.limits.most < 0) return true;
+    if (!question.limits.counts_changes()) return true;
     int changed = 0;
     for (std::size_t d = 0, last = x.size(); d < x.size(); ++d) {
         const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
@@ -104,7 +104,7 @@ public:
 private:
     bool can_move(int d) const {
         return x[d] != question.features.source[d] && box.lower(d) < x[d] && x[d] < box.upper(d) &&
-               question.layout.group[d] < 0 && question.layout.step[d].is_free();
+               question.layout.is_number(d) && question.layout.step[d].is_free();
     }
 
     /// The variables that move, in their order; returns the place of each variable among them, or -1.

@@ -277,9 +277,10 @@ void Search::accept_row(int state, double cost) {
     if (!question_->plain && cost < row_of_[entry.node].cost)
         row_of_[entry.node] = {cost, none ? 0.0 : TIGHT * std::fabs(cost)};
     double key = cost;
-    int rank = 2 * entry.node;
+    int rank = Queued::rank_of_row(entry.node);
     if (question_->method == Method::Coupled && gap <= 1e-13 * length(*question_, x_))
-        key = entry.bound - 1e-14 * std::fabs(entry.bound), rank = -1;  // a leaf on its bound need not wait for its equals
+        key = entry.bound - 1e-14 * std::fabs(entry.bound),
+        rank = Queued::FIRST;  // a leaf on its bound need not wait for its equals
     queue(state, Kind::Realised, key, rank);
 }
 

@@ -37,7 +37,7 @@ enum class Proof : std::uint8_t {
 struct State {
     int node = 0;
     int parent = -1;
-    int side = 0;                      // of what parts it from its sibling: 1 right, -1 left, 0 at the root
+    Side side = Side::Left;            // of what parts it from its sibling; the root has none
     Parting parting = Parting::Split;  // what that is
     int what = -1;                     // the variable, feature or clause of a fork
     double cut = 0.0;                  // where a Parting::Cut stops
@@ -56,10 +56,17 @@ struct State {
 };
 
 /// A state in the queue; of equal keys the lower rank comes first.
+///
+/// Ranks order rows by their leaves. A bound comes behind a row of the first target leaf below it, and before a row of any
+/// later one: no row with a lower leaf and the same cost can be below it.
 struct Queued {
     double key;
     int rank;
     int state;
+
+    static constexpr int FIRST = -1;
+    static constexpr int rank_of_row(int leaf) { return 2 * leaf; }
+    static constexpr int rank_of_bound(int first_leaf) { return 2 * first_leaf + 1; }
 
     friend bool later(const Queued& a, const Queued& b) { return a.key != b.key ? a.key > b.key : a.rank > b.rank; }
 };

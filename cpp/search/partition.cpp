@@ -14,14 +14,15 @@ bool Search::enter(int state) {
 /// Narrow the box by what parts a state from its sibling.
 void Search::apply(const State& state) {
     const Features& f = question_->features;
-    const int side = state.side, what = state.what;
+    const bool right = state.side == Side::Right;
+    const int what = state.what;
     if (state.parting == Parting::Split) {
         const int at = memory.states[state.parent].node;
         const Node& node = question_->tree.nodes[at];
         if (node.form == Form::Number) {
             const Step& step = question_->layout.step[node.index];
             const double source = f.source[node.index];
-            if (side > 0)
+            if (right)
                 box_.narrow(node.index, step.above(source, node.cut_right), INF);
             else
                 box_.narrow(node.index, -INF, step.below(source, node.cut_left));
@@ -31,31 +32,31 @@ void Search::apply(const State& state) {
             for (int v = question_->layout.first[node.index]; v < question_->layout.last[node.index]; ++v) {
                 double score = terms.bias;
                 if (k < terms.size() && terms.columns[k] == v) score += terms.weights[k++];
-                const bool clear = question_->margin == 0.0 || score * side >= question_->margin;
-                if (question_->tree.goes_right(score) != (side > 0) || !clear) box_.narrow(v, 0.0, 0.0);
+                const bool clear = question_->margin == 0.0 || score * sign_of(state.side) >= question_->margin;
+                if (question_->tree.goes_right(score) != right || !clear) box_.narrow(v, 0.0, 0.0);
             }
         }
     } else if (state.parting == Parting::Cut) {
-        box_.narrow(what, side > 0 ? state.cut : -INF, side > 0 ? INF : state.cut);
-    } else if (state.parting == Parting::Count && side < 0) {
+        box_.narrow(what, right ? state.cut : -INF, right ? INF : state.cut);
+    } else if (state.parting == Parting::Count && !right) {
         for (std::size_t v = 0; v < f.width(); ++v)
             if (question_->layout.feature[v] == what) box_.narrow(v, f.source[v], f.source[v]);
     } else if (state.parting == Parting::Clause) {
-        for (const Interval& entry : question_->part(question_->limits.clauses[what], side))
+        for (const Interval& entry : question_->part(question_->limits.clauses[what], state.side))
             box_.narrow(entry.variable, entry.lower, entry.upper);
     }
 }
 
 /// Count the features that change on the way to a state; once as many are counted as may, every other one stays.
 void Search::freeze_uncounted(int state) {
-    if (question_->limits.most < 0) return;
+    if (!question_->limits.counts_changes()) return;
     const Features& f = question_->features;
     Quota& quota = box_.quota;
     quota.left = question_->limits.most;
     quota.counted.assign(f.width(), false);
     for (int at = state; at >= 0; at = memory.states[at].parent) {
         const State& entry = memory.states[at];
-        if (entry.parting == Parting::Count && entry.side > 0) quota.counted[entry.what] = true, --quota.left;
+        if (entry.parting == Parting::Count && entry.side == Side::Right) quota.counted[entry.what] = true, --quota.left;
     }
     if (quota.left > 0) return;
     for (std::size_t v = 0; v < f.width(); ++v)
@@ -65,7 +66,7 @@ void Search::freeze_uncounted(int state) {
 /// Whether the point of a state changes more features than may.
 bool Search::changes_too_many(int state) const {
     const Quota& quota = box_.quota;
-    if (quota.left < 0) return false;
+    if (!quota.is_limited()) return false;
     const std::vector<int>& feature = question_->layout.feature;
     int changed = 0, last = -1;
     for (std::size_t v = 0; v < feature.size(); ++v)
@@ -104,15 +105,14 @@ void Search::collect(int state) {
     std::size_t t = memory.states[state].rows;
     path_.row.resize(t);
     path_.sign.resize(t);
-    for (std::size_t u = 0; u < users; ++u)
-        path_.row[u] = static_cast<int>(question_->tree.nodes.size() + u), path_.sign[u] = 1.0;
+    for (std::size_t u = 0; u < users; ++u) path_.row[u] = static_cast<int>(question_->user_row(u)), path_.sign[u] = 1.0;
     for (; memory.states[state].parent >= 0; state = memory.states[state].parent) {
         const State& entry = memory.states[state];
         const int above = memory.states[entry.parent].node;
         if (entry.parting != Parting::Split || question_->tree.nodes[above].form != Form::Oblique) continue;
         --t;
         path_.row[t] = above;
-        path_.sign[t] = entry.side;
+        path_.sign[t] = sign_of(entry.side);
     }
 }
 

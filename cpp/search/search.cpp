@@ -86,7 +86,7 @@ Ending Search::go_on(const Budget& budget, StopCheck& stop_check) {
         }
         if (leaf && is_matched(entry) && memory.first().key < row_of_[entry.node].cost) {
             memory.pop();
-            queue(state, entry.kind, row_of_[entry.node].cost, 2 * entry.node + 1);
+            queue(state, entry.kind, row_of_[entry.node].cost, Queued::rank_of_bound(entry.node));
             continue;
         }
         if (memory.taken >= budget.nodes || stop_check.is_due()) return Ending::Stopped;
@@ -179,7 +179,7 @@ void Search::queue(int state, Kind kind, double key, int rank) {
 void Search::queue_by_bound(int state, Kind kind) {
     const State& entry = memory.states[state];
     const double key = question_->unit > 0.0 ? entry.bound : just_below(entry.bound);
-    queue(state, kind, key, 2 * question_->target.first[entry.node] + 1);
+    queue(state, kind, key, Queued::rank_of_bound(question_->target.first[entry.node]));
 }
 
 /// The least cost that a row can have at or above a bound.
@@ -253,12 +253,12 @@ void Search::expand(int state) {
         score = regions_.at_source(here);
         for (std::size_t k = 0; k < terms.size(); ++k) score += terms.weights[k] * change[terms.columns[k]];
     }
-    branch(state, -1, score);
-    branch(state, 1, score);
+    branch(state, Side::Left, score);
+    branch(state, Side::Right, score);
 }
 
 /// Queue the child on one side; ``score`` is where the state's point lies at an oblique split.
-void Search::branch(int state, int side, double score) {
+void Search::branch(int state, Side side, double score) {
     const State entry = memory.states[state];
     const Node& node = question_->tree.nodes[entry.node];
     const Features& f = question_->features;
@@ -273,7 +273,7 @@ void Search::branch(int state, int side, double score) {
         State& fresh = memory.states[made];
         fresh.bound = entry.bound - below(entry.node) + below(child);
         fresh.proof = entry.proof;
-        bool inherits = entry.exact && (!oblique || side * score >= question_->margin);
+        bool inherits = entry.exact && (!oblique || sign_of(side) * score >= question_->margin);
         for (const Interval& moved : box_.since(mark)) {
             const int d = moved.variable;
             const double at = f.source[d] + memory.changes[state][d];
@@ -289,7 +289,7 @@ void Search::branch(int state, int side, double score) {
             fresh.exact = true, fresh.rough = entry.rough;
             queue_by_bound(made, Kind::Open);
         } else {  // to be solved when it comes up, if it does
-            postpone(made, oblique && entry.exact ? question_->margin - side * score : 0.0);
+            postpone(made, oblique && entry.exact ? question_->margin - sign_of(side) * score : 0.0);
         }
     } else if (!question_->plain) {  // empty for a reason that the split alone does not show
         discard_by_box(make(next, state));
@@ -301,13 +301,13 @@ void Search::branch(int state, int side, double score) {
 void Search::fork(int state, const Choice& choice) {
     const State entry = memory.states[state];
     memory.states[state].kind = Kind::Forked;
-    for (int side : {-1, 1}) {
+    for (Side side : {Side::Left, Side::Right}) {
         const int made = make({.node = entry.node,
                                .parent = state,
                                .side = side,
                                .parting = choice.parting,
                                .what = choice.what,
-                               .cut = side < 0 ? choice.low : choice.high,
+                               .cut = side == Side::Left ? choice.low : choice.high,
                                .rows = entry.rows},
                               state);
         memory.states[made].bound = entry.bound;
@@ -372,16 +372,16 @@ double Search::reach_of(std::size_t row) const {
 
 /// What the new row of a state costs on its own where costs are flat, or ``known`` if that is more; writes the multipliers that
 /// prove it.
-double Search::bound_by_new_row(int state, int side, double known) {
+double Search::bound_by_new_row(int state, Side side, double known) {
     State& entry = memory.states[state];
     const Features& f = question_->features;
     const int row = memory.states[entry.parent].node;
     const Terms terms = question_->tree.splits[row];
-    const double miss = question_->margin - side * regions_.at_source(row);
+    const double miss = question_->margin - sign_of(side) * regions_.at_source(row);
     double least = INF;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];
-        const double a = side * terms.weights[k];
+        const double a = sign_of(side) * terms.weights[k];
         if (a == 0.0) continue;
         if (box_.can_move(d) || box_.lower(d) != f.source[d])  // what a split has moved must not gain by the row's price either
             least = std::min(least, a > 0.0 ? f.slope_up[d] / a : f.slope_down[d] / a);

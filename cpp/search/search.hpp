@@ -71,11 +71,11 @@ private:
     void confirm(double dearest);
     bool is_in_doubt(std::size_t wanted);
     void expand(int state);
-    void branch(int state, int side, double score);
+    void branch(int state, Side side, double score);
     void fork(int state, const Choice& choice);
     void postpone(int state, double miss);
     double reach_of(std::size_t row) const;
-    double bound_by_new_row(int state, int side, double known);
+    double bound_by_new_row(int state, Side side, double known);
     // leaves
     bool realise(int state, StopCheck& stop_check);
     bool runs_away(int state);
