@@ -9,7 +9,7 @@
 
 namespace counterleaf {
 
-/// Lines of equal length, one per state; they never move, so that a span stays good while others are added.
+/// Lines of equal length, one per state. They never move, so a span remains valid while lines are added.
 template <class T>
 class Lines {
 public:
@@ -32,7 +32,7 @@ public:
         return {blocks_[line >> shift_].get() + (line & ((std::size_t{1} << shift_) - 1)) * width_, width_};
     }
 
-    /// Make room for a number of lines; every new one holds T().
+    /// Make room for this number of lines; new lines hold T().
     void hold(std::size_t lines) {
         while (blocks_.size() << shift_ < lines) blocks_.push_back(std::make_unique<T[]>(width_ << shift_));
     }

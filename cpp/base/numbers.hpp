@@ -1,4 +1,4 @@
-// Spans of numbers that another object owns, and the numbers that are not numbers.
+// Spans of numbers that another object owns, and the constants for infinity and for no number.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Numbers = std::span<double>;
 using Constants = std::span<const double>;
 using Places = std::span<int>;
 
-/// The largest size of some numbers.
+/// The largest absolute value.
 inline double largest_of(Constants x) {
     double largest = 0.0;
     for (double one : x) largest = std::max(largest, std::fabs(one));

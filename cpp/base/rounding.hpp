@@ -1,15 +1,15 @@
-// What rounding does: its unit, and sums as if in twice the precision, where what it takes from each operation is kept and
-// added in the end.
+// Floating-point rounding: its unit, and sums in twice the working precision, which accumulate the rounding error of every
+// operation and add it at the end.
 #pragma once
 
 #include <cmath>
 
 namespace counterleaf {
 
-inline constexpr double ROUND = 0x1p-53;  // what one operation may add to its result, as a share of it
+inline constexpr double ROUND = 0x1p-53;  // the relative error of one operation
 
-/// What rounding takes from a product: by halves of the digits (Veltkamp, Dekker), which is a call faster than a fused
-/// operation that not every processor has, unless a half would overflow.
+/// The rounding error of a product, by splitting both factors into halves (Veltkamp, Dekker). This is faster than a call of
+/// fma, which not every processor has. Factors whose halves would overflow use fma.
 inline double lost_in(double a, double b, double product) {
     constexpr double SPLIT = 0x1p27 + 1.0, LARGE = 1e140;
     if (!(std::fabs(a) < LARGE && std::fabs(b) < LARGE)) return std::fma(a, b, -product);
@@ -34,12 +34,12 @@ struct Twofold {
     double value() const { return high + low; }
 };
 
-/// A number that is known to within an error.
+/// A number within ``error`` of ``value``.
 struct Ball {
     double value = 0.0, error = 0.0;
 };
 
-/// A sum of products, with the size of its terms, which says how near it is.
+/// A sum of products in twice the working precision, and the size of its terms, which bounds its error.
 struct BallSum {
     Twofold sum;
     double size = 0.0;
@@ -48,7 +48,7 @@ struct BallSum {
         sum.add_product(a, b);
         size += std::fabs(a * b);
     }
-    /// ``count`` terms at most.
+    /// The sum with its error bound, for at most ``count`` terms.
     Ball ball(double count) const {
         const double value = sum.value();
         return {value, 2.0 * ROUND * std::fabs(value) + 8.0 * count * count * ROUND * ROUND * size};

@@ -1,4 +1,4 @@
-// Memory for the numbers of one call, taken and given back like a stack.
+// Scratch memory for the numbers of one call, used as a stack.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace counterleaf {
 
-/// Room that is taken from the front and given back all at once, when the ``Frame`` that was opened before ends.
-/// It grows in blocks and never moves, so that what was taken stays good.
+/// Memory that is taken piece by piece and given back all at once when the ``Frame`` opened before ends. It grows in blocks and
+/// never moves, so spans remain valid.
 class Scratch {
 public:
     class Frame {
@@ -36,7 +36,7 @@ public:
     Numbers numbers(std::size_t n) { return {take(n), n}; }
     Grid grid(std::size_t rows, std::size_t columns) { return {take(rows * columns), rows, columns}; }
     Places places(std::size_t n) { return {reinterpret_cast<int*>(take((n + 1) / 2)), n}; }
-    /// Room for any small value type.
+    /// Memory for any small value type.
     template <class T>
     std::span<T> values(std::size_t n) {
         static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(double));

@@ -1,4 +1,4 @@
-// When to end before the work is done: the time is over, another thread says so, or the user pressed Ctrl-C.
+// When to stop early: the deadline has passed, another thread sets a flag, or the user presses Ctrl-C.
 #pragma once
 
 #include <atomic>
@@ -12,31 +12,32 @@ namespace counterleaf {
 
 enum class StopReason : std::int8_t { None, Deadline, Stopped, Interrupted };
 
-/// What a thread sets to end the work of another one.
+/// A flag with which one thread stops the work of another.
 struct StopFlag {
     std::atomic<bool> flag{false};
 };
 
-/// Call ``is_due`` every few microseconds or milliseconds; once it holds, it goes on to hold, and ``halt`` says why.
+/// Call ``is_due`` every few microseconds or milliseconds. Once it returns true it always does, and ``reason`` returns the
+/// reason.
 class StopCheck {
 public:
     using Clock = std::chrono::steady_clock;
     using Deadline = std::optional<Clock::time_point>;
 
-    /// ``stopped`` is a flag that another thread sets. ``interrupted`` says whether a signal has arrived; it may be slow, and
-    /// only the thread that calls ``is_due`` calls it, never within the first PAUSE.
+    /// ``stopped`` is a flag that another thread sets. ``interrupted`` returns whether a signal has arrived. It may be slow; it
+    /// is called by the thread that calls ``is_due``, and never within the first PAUSE.
     explicit StopCheck(Deadline deadline = {}, const std::atomic<bool>* stopped = nullptr,
                        std::function<bool()> interrupted = {})
         : deadline_(deadline), stopped_(stopped), interrupted_(std::move(interrupted)), looked_(Clock::now()),
           polled_(looked_) {}
 
-    /// As ``look``, but most calls read the flag alone and not the clock.
+    /// As ``look``, but most calls read the flag and not the clock.
     bool is_due() {
         if (reason_ == StopReason::None && is_stopped()) reason_ = StopReason::Stopped;
         return reason_ != StopReason::None || (--calls_ <= 0 && look());
     }
 
-    /// Look at the flag, the clock and, at most once per PAUSE, for signals.
+    /// Check the flag, the clock and, at most once per PAUSE, for signals.
     bool look() {
         if (reason_ != StopReason::None) return true;
         const Clock::time_point now = Clock::now();
@@ -58,7 +59,7 @@ public:
 private:
     bool is_stopped() const { return stopped_ != nullptr && stopped_->load(std::memory_order_relaxed); }
 
-    static constexpr int CALLS = 8;  // that follow each other quickly and share one look at the clock
+    static constexpr int CALLS = 8;  // calls in quick succession that share one look at the clock
     static constexpr std::chrono::milliseconds SHORT{1}, PAUSE{40};
 
     Deadline deadline_;

@@ -1,4 +1,4 @@
-// Many rows, shared out among threads in small portions.
+// Many rows, distributed among threads in small portions.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace counterleaf {
 
-/// How one question of many ended. Unanswered: it was not answered here and must be asked alone.
+/// How one question of a batch ended. Unanswered: the batch left it open, and the caller must pose it on its own.
 enum class Outcome : std::int8_t { Found, None, Unanswered };
 
-/// Threads that end before their owner does.
+/// Threads that are joined when this object is destroyed.
 class Threads {
 public:
     Threads() = default;
@@ -28,7 +28,7 @@ public:
         for (std::thread& thread : all_) thread.join();
     }
 
-    /// Start a thread; false if the system refuses it.
+    /// Start a thread; false if the system refuses.
     template <class Run>
     bool add(Run run) {
         try {
@@ -43,20 +43,19 @@ private:
     std::vector<std::thread> all_;
 };
 
-/// Call ``work(worker, first, last, stop_check)`` for portions of 0 .. n until all are done or ``stop_check`` stops; says why
-/// it stopped.
+/// Call ``work(worker, first, last, stop_check)`` for portions of 0 .. n until all are done or ``stop_check`` is due. Returns
+/// the reason for stopping.
 ///
-/// The calling thread is worker 0 and the only one that uses ``stop_check``: it looks at it before each portion and, when no
-/// portion is left for it, every 20 ms until the other workers end. Each of these has a watch that stops as soon as the first
-/// one has stopped. Work that takes long looks at its watch and returns early. An exception in one worker ends all and is
-/// rethrown.
+/// The calling thread is worker 0 and the only one that uses ``stop_check``: it checks before each portion and, after its last
+/// portion, every 20 ms until the other workers end. Every other worker has its own check, which is due as soon as worker 0 has
+/// stopped. Long work must look at its check and return early. An exception in one worker stops all workers and is rethrown.
 template <class Work>
 StopReason share_out(std::size_t n, std::size_t portion, std::size_t threads, StopCheck& stop_check, Work work) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> ended{false};
     std::size_t running = 0;
     std::exception_ptr failure;
-    std::mutex lock;  // of ``running`` and ``failure``
+    std::mutex lock;  // guards ``running`` and ``failure``
     std::condition_variable changed;
     const auto run = [&](std::size_t worker, StopCheck& own_check) {
         try {

@@ -10,9 +10,9 @@ namespace {
 constexpr int SWEEPS = 4;             // over all lines
 constexpr int PROBES = 40;            // along one line
 constexpr int DOUBLINGS = 60;         // of a first step that is too short
-constexpr double NOTICEABLE = 1e-12;  // of a bound: more rounding than this is worth a look
-constexpr double SLOW = 1e-9;         // of the bound: what a sweep must gain to be worth another
-constexpr double ENOUGH = 1e-13;      // of the bound: what is left to gain along a line
+constexpr double NOTICEABLE = 1e-12;  // share of a bound: more rounding than this is worth an attempt
+constexpr double SLOW = 1e-9;         // share of the bound that a sweep must gain for another sweep
+constexpr double ENOUGH = 1e-13;      // share of the bound that may remain to be gained along a line
 constexpr double ROUNDING = 1e-12;    // below this share of its terms a sum counts as zero
 
 class Ascent {
@@ -51,7 +51,7 @@ void Ascent::set_prices(Constants lam) {
     each_price_term(question_, path_, lam, [&](int d, double a, double b) { price_[d] += a * b; });
 }
 
-/// The best change of each feature at the prices of ``lam``, added up; returns lam @ r as well.
+/// Add up the best change of each feature at the prices of ``lam``; returns the sum plus lam @ r.
 double Ascent::respond_to(Constants lam, LimitedSum& worth_sum) {
     double total = 0.0;
     for (std::size_t t = 0; t < path_.size(); ++t)
@@ -61,7 +61,7 @@ double Ascent::respond_to(Constants lam, LimitedSum& worth_sum) {
     return total + worth_sum.total();
 }
 
-/// g, and the slopes in ``miss_``.
+/// Evaluate g, and write its slopes to ``miss_``.
 double Ascent::weigh(Constants lam) {
     LimitedSum worth_sum(question_, box_);
     const double total = respond_to(lam, worth_sum);
@@ -78,7 +78,7 @@ double Ascent::weigh(Constants lam) {
     return total;
 }
 
-/// The best change of each feature at its price.
+/// Find the best change of each feature at its price.
 void Ascent::respond(LimitedSum& worth_sum) {
     const Features& f = question_.features;
     for (std::size_t d = 0; d < f.width(); ++d) {
@@ -99,8 +99,8 @@ void Ascent::respond(LimitedSum& worth_sum) {
     }
 }
 
-/// Whether ``ray`` contradicts the rows for every row of the box that makes no more changes than allowed, the user's rows
-/// widened.
+/// Whether ``ray`` contradicts the constraints for every row of the box with no more changes than allowed, with wide tolerances
+/// on the user's rows.
 bool Ascent::is_proof(Constants ray) {
     const Features& f = question_.features;
     double gap = 0.0, size = 0.0;
@@ -137,18 +137,18 @@ double Ascent::slope() const {
     return total;
 }
 
-/// g at a step along the line from ``lam_``.
+/// g after a step along the line from ``lam_``.
 double Ascent::probe(double step) {
     for (std::size_t t = 0; t < path_.size(); ++t) trial_[t] = lam_[t] + step * line_[t];
     return weigh(trial_);
 }
 
-/// Go to the highest point ahead on the line from ``lam_``, where g is ``known``; returns g there.
+/// Go to the maximum of g on the line from ``lam_``, where g is ``known``; returns g there.
 ///
-/// The highest point lies between a step where g still rises and one where it falls; the next probe is where the tangents at
-/// these two meet, or halfway.
+/// The maximum lies between a step where g still increases and one where it decreases. The next probe is the point where the
+/// tangents at these two steps meet, or their midpoint.
 double Ascent::ascend(double known) {
-    double end = INF;  // where a multiplier would change its sign
+    double end = INF;  // the step at which a multiplier would change its sign
     for (std::size_t t = question_.limits.equal; t < path_.size(); ++t)
         if (line_[t] < 0.0) end = std::min(end, -lam_[t] / line_[t]);
     if (end == 0.0 || weigh(lam_) == -INF) return known;
@@ -187,7 +187,7 @@ double Ascent::ascend(double known) {
     return best;
 }
 
-/// Along each line in turn, until nothing is gained; returns whether anything was.
+/// Search along each line in turn until nothing is gained; returns whether g increased.
 bool Ascent::climb() {
     const double first = weigh(lam_);
     double known = first;
@@ -211,7 +211,7 @@ bool Ascent::climb() {
     return known > first;
 }
 
-/// Whether one row alone rules everything out; it is then the Farkas vector in ``lam_``.
+/// Whether one constraint alone rules out every row; ``lam_`` is then its Farkas vector.
 bool Ascent::is_barred() {
     for (std::size_t t = 0; t < path_.size(); ++t)
         for (double sign : {1.0, -1.0}) {

@@ -7,9 +7,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr double NOISE = 1e-12;  // of the terms of a price: less may be rounding
+constexpr double NOISE = 1e-12;  // share of the terms of a price: smaller values may be rounding
 
-/// The prices of multipliers, and what rounding may have done to each.
+/// The prices of multipliers, and the rounding error of each.
 void add_up(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error) {
     std::ranges::fill(price, 0.0);
     std::ranges::fill(error, 0.0);
@@ -21,7 +21,7 @@ void add_up(const Question& question, const Path& path, Constants lam, Numbers p
     for (double& one : error) one *= static_cast<double>(count) * ROUND;
 }
 
-/// The same as if in twice the precision.
+/// The same in twice the working precision.
 void add_up_closely(const Question& question, const Path& path, Constants lam, Numbers price, Numbers error, Numbers size,
                     Scratch& scratch) {
     const Scratch::Frame frame(scratch);
@@ -100,7 +100,7 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
         worth_sum.add(question.source_choice[g], f.slope_up[v] - f.slope_up[question.source_choice[g]]);
     }
     worth_sum.total();
-    double total = 0.0;  // of the same terms in the same order as the cost of that row
+    double total = 0.0;  // the same terms in the same order as in the cost of that row
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (worth_sum.stays(question.layout.feature[d])) change[d] = 0.0;
         if (std::isinf(change[d]) || f.price(d, change[d]) == -INF) return -INF;
@@ -112,8 +112,8 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
     return total;
 }
 
-/// What number d adds to a bound at its price, whichever one within ``error`` of it is the true one; with the size of the
-/// terms. About what that takes from the bound is added to ``lost``.
+/// The contribution of number d to a bound, for the worst price within ``error`` of its price, and the size of its terms. Adds
+/// the approximate loss to ``lost``.
 static Sum worth_of(const Question& question, const Box& box, std::size_t d, double price, double error, double& lost) {
     const double low = true_lower(question, box, d), high = true_upper(question, box, d);
     const Phi phi = question.features.phi(d);
@@ -125,7 +125,7 @@ static Sum worth_of(const Question& question, const Box& box, std::size_t d, dou
     return {worst.worth, phi.size(worst.change) + (std::fabs(price) + error) * std::fabs(worst.change)};
 }
 
-/// What a group adds to a bound: its best value at these prices, against the source's own.
+/// The contribution of a group to a bound: its best value at these prices, compared with the value of the source.
 static Sum worth_of_group(const Question& question, const Box& box, std::size_t g, Constants price, Constants error) {
     const Constants cost = question.features.slope_up;
     const int stay = question.source_choice[g];
@@ -139,7 +139,7 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
     return {best, size};
 }
 
-/// Add up what numbers and groups are worth at these prices; ``size`` gets that of the terms, ``lost`` what errors took.
+/// Add up the contributions of numbers and groups; ``size`` receives the size of the terms, ``lost`` the loss through errors.
 static void add_worth(const Question& question, const Box& box, Constants price, Constants error, LimitedSum& worth_sum,
                       double& size, double& lost) {
     for (std::size_t d = 0; d < question.features.width(); ++d) {
@@ -153,7 +153,8 @@ static void add_worth(const Question& question, const Box& box, Constants price,
     }
 }
 
-/// Hold prices within the slopes of what moves without end, with the multipliers; false if one cannot be held but by rounding.
+/// Scale multipliers and prices so that no unbounded flat piece has a price beyond its slope. Returns false if only rounding
+/// can explain a remaining excess.
 static bool hold_back(const Question& question, const Box& box, Numbers lam, Numbers price, Numbers error, Constants size) {
     const Features& f = question.features;
     const auto fits = [&](MultiplierScale& to, std::size_t d, double by) {
@@ -169,7 +170,7 @@ static bool hold_back(const Question& question, const Box& box, Numbers lam, Num
     };
     const double share = share_at(1.0);
     if (share == 1.0) return true;
-    if (share < 1.0 || share_at(share) == 1.0) {  // where they grow, others may not allow it
+    if (share < 1.0 || share_at(share) == 1.0) {  // larger multipliers may violate other slopes
         for (const Numbers numbers : {lam, price, error})
             for (double& one : numbers) one *= share;
         return true;
@@ -221,7 +222,7 @@ ProvedBound prove_bound_closely(const Question& question, const Path& path, cons
             if (!question.layout.is_number(d)) continue;
             const double low = true_lower(question, box, d), high = true_upper(question, box, d);
             fits = scale.add(f.phi(d), price[d], error[d], low, high) && fits;
-            // multipliers that shrink are rounded, and their prices with them
+            // scaled multipliers are rounded, and so are their prices
             tight_scale.add(f.phi(d), price[d], error[d] + 1.5 * ROUND * size_of[d], low, high);
         }
         if (!fits || scale.factor() == 1.0 || !(tight_scale.factor() < 1.0)) break;

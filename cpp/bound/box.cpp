@@ -14,13 +14,13 @@ bool Box::begin(const Question& question) {
     bool room = true;
     for (std::size_t g = 0; g < layout_->groups(); ++g) room = propagate_group(static_cast<int>(g)) && room;
     for (std::size_t d = 0; d < lower_.size(); ++d) room = room && has_room(d);
-    trail_.clear();  // nothing goes back behind this
+    trail_.clear();  // ``undo`` must not go back beyond this point
     return room;
 }
 
 bool Box::propagate(std::size_t mark) {
     ++round_;
-    for (std::size_t k = mark; k < trail_.size(); ++k) {  // the trail grows while groups are settled
+    for (std::size_t k = mark; k < trail_.size(); ++k) {  // the trail grows while groups are propagated
         const int d = trail_[k].variable;
         if (!has_room(d)) return false;
         const int g = layout_->group[d];

@@ -1,7 +1,7 @@
-// The part of the space that a path's splits and forks on single variables leave, kept as tight as groups allow.
+// The box that the splits and forks on single variables of a path leave, with one-hot groups propagated.
 //
-// Of the 0/1 variables of a group exactly one is 1: upper = 0 rules a value out, lower = 1 chooses it. Every narrowing is
-// written on a trail, so that the box goes back to what it was before.
+// Exactly one of the 0/1 variables of a group is 1: upper = 0 rules a value out, lower = 1 chooses it. Every change is recorded
+// on a trail, so that the box can be restored.
 #pragma once
 
 #include "question/question.hpp"
@@ -10,15 +10,15 @@ namespace counterleaf {
 
 /// How many features may still change.
 struct Quota {
-    int left = -1;              // beyond those that forks have counted; -1 for any number
-    std::vector<char> counted;  // per feature: whether a fork says that it is one of those that change
+    int left = -1;              // not including those that forks have counted; -1 for any number
+    std::vector<char> counted;  // per feature: whether a fork has decided that it changes
 
     bool is_limited() const { return left >= 0; }
 };
 
 class Box {
 public:
-    /// The question's own box; false if it is empty.
+    /// Start with the box of a question; false if it is empty.
     bool begin(const Question& question);
 
     double lower(std::size_t d) const { return lower_[d]; }
@@ -37,9 +37,9 @@ public:
     }
 
     std::size_t mark() const { return trail_.size(); }
-    /// The variables that were narrowed since a mark.
+    /// The variables that were narrowed since a mark, with their previous bounds.
     std::span<const Interval> since(std::size_t mark) const { return std::span(trail_).subspan(mark); }
-    /// Go back to a mark.
+    /// Restore the box of a mark.
     void undo(std::size_t mark) {
         for (; trail_.size() > mark; trail_.pop_back()) {
             const Interval& last = trail_.back();
@@ -47,11 +47,11 @@ public:
         }
     }
 
-    /// What was narrowed since a mark drawn to its end: a value chosen rules out the others of its group, the last one left is
-    /// chosen. False if some variable has no value left.
+    /// Propagate what was narrowed since a mark: a chosen value rules out the other values of its group, and the last remaining
+    /// value is chosen. Returns false if a variable has no value left.
     bool propagate(std::size_t mark);
 
-    Quota quota;  // of the state that the box belongs to
+    Quota quota;  // of the state to which the box belongs
 
 private:
     bool propagate_group(int g);
@@ -59,8 +59,8 @@ private:
 
     const Layout* layout_ = nullptr;
     std::vector<double> lower_, upper_;
-    std::vector<Interval> trail_;  // what was there before
-    std::vector<int> seen_;        // per group: the last round that looked at it
+    std::vector<Interval> trail_;  // previous bounds
+    std::vector<int> seen_;        // per group: the last round in which it was propagated
     int round_ = 0;
 };
 

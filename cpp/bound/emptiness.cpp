@@ -7,10 +7,10 @@
 namespace counterleaf {
 namespace {
 
-/// A price, what rounding may have done to it, and its terms; a sum of two terms is exact.
+/// A price with its rounding error; a sum of two terms is exact.
 struct Price {
     double total = 0.0, size = 0.0;
-    double tail = 0.0;  // what rounding took from the products
+    double tail = 0.0;  // the rounding errors of the products
     int terms = 0;
 
     void add(double a, double b) {
@@ -24,7 +24,7 @@ struct Price {
     double error(std::size_t rows) const { return is_zero() ? 0.0 : static_cast<double>(rows + 2) * ROUND * size; }
 };
 
-/// The most that a price times a change can be, and the size of it; infinite without a bound.
+/// The maximum of price times change, and the size of its terms; infinite without a bound.
 Sum reach(double price, double error, double low, double high) {
     const auto end = [&](double at) {
         if (!std::isinf(at)) return price * at + error * std::fabs(at);
@@ -34,7 +34,7 @@ Sum reach(double price, double error, double low, double high) {
     return {std::max(end(low), end(high)), (std::fabs(price) + error) * std::max(least, most)};
 }
 
-/// The factor by which every weight and the bias of one row is that of another: a power of two, or 0 if there is none.
+/// The power of two by which one row is a multiple of another, or 0 if there is none.
 double factor(const Terms& one, const Terms& other) {
     if (one.size() != other.size() || one.size() == 0 || other.weights[0] == 0.0) return 0.0;
     const double by = one.weights[0] / other.weights[0];

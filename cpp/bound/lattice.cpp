@@ -11,9 +11,9 @@ namespace {
 using Whole = std::int64_t;
 
 constexpr double FINEST = 1e6;      // the largest denominator of a coefficient
-constexpr double LARGEST = 0x1p53;  // whole numbers below this are exact as doubles, and products of two fit no more
+constexpr double LARGEST = 0x1p53;  // whole numbers below this are exact as doubles
 
-/// Arithmetic that knows when a number became too large; what is then computed is worth nothing.
+/// Integer arithmetic that records overflow; after a failure all results are meaningless.
 class Exact {
 public:
     bool failed = false;
@@ -37,7 +37,7 @@ struct Fraction {
     Whole numerator = 0, denominator = 1;
 };
 
-/// In lowest terms, less a whole number: between -1/2 and 1/2.
+/// The fraction in lowest terms, reduced modulo 1 to the range from -1/2 to 1/2.
 Fraction rest_of(Whole numerator, Whole denominator) {
     if (denominator < 0) numerator = -numerator, denominator = -denominator;
     numerator %= denominator;
@@ -47,7 +47,7 @@ Fraction rest_of(Whole numerator, Whole denominator) {
     return {numerator / common, denominator / common};
 }
 
-/// The simplest fraction that is this double, by its continued fraction.
+/// The simplest fraction that rounds to this double, by continued fractions.
 std::optional<Fraction> simplest(double number) {
     double rest = std::fabs(number);
     if (!(rest < LARGEST)) return {};
@@ -71,7 +71,7 @@ bool is_off_grid(const Step& step, double number) {
     return std::nearbyint(number / step.numerator * step.denominator) * step.numerator / step.denominator != number;
 }
 
-/// The equalities over what can move in a box, as whole numbers.
+/// The equalities over the variables that can move in a box, with integer coefficients.
 class Equalities {
 public:
     Equalities(const Question& question, const Box& box);
@@ -81,7 +81,7 @@ public:
 private:
     struct Line {
         std::vector<Whole> row;   // coefficients of ``columns_``
-        std::vector<Whole> from;  // which whole multiples of the user's equalities it is the sum of
+        std::vector<Whole> from;  // the multiples of the user's equalities of which it is the sum
     };
 
     void add(std::size_t t);
@@ -97,11 +97,11 @@ private:
     const Question& question_;
     const Box& box_;
     Exact exact_;
-    std::vector<int> columns_;  // variables that can move; those without a grid first
-    std::vector<int> place_;    // of a variable there, or -1
-    std::size_t free_ = 0;      // how many have none
+    std::vector<int> columns_;  // variables that can move, first those without a grid
+    std::vector<int> place_;    // the column of a variable, or -1
+    std::size_t free_ = 0;      // the number of columns without a grid
     std::vector<Line> lines_;
-    std::vector<double> constant_, tolerance_;  // per equality: its constant, and how little of that may be rounding
+    std::vector<double> constant_, tolerance_;  // per equality: its constant, and the part of it that may be rounding
 };
 
 Equalities::Equalities(const Question& question, const Box& box) : question_(question), box_(box) {
@@ -119,7 +119,7 @@ Equalities::Equalities(const Question& question, const Box& box) : question_(que
     }
 }
 
-/// The unit in which variable d is a whole number; nothing where it has none.
+/// The unit in which variable d is an integer, if there is one.
 std::optional<Fraction> Equalities::unit_of(int d) const {
     if (!question_.layout.is_number(d)) return Fraction{1, 1};
     const Step& step = question_.layout.step[d];
@@ -143,7 +143,7 @@ void Equalities::choose_columns() {
     }
 }
 
-/// Equality t times the least number that makes its coefficients whole; left out where they are no simple fractions.
+/// Add equality t times the smallest number that makes its coefficients integers; skip it if they are not simple fractions.
 void Equalities::add(std::size_t t) {
     const Terms terms = question_.limits.rows[t];
     std::vector<Fraction> found(columns_.size());
@@ -170,7 +170,7 @@ void Equalities::add(std::size_t t) {
     if (!exact.failed) lines_.push_back(std::move(line));
 }
 
-/// Rid the lines of the variables without a grid, each by one line that is then given up.
+/// Eliminate the variables without a grid, each by one line that is then removed.
 void Equalities::eliminate() {
     for (std::size_t j = 0; j < free_ && !exact_.failed; ++j) {
         const auto pivot = std::ranges::find_if(lines_, [&](const Line& line) { return line.row[j] != 0; });
@@ -196,7 +196,7 @@ void Equalities::eliminate() {
     }
 }
 
-/// By whole multiples of columns, make line i zero behind column ``pivot``, and positive there; false if it is zero there too.
+/// By integer column operations, make line i zero behind column ``pivot`` and positive there; false if it is zero there too.
 bool Equalities::reduce(std::size_t i, std::size_t pivot) {
     const auto size = [&](std::size_t j) { return std::abs(lines_[i].row[j]); };
     while (!exact_.failed) {
@@ -221,7 +221,7 @@ bool Equalities::reduce(std::size_t i, std::size_t pivot) {
     return true;
 }
 
-/// The Hermite normal form; lines that depend on others are left out.
+/// Compute the Hermite normal form; dependent lines are removed.
 void Equalities::triangulate() {
     for (std::size_t i = 0; i < lines_.size() && !exact_.failed;) {
         if (reduce(i, free_ + i))
@@ -231,7 +231,7 @@ void Equalities::triangulate() {
     }
 }
 
-/// Multiples of the lines 0 to i that add up to whole coefficients: a line of the inverse of H, but for whole numbers.
+/// Multiples of the lines 0 to i that add up to integer coefficients: a line of the inverse of H, modulo 1.
 bool Equalities::combine(std::size_t i, std::vector<Fraction>& y) {
     y.assign(lines_.size(), {});
     y[i] = rest_of(1, lines_[i].row[free_ + i]);
@@ -252,7 +252,7 @@ bool Equalities::combine(std::size_t i, std::vector<Fraction>& y) {
     return true;
 }
 
-/// Whether the constant of a combination is no whole number; writes it as one of the user's equalities.
+/// Whether the constant of a combination is not an integer; writes the combination in terms of the user's equalities.
 bool Equalities::is_proof(const std::vector<Fraction>& y, Numbers numerator, double& denominator) {
     Whole common = 1;
     for (const Fraction& one : y) {
@@ -274,7 +274,7 @@ bool Equalities::is_proof(const std::vector<Fraction>& y, Numbers numerator, dou
     return std::fabs(value - std::nearbyint(value)) > tolerance;
 }
 
-/// A variable of a combination that may also stay beside its grid; -1 if there is none.
+/// A variable of a combination whose source is off its grid and still in the box; -1 if there is none.
 int Equalities::off_grid_in(Constants numerator) const {
     for (std::size_t t = 0; t < constant_.size(); ++t) {
         if (numerator[t] == 0.0) continue;

@@ -22,7 +22,7 @@ void LimitedSum::add(std::size_t v, double worth) {
 double LimitedSum::total() {
     if (!is_limited_) return total_;
     open_.clear();
-    int forced = 0;  // no fork has counted it, but it cannot stay
+    int forced = 0;  // features that must change although no fork has counted them
     for (std::size_t feature = 0; feature < gain_.size(); ++feature) {
         if (fate_[feature] == Fate::Moves && !box_.quota.counted[feature]) ++forced;
         if (fate_[feature] == Fate::Moves)

@@ -1,8 +1,8 @@
 // A sum over features where the number of changes is limited.
 //
-// Each feature adds its least worth. A feature that may stay at its source, where it is worth 0, gains by moving. Those that a
-// fork has counted, or that cannot stay in the box, are some of those that change; of the others only as many of the largest
-// gains count as may still change, for the rest stay. Without such a limit it is the sum.
+// Each feature contributes its minimum. A feature that may stay at its source, where it contributes 0, gains by moving.
+// Features that a fork has counted, or that cannot stay in the box, belong to those that change. Among the others, only the
+// largest gains count, as many as may still change. Without a limit this is the plain sum.
 #pragma once
 
 #include "bound/box.hpp"
@@ -14,16 +14,16 @@ class LimitedSum {
 public:
     LimitedSum(const Question& question, const Box& box);
 
-    /// Add what variable v is worth at least; of a group, once for all, with v the source's own value.
+    /// Add the minimum of variable v; for a group, call it once with the variable that is 1 in the source.
     void add(std::size_t v, double worth);
 
-    /// The sum, once everything has been added.
+    /// The sum, after everything has been added.
     double total();
 
-    /// Whether the sum has a feature stay though it would gain.
+    /// Whether a feature stays in the sum although it would gain.
     bool stays(int feature) const { return is_limited_ && fate_[feature] == Fate::Stays; }
 
-    /// Whether a feature moves in the sum: it gains most, or it has no choice.
+    /// Whether a feature moves in the sum: it gains most, or it must move.
     bool moves(int feature) const { return is_limited_ && fate_[feature] == Fate::Moves; }
 
 private:
@@ -33,7 +33,7 @@ private:
     const Box& box_;
     bool is_limited_;
     double total_ = 0.0;
-    std::vector<double> gain_;  // per feature, where it is limited
+    std::vector<double> gain_;  // per feature, if the number of changes is limited
     std::vector<Fate> fate_;
     std::vector<int> open_;
 };

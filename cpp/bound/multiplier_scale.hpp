@@ -1,7 +1,7 @@
-// By how much multipliers must shrink, or grow, so that no number that can move without end earns by it.
+// The factor by which multipliers must be scaled so that no unbounded feature gains by moving away.
 //
-// A flat piece without a bound needs a price at most as steep as its slope; else the bound that the multipliers prove is minus
-// infinity. Prices are known to rounding only, so that multipliers at their best are a hair too large.
+// On an unbounded flat piece the price must not exceed the slope; otherwise the multipliers prove the bound minus infinity.
+// Prices are known only up to rounding, so optimal multipliers are often slightly too large.
 #pragma once
 
 #include "base/rounding.hpp"
@@ -9,17 +9,18 @@
 
 namespace counterleaf {
 
-/// What multipliers prove in real arithmetic, whatever rounding did.
+/// A bound that multipliers prove in real arithmetic, with rounding errors subtracted.
 struct ProvedBound {
     double value;
-    double error;  // about what rounding took from it
-    bool sure;     // false: but for prices that leave a slope by rounding, which would make it minus infinity
+    double error;  // the approximate loss through rounding
+    bool sure;     // false if a price exceeds its slope by what looks like rounding; in real arithmetic the bound may then be
+                   // minus infinity
 };
 
 class MultiplierScale {
 public:
-    /// A number at a price that is known to ``error``, free to move up to ``upper`` and down to ``lower``. False if no multiple
-    /// of the price will do.
+    /// Add a number whose price is known up to ``error`` and which may move up to ``upper`` and down to ``lower``. Returns
+    /// false if no multiple of the price is possible.
     bool add(const Phi& phi, double price, double error, double lower, double upper) {
         bool fits = true;
         if (upper == INF && phi.curve_up == 0.0) fits = fit(phi.slope_up, price + error) && fits;
@@ -27,8 +28,7 @@ public:
         return fits;
     }
 
-    /// The multiple of the multipliers that suits every number that they do not suit as they are; 1 if there is none, NaN if no
-    /// multiple does.
+    /// The factor that suits every number; 1 if the multipliers already do, NaN if there is no such factor.
     double factor() const {
         if (least_ <= 1.0 && 1.0 <= most_) return 1.0;
         const double share = most_ < 1.0 ? most_ * (1.0 - 4.0 * ROUND) : least_ * (1.0 + 4.0 * ROUND);

@@ -5,9 +5,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr double HAIR = 1e-9;  // the largest share by which multipliers are scaled down
+constexpr double HAIR = 1e-9;  // the largest share by which multipliers are reduced
 
-/// Row d of Q times y, as if in twice the precision.
+/// Row d of Q times y, in twice the working precision.
 Ball product(const Sparse& Q, std::size_t d, Constants y) {
     BallSum sum;
     for (int k = Q.start[d]; k < Q.start[d + 1]; ++k) sum.add(Q.values[k], y[Q.columns[k]]);
@@ -46,7 +46,7 @@ public:
 private:
     void add(double term) {
         total += term;
-        terms += std::fabs(term) + std::fabs(total) * 0.25;  // the sum's own rounding, with the factor 8 that follows
+        terms += std::fabs(term) + std::fabs(total) * 0.25;  // the rounding of the sum itself, given the factor 8 in ``run``
     }
 
     void set_prices() {
@@ -60,7 +60,7 @@ private:
     double lower(std::size_t d) const { return true_lower(question, box, d); }
     double upper(std::size_t d) const { return true_upper(question, box, d); }
 
-    /// By what share the multipliers are too large for a feature that is flat and unbounded.
+    /// The share by which the multipliers are too large for an unbounded flat feature.
     double excess() const {
         double most = 0.0;
         for (std::size_t d = 0; d < f.width(); ++d) {
@@ -75,7 +75,7 @@ private:
         return std::isfinite(most) ? most : INF;
     }
 
-    /// Add the least of phi + kept d^2 + 2 slope d - price d, and the tangent's own value; false if there is none.
+    /// Add the minimum of phi + separable d^2 + 2 slope d - price d and the constant of the tangent; false if it is unbounded.
     bool add_number(std::size_t d) {
         Ball slope{};
         if (separable(d) > 0.0) {
@@ -95,7 +95,7 @@ private:
         return true;
     }
 
-    /// The least of phi + kept d^2 - at d over the box, on the grid.
+    /// The minimum of phi + separable d^2 - at d over the box, on the grid.
     double least(std::size_t d, double at) {
         Phi phi = f.phi(d);
         phi.curve_up += separable(d), phi.curve_down += separable(d);
@@ -104,7 +104,7 @@ private:
         if (std::isinf(change)) return -INF;
         const auto value = [&](double by) {
             const double cost = phi(by), earned = at * by, slope = by > 0.0 ? phi.slope_up : phi.slope_down;
-            terms += std::fabs(cost) + std::fabs(slope * by) + std::fabs(earned);  // phi is a sum whose terms may cancel
+            terms += std::fabs(cost) + std::fabs(slope * by) + std::fabs(earned);  // the terms of phi may cancel
             return cost - earned;
         };
         const Step& step = question.layout.step[d];
@@ -114,7 +114,7 @@ private:
         return std::min(value(under - source), value(over - source));
     }
 
-    /// Add the best value of a group that is left.
+    /// Add the best remaining value of a group.
     void add_group(std::size_t g) {
         double best = INF, most = 0.0;
         for (int v = question.layout.first[g]; v < question.layout.last[g]; ++v) {

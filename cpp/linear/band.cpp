@@ -3,17 +3,17 @@
 namespace counterleaf {
 namespace {
 
-constexpr double ROUNDING = 1e-15;  // of the diagonal: a pivot below this share of it counts as 0
-constexpr std::size_t WIDE = 128;   // from this width on, columns are worked on in larger panels
+constexpr double ROUNDING = 1e-15;  // relative to the diagonal: a smaller pivot counts as 0
+constexpr std::size_t WIDE = 128;   // from this width on, the panels are larger
 constexpr std::size_t PANEL = 4 * BLOCK;
 
 std::size_t panel_of(std::size_t width) { return width < WIDE ? BLOCK : PANEL; }
 
-/// Numbers per column: the rows that its panel reaches, what loops of LANES read behind these, and what a tile writes above
-/// the diagonal.
+/// Numbers per column: the rows that its panel reaches, the numbers that loops of LANES read behind them, and those that a tile
+/// writes above the diagonal.
 std::size_t room_of(std::size_t width) { return width + panel_of(width) + LANES + BLOCK; }
 
-/// The most rows that a column of the factor of all of P reaches; a part's reach no more.
+/// The largest column height of the factor of P; that of a part is not larger.
 std::size_t width_of(const CompressedRows& P) {
     int lowest = 0, width = 1;
     for (int i = 0; i < static_cast<int>(P.size()); ++i) {

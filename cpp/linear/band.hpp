@@ -1,7 +1,7 @@
 // Cholesky factors of parts of a symmetric matrix P whose order keeps them narrow.
 //
-// A part is a list of features; its matrix is 2 P on them plus a diagonal, K = L L'. Column k of L reaches down to the lowest
-// row that any column up to k has an entry in, and no further: what lies within that is filled, the rest stays zero.
+// A part is a list of features. Its matrix is 2 P restricted to these features plus a diagonal, K = L L'. Column k of L reaches
+// down to the lowest row in which any column up to k has an entry; everything below stays zero.
 #pragma once
 
 #include "linear/compressed.hpp"
@@ -9,7 +9,7 @@
 
 namespace counterleaf {
 
-/// Some features in their order.
+/// Some features in ascending order.
 class Part {
 public:
     Part(std::size_t n, Scratch& scratch) : free_(scratch.places(n)), place_(scratch.places(n)), end_(scratch.places(n)) {
@@ -32,16 +32,16 @@ public:
             if (at >= 0) to[at] += by * row.value[k];
         }
     }
-    /// Find how far the columns of the factor reach; after this the part is ready for ``Factor``.
+    /// Compute how far down the columns of the factor reach; afterwards the part is ready for ``Factor``.
     void reach(const CompressedRows& P);
 
     std::size_t size() const { return count_; }
     std::size_t operator[](std::size_t k) const { return static_cast<std::size_t>(free_[k]); }
-    /// The place of feature j in the part, or -1.
+    /// The position of feature j in the part, or -1.
     int place(std::size_t j) const { return place_[j]; }
-    /// Where column k of the factor ends: after its last row. Never falls with k.
+    /// Where column k of the factor ends: behind its last row. Nondecreasing in k.
     std::span<const int> end() const { return end_.first(count_); }
-    /// The most rows that a column reaches, the diagonal's included.
+    /// The largest number of rows that a column reaches, including the diagonal.
     std::size_t width() const { return width_; }
 
 private:
@@ -49,16 +49,16 @@ private:
     std::size_t count_ = 0, width_ = 1;
 };
 
-/// The factor L of 2 P + diag on a part. Vectors have a number per feature of the part and ``padding`` zeros behind these.
+/// The factor L of 2 P + diag on a part. Vectors have one number per feature of the part, followed by ``padding`` zeros.
 class Factor {
 public:
-    /// How much longer than the part a vector must be.
+    /// The number of zeros behind a vector.
     static constexpr std::size_t padding = 2 * LANES;
 
-    /// Takes room for any part; the caller's frame gives it back.
+    /// Takes memory for any part; the caller's frame gives it back.
     Factor(const CompressedRows& P, Scratch& scratch);
 
-    /// False if a pivot is not positive.
+    /// Returns false if a pivot is not positive.
     bool make(const Part& part, Constants diagonal);
     /// x := L^-1 x for some lines.
     void forward(Grid lines, std::size_t count) const {

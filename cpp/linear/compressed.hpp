@@ -1,4 +1,4 @@
-// A matrix whose rows list their entries (CSR), as a view.
+// A view of a matrix by compressed rows (CSR).
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace counterleaf {
 
 struct CompressedRows {
-    std::span<const int> start;  // one more than there are rows
+    std::span<const int> start;  // one entry more than rows
     std::span<const int> column;
     Constants value;
 
@@ -24,7 +24,7 @@ struct CompressedRows {
         return {column.subspan(at, count), value.subspan(at, count)};
     }
 
-    /// Row i times x, and the size of its terms; four sums side by side, added in one order.
+    /// Row i times x, and the size of its terms; four partial sums are added in one fixed order.
     Sum dot(std::size_t i, Constants x) const {
         const Row row = (*this)[i];
         const std::size_t count = row.column.size(), whole = count / 4 * 4;
@@ -40,7 +40,7 @@ struct CompressedRows {
         return {(total[0] + total[1]) + (total[2] + total[3]), (size[0] + size[1]) + (size[2] + size[3])};
     }
 
-    /// to += by (row i)', and the sizes of these terms to ``sizes``.
+    /// to += by (row i)'; adds the sizes of these terms to ``sizes``.
     void add(std::size_t i, double by, Numbers to, Numbers sizes) const {
         const Row row = (*this)[i];
         for (std::size_t k = 0; k < row.column.size(); ++k) {

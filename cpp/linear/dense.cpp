@@ -7,9 +7,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr double LEAST = 1e-15;  // of the diagonal: a pivot below this share is raised to it
+constexpr double LEAST = 1e-15;  // relative to the diagonal: a smaller pivot is raised to this share
 
-/// a @ b in LANES sums, added up in one order.
+/// a @ b in LANES partial sums, added in one fixed order.
 double dot(const double* a, const double* b, std::size_t n) {
     const std::size_t whole = n / LANES * LANES;
     double total = sweeps.dot(a, b, whole);
@@ -69,7 +69,7 @@ LeastSquares::LeastSquares(Grid M, double rounding, Scratch& scratch, const std:
     ready_ = true;
 }
 
-/// Turn line k to the k-th axis, and those behind it alike.
+/// Reflect line k onto the k-th axis, and apply the reflection to the lines behind it.
 void LeastSquares::reflect(std::size_t k, double norm) {
     double* line = M_[k];
     pivot_[k] = line[k] > 0.0 ? -norm : norm;
@@ -83,12 +83,12 @@ void LeastSquares::reflect(std::size_t k, double norm) {
         sweeps.add(-factor_[k] * sweeps.dot(line_.data() + from, other + from, M_.columns - from), line_.data() + from,
                    other + from, M_.columns - from);
         left_[i] -= other[k] * other[k];
-        if (!(left_[i] > 1e-6 * whole_[i]))  // too much of it cancelled
+        if (!(left_[i] > 1e-6 * whole_[i]))  // cancellation: sum it again
             left_[i] = whole_[i] = dot(other + k + 1, other + k + 1, M_.columns - k - 1);
     }
 }
 
-/// Line i of T = R12' R11'^-1, what an equation behind the rank is of those before it, and of 1 + T T'.
+/// Line i of T = R12' R11'^-1, which writes a dependent equation as a combination of the independent ones, and of 1 + T T'.
 void LeastSquares::blend(std::size_t i) {
     double* t = T_[i];
     std::copy_n(M_[rank_ + i], rank_, t);

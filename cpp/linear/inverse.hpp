@@ -5,7 +5,8 @@
 
 namespace counterleaf {
 
-/// Gauss-Jordan with partial pivoting on the first k rows and columns; destroys B; false if it is singular to rounding.
+/// Gauss-Jordan elimination with partial pivoting on the first k rows and columns. Overwrites B. Returns false if B is singular
+/// to rounding.
 bool invert(Grid B, std::size_t k, Grid out);
 
 }  // namespace counterleaf

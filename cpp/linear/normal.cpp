@@ -5,7 +5,8 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SMALL = 1e-9;  // of its square: a pivot below this is that of a row that the others nearly explain
+constexpr double SMALL =
+    1e-9;  // a pivot below this share of the row's square belongs to a row that nearly depends on the others
 
 /// R R' = A_F D A_F' + damping I by Cholesky; false if a pivot is small.
 bool factor(const NormalEquations& e, const Grid& R, Scratch& scratch) {
@@ -21,13 +22,13 @@ bool factor(const NormalEquations& e, const Grid& R, Scratch& scratch) {
             R[a][b] = total / R[b][b];
             full -= R[a][b] * R[a][b];
         }
-        if (full < SMALL * R[a][a] || R[a][a] < SMALL) return false;  // the latter: no feature of the row can move
+        if (full < SMALL * R[a][a] || R[a][a] < SMALL) return false;  // the second case: no feature of the row can move
         R[a][a] = std::sqrt(full);
     }
     return true;
 }
 
-/// The same factor without forming the product: Gram-Schmidt on D^(1/2) A_F', twice.
+/// The same factor without forming the product: Gram-Schmidt on D^(1/2) A_F', applied twice.
 void orthogonalise(const NormalEquations& e, const Grid& R, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const std::size_t count = e.chosen.size(), n = e.A.columns, whole = n + count;

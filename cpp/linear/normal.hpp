@@ -13,8 +13,8 @@ struct NormalEquations {
     double damping;
 };
 
-/// ``gradient`` has an entry per row of A, ``step`` one per chosen row; ``R`` is room for the factor. Returns false if the rows
-/// are nearly dependent: then the factor comes from Gram-Schmidt, since the product squares their angle away.
+/// ``gradient`` has one entry per row of A, ``step`` one per chosen row; ``R`` is memory for the factor. Returns false if the
+/// rows are nearly dependent. The factor then comes from Gram-Schmidt, because the product squares the condition number.
 bool solve_normal(const NormalEquations& equations, Constants gradient, Numbers step, const Grid& R, Scratch& scratch);
 
 }  // namespace counterleaf

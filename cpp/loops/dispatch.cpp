@@ -1,4 +1,5 @@
-// Which of the loops this machine can run, asked of the processor and of the system that must save its registers.
+// Choose the loops for this machine: the processor must know their instructions, and the operating system must save their
+// registers.
 #include <cpuid.h>
 
 #include <cstdint>

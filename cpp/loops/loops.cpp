@@ -1,5 +1,5 @@
-// Compiled once per set of instructions (COUNTERLEAF_LOOPS is the name of the table). Nothing of the standard library is used
-// here: a function that the linker shares between these files might run where its instructions are not known.
+// This file is compiled once per instruction set; COUNTERLEAF_LOOPS is the name of its table. It uses nothing from the standard
+// library: the linker could merge functions of these files and run one on a machine that lacks its instructions.
 #include "loops/loops.hpp"
 
 #ifndef COUNTERLEAF_LOOPS
@@ -32,7 +32,7 @@ void blend_some(const Grid& A, const int* chosen, std::size_t count, const doubl
     }
 }
 
-/// The features' responses to prices, between their bounds.
+/// The features' responses to their prices, within their bounds.
 COUNTERLEAF_INLINE Lanes respond_to(const Lanes& price, const Curves& c, std::size_t j) {
     const Lanes zero = same(0.0);
     const Lanes rise = larger(price - load(c.slope_up + j), zero), fall = smaller(price - load(c.slope_down + j), zero);
@@ -40,7 +40,7 @@ COUNTERLEAF_INLINE Lanes respond_to(const Lanes& price, const Curves& c, std::si
     return smaller(larger(d, load(c.lower + j)), load(c.upper + j));
 }
 
-/// How features at d would move on: not at all at the kink and at a bound.
+/// How far features at d move per unit of price: 0 at the kink and at a bound.
 COUNTERLEAF_INLINE Lanes compliance_at(const Lanes& d, const Curves& c, std::size_t j) {
     const Lanes zero = same(0.0);
     const Lanes free = where_less(zero, d, load(c.compliance_up + j), where_less(d, zero, load(c.compliance_down + j), zero));
@@ -96,7 +96,7 @@ Slope slope_at(double t, const double* price, const double* price_step, const Cu
     return {total(sum), total(bend), total(size)};
 }
 
-/// phi(d) - price d where the features respond to the price; the size of its terms is added to ``size``.
+/// phi(d) - price d at the features' responses to the price; adds the size of its terms to ``size``.
 COUNTERLEAF_INLINE Lanes worth_at(const Lanes& price, const Curves& c, std::size_t j, Lanes& size) {
     const Lanes d = respond_to(price, c, j), zero = same(0.0);
     const Lanes curve = where_less(zero, d, load(c.curve_up + j), load(c.curve_down + j));

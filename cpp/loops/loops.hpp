@@ -1,6 +1,6 @@
-// The sums over features inside an iteration: where the time goes.
+// Sums over features, the inner loops of the solvers.
 //
-// Every line is padded with features that cannot move to a whole number of LANES.
+// Every line is padded to a multiple of LANES with features that cannot move.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Curves {
     double *compliance_up, *compliance_down;  // how far a feature moves per unit of price: one over its second derivative
 };
 
-/// Lines of numbers, one after another.
+/// A dense matrix by rows.
 struct Grid {
     double* data = nullptr;
     std::size_t rows = 0;
@@ -27,7 +27,7 @@ struct Grid {
 };
 
 struct Sum {
-    double total, size;  // of the terms, and of their absolute values
+    double total, size;  // the sum of the terms, and of their absolute values
 };
 
 struct Slope {
@@ -37,17 +37,17 @@ struct Slope {
 struct Loops {
     /// out = A' weights.
     void (*blend)(const Grid& A, const double* weights, double* out);
-    /// As ``blend`` over some rows; ``sizes`` gets the sums of the absolute values of the terms.
+    /// The same over the chosen rows; ``sizes`` receives the sums of the absolute values of the terms.
     void (*blend_some)(const Grid& A, const int* chosen, std::size_t count, const double* weights, double* out, double* sizes);
-    /// Write every feature's response to its price, and in ``weight`` how it would move on. Returns the sum of phi.
+    /// Write every feature's response to its price to ``delta`` and its compliance there to ``weight``. Returns the sum of phi.
     double (*respond)(const double* price, const Curves& curves, std::size_t n, double* delta, double* weight);
     /// a @ b.
     Sum (*dot)(const double* a, const double* b, std::size_t n);
-    /// The lower half of A_F D A_F', D = diag(weight), on the chosen rows F; ``scaled`` is room for a row.
+    /// The lower half of A_F D A_F' on the chosen rows F, with D = diag(weight); ``scaled`` is scratch memory for one row.
     void (*gram)(const Grid& A, const int* chosen, std::size_t count, const double* weight, double* scaled, const Grid& out);
     /// price_step @ d, its derivative and the size of its terms, at the prices ``price`` + t ``price_step``.
     Slope (*slope_at)(double t, const double* price, const double* price_step, const Curves& curves, std::size_t n);
-    /// The least of phi(d) - price d, whichever price within ``spread`` times ``sizes`` is the true one; summed over features.
+    /// The minimum of phi(d) - price d over all prices within ``spread`` times ``sizes`` of ``price``, summed over features.
     Sum (*least)(const double* price, const double* sizes, double spread, const Curves& curves, std::size_t n);
     /// a @ a.
     double (*square)(const double* a, std::size_t n);
@@ -55,7 +55,7 @@ struct Loops {
     void (*divide)(double* row, double by, std::size_t n);
 };
 
-/// The loops for this machine, chosen when the module is loaded; all of them give the same bits.
+/// The loops for this machine, chosen when the module is loaded. Every choice gives the same bits.
 extern const Loops loops;
 
 }  // namespace counterleaf

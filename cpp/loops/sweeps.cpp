@@ -1,5 +1,5 @@
-// Compiled once per set of instructions (COUNTERLEAF_SWEEPS is the name of the table): nothing of the standard library
-// is used here. Every entry is computed by the same operations in the same order, for any width of registers.
+// This file is compiled once per instruction set; COUNTERLEAF_SWEEPS is the name of its table. It uses nothing from the
+// standard library. Every entry is computed by the same operations in the same order for any register width.
 #include "loops/sweeps.hpp"
 
 #if !defined(__GNUC__)
@@ -13,7 +13,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr std::size_t TILE = REGISTER > 2 ? 4 : 2;  // columns at a time, as many as registers hold
+constexpr std::size_t TILE = REGISTER > 2 ? 4 : 2;  // the number of columns whose sums fit into the registers
 
 double root(double x) {
 #if defined(__GNUC__)
@@ -23,9 +23,10 @@ double root(double x) {
 #endif
 }
 
-/// Subtract from the columns to, ..., to + WIDTH - 1 what the columns first <= p < last contribute, at the rows to <= r < end.
+/// Subtract the contributions of the columns first <= p < last from the columns to, ..., to + WIDTH - 1, at the rows to <= r <
+/// end.
 ///
-/// What this writes above the diagonal lands in the spare room behind earlier columns.
+/// Entries written above the diagonal land in the spare memory behind earlier columns.
 template <std::size_t WIDTH>
 COUNTERLEAF_INLINE void subtract(const Columns& L, std::size_t first, std::size_t last, std::size_t to, std::size_t end) {
     for (std::size_t r = to; r < end; r += LANES) {
@@ -61,7 +62,8 @@ void update(const Panel& panel) {
     for (std::size_t c = panel.last; c < panel.end; c += TILE) subtract<TILE>(panel.L, panel.first, panel.last, c, panel.end);
 }
 
-/// ``forward`` for COUNT lines at once: the chain of dependent numbers within a block is long, and several hide it.
+/// ``forward`` for COUNT lines at once: the operations within a block form a long dependency chain, and several chains run in
+/// parallel.
 template <std::size_t COUNT>
 void forward_some(const Columns& L, const double* inverse, const int* end, std::size_t n, double* x, std::size_t apart) {
     for (std::size_t block = 0; block < n; block += BLOCK) {
@@ -96,7 +98,8 @@ void forward(const Columns& L, const double* inverse, const int* end, std::size_
 }
 
 void backward(const Columns& L, const double* inverse, const int* end, std::size_t n, double* x) {
-    for (std::size_t block = (n - 1) / BLOCK * BLOCK; block < n; block -= BLOCK) {  // ends by wrapping around
+    for (std::size_t block = (n - 1) / BLOCK * BLOCK; block < n;
+         block -= BLOCK) {  // the unsigned index wraps around at the end
         const std::size_t until = block + BLOCK < n ? block + BLOCK : n;
         const auto last = static_cast<std::size_t>(end[until - 1]);
         for (std::size_t c = block; c < until; c += TILE) {

@@ -1,4 +1,4 @@
-// The variables of a table.
+// The variables of a table: numbers, some of them on grids, and one-hot groups.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace counterleaf {
 
-/// Which variables form a group, and which numbers are on a grid.
+/// The group, the feature and the grid of each variable.
 struct Layout {
-    std::vector<int> group;    // of a 0/1 variable, -1 for a number
-    std::vector<int> feature;  // that a variable belongs to
+    std::vector<int> group;    // of a 0/1 variable; -1 for a number
+    std::vector<int> feature;  // to which the variable belongs
     std::vector<Step> step;
-    std::vector<int> first, last;  // of a group: its first variable, and the one after its last
+    std::vector<int> first, last;  // of each group: its first variable, and one past its last
     bool plain = true;             // neither groups nor grids
 
     bool is_number(std::size_t d) const { return group[d] < 0; }

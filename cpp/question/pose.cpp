@@ -5,12 +5,13 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SOFT = 0.05;  // of a group's dearest change: what is charged by a square, for methods that need curvature
-constexpr double LAST = 1e38;  // a bound further out, such as the last float32, does not count
-// a cost that still falls this far out (in units of the source, at least 1) is unbounded
-constexpr double FAR_OUT = 1e30, LESS_FAR_OUT = 1e9;  // the latter where the cost couples features
+constexpr double SOFT =
+    0.05;  // share of a group's most expensive change that is charged by a square, for methods that need curvature
+constexpr double LAST = 1e38;  // a bound beyond this, such as the largest float32, counts as none
+// a cost that still decreases this far out (in units of the source, at least 1) is unbounded
+constexpr double FAR_OUT = 1e30, LESS_FAR_OUT = 1e9;  // the second where the cost couples features
 
-constexpr double HELD = 1e-17;  // the most curvature, in units of the cost, that a number has which a coupled cost leaves flat
+constexpr double HELD = 1e-17;  // the curvature, in units of the cost, that a number gets which a coupled cost leaves flat
 
 using enum Features::Line;
 
@@ -87,7 +88,7 @@ void PosedQuestion::set_limits(const Limits& limits, Constants source, std::size
     for (int v : limits.not_choosable) upper[v] = source[v];
 }
 
-/// The source's value of each group, what the others cost, and the bounds of numbers moved onto their grids.
+/// Set the source's value of each group and the prices of the others, and move the bounds of numbers onto their grids.
 void PosedQuestion::set_values(const Model& model, const Prices& prices) {
     const Layout& layout = model.layout;
     values_.assign(width_, 0.0);
@@ -123,9 +124,9 @@ void PosedQuestion::set_entries(const Layout& layout, const Limits& limits, std:
     }
 }
 
-/// Where the cost keeps decreasing towards an infinite bound: stop it far out, and mark the side.
+/// Where the cost keeps decreasing towards an infinite bound, put a bound far out and mark its side.
 void PosedQuestion::set_horizon(const Prices& prices) {
-    if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // that holds every feature back in the end
+    if (!prices.coupling.empty() && prices.coupling.front().theta > 0.0) return;  // this curvature bounds every feature
     const Numbers lower = line(LOWER), upper = line(UPPER), side = line(HORIZON);
     for (std::size_t d = 0; d < width_; ++d) {
         const double source = f_.source[d], units = prices.coupling.empty() ? FAR_OUT : LESS_FAR_OUT;
@@ -139,7 +140,7 @@ void PosedQuestion::set_horizon(const Prices& prices) {
     }
 }
 
-/// By the curvature of the numbers that can move, in the directions they can move.
+/// Choose by the curvature of the numbers that can move, in the directions in which they can move.
 Method PosedQuestion::choose_method(const Layout& layout, const Prices& prices, bool plain) const {
     if (!prices.coupling.empty()) return Method::Coupled;
     if (plain && (prices.curved || prices.flat)) return prices.curved ? Method::Curved : Method::Flat;
@@ -153,7 +154,7 @@ Method PosedQuestion::choose_method(const Layout& layout, const Prices& prices, 
     return curved ? Method::Curved : bent ? Method::Mixed : Method::Flat;
 }
 
-/// Scales for features that cost nothing to change: as large in some row as the rest of that row.
+/// Choose scales for features that are free to change: in some row as large as the rest of that row.
 void PosedQuestion::scale_what_is_free(const Model& model, const Limits& limits) {
     const Numbers scale = line(SCALE);
     std::vector<double> most(width_, 0.0);
@@ -175,10 +176,10 @@ void PosedQuestion::scale_what_is_free(const Model& model, const Limits& limits)
         if (!(scale[d] > 0.0)) scale[d] = most[d] > 0.0 ? most[d] : 1.0;
 }
 
-/// Where the cost couples features, every number has some curvature: no price that only rounding has moved voids a proof.
+/// Where the cost couples features, give every number some curvature, so that no proof fails because rounding moved a price.
 ///
-/// It is the same for all in the units of the table, so that of several best rows the nearest is taken; unless these differ by
-/// more than 30 from the units of the cost.
+/// The curvature is the same for all numbers in the units of the table, so that among several best rows the nearest is chosen,
+/// unless these units differ by a factor of more than 30 from those of the cost.
 void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coupling) {
     double alike = INF;
     for (std::size_t d = 0; d < width_; ++d)
@@ -190,7 +191,7 @@ void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coup
     }
 }
 
-/// What every cost is a whole multiple of, where no number can move from the source; else 0.
+/// The number of which every cost is a multiple, if no number can move away from the source; otherwise 0.
 double PosedQuestion::unit_of(const Layout& layout) const {
     double least = INF;
     for (std::size_t d = 0; d < width_; ++d) {
@@ -206,7 +207,7 @@ double PosedQuestion::unit_of(const Layout& layout) const {
     return least;
 }
 
-/// How large the terms of the user's rows are, by what is known before the search: fixed values, the ends of grids, the source.
+/// Estimate the terms of the user's rows before the search: from fixed values, the ends of grids, and the source.
 void PosedQuestion::set_sizes(const Layout& layout, const Limits& limits) {
     sizes_.clear();
     source_sizes_.clear();
@@ -226,7 +227,7 @@ void PosedQuestion::set_sizes(const Layout& layout, const Limits& limits) {
     }
 }
 
-/// Whether the source itself obeys the constraints, and no change of a number or value earns anything.
+/// Whether the source obeys the constraints and no change of a number or a value has a negative cost.
 bool PosedQuestion::stays(const Prices& prices, const Limits& limits) const {
     if (prices.runs) return false;
     for (std::size_t d = 0; d < width_; ++d)

@@ -1,11 +1,11 @@
-// From a row and what is known beforehand to a question.
+// Build the question about one row from a tree, prices, a target and limits.
 #pragma once
 
 #include "question/question.hpp"
 
 namespace counterleaf {
 
-/// What many questions about one tree share.
+/// The data that all questions about one tree share.
 struct Model {
     Tree tree;
     Layout layout;
@@ -13,7 +13,7 @@ struct Model {
     double guard = 0.0;
 };
 
-/// A question with the room for what depends on its source; the room serves one question after another.
+/// A question with the memory for everything that depends on its source; the memory is reused by the next question.
 class PosedQuestion {
 public:
     /// The question about ``source``, which the model sends to ``leaf``; ``line`` is its line in ``limits``.
@@ -40,8 +40,8 @@ private:
     bool stays(const Prices& prices, const Limits& limits) const;
 
     std::size_t width_ = 0;
-    std::vector<double> lines_;   // the nine lines of Features
-    std::vector<double> values_;  // what each value of a group costs, 0 for numbers
+    std::vector<double> lines_;   // the lines of Features
+    std::vector<double> values_;  // the price of each value of a group, 0 for numbers
     std::vector<int> source_choice_;
     std::vector<double> soft_;
     std::vector<Interval> entries_;

@@ -1,4 +1,4 @@
-// The cost of a change, for any source.
+// The cost of a change, independent of the source.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +6,32 @@
 
 namespace counterleaf {
 
-/// A matrix in CSR.
+/// A matrix by compressed rows (CSR).
 struct Sparse {
     std::vector<int> start, columns;
     std::vector<double> values;
 };
 
-/// d' Q d, raw and as the solver takes it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), o the elimination order and s the
-/// greatest power of two up to each size.
+/// The coupled cost d' Q d, as passed and as the solver uses it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), with o the
+/// elimination order and s the largest power of two up to each size.
 struct Coupling {
-    Sparse matrix;                  // no entries for 0/1 variables
-    std::vector<double> separable;  // Q - diag(kept) is positive semidefinite: the curvature that a tangent leaves
+    Sparse matrix;                  // without entries for 0/1 variables
+    std::vector<double> separable;  // Q - diag(separable) is positive semidefinite: this curvature remains when the rest is
+                                    // replaced by a tangent
     std::vector<int> order;
     Sparse scaled;
-    double theta;  // kept is theta size^2; 0 where P is singular or nearly so
+    double theta;  // separable = theta size^2; 0 where P is singular or nearly so
 };
 
-/// What a change costs, whatever the source.
+/// The prices of all changes.
 struct Prices {
-    std::uint64_t id = 0;  // of these prices and no others
+    std::uint64_t id = 0;  // unique to these prices
     std::vector<double> curve_up, slope_up, curve_down, slope_down;
-    std::vector<double> size;                // how steep or curved a feature is; 0 where it costs nothing
-    std::vector<std::vector<double>> moves;  // of each group: what each change of value costs, from by to
-    bool curved = false, flat = false;       // every number in both directions; no number at all
-    bool runs = false;                       // some number earns by moving away
-    std::vector<Coupling> coupling;          // one or none
+    std::vector<double> size;                // the slope or curvature of a feature; 0 where changes are free
+    std::vector<std::vector<double>> moves;  // of each group: the price of each change of value, by old and new value
+    bool curved = false, flat = false;       // every number is curved in both directions; no number is curved at all
+    bool runs = false;                       // the cost of some number decreases as it moves away
+    std::vector<Coupling> coupling;          // empty, or one element
 };
 
 }  // namespace counterleaf

@@ -1,10 +1,10 @@
-// One question: a source, its box and its prices, a target, a tree.
+// One question: a source with its box and prices, a target, and a tree.
 //
 //     min sum_d phi_d(x_d - source_d) + coupling + class cost   over the rows x of the table, lower <= x <= upper,
 //     that obey the user's rows and clauses and that the tree sends to a target leaf.
 //
-// A table has groups, one-hot variables of which exactly one is 1, and numbers on grids. Numbers without either are a table
-// with no groups.
+// The variables of a table are numbers, some of them on grids, and one-hot groups, in each of which exactly one variable is 1.
+// A question without groups, grids, clauses and a limit on changes is called plain.
 #pragma once
 
 #include "question/layout.hpp"
@@ -15,10 +15,10 @@
 
 namespace counterleaf {
 
-/// How to bound a region: each feature on its own, or by the curvature of what can move.
+/// How to bound a region: each feature separately (Box), or by the curvature of the features that can move.
 enum class Method : std::uint8_t { Box, Curved, Flat, Mixed, Coupled };
 
-/// Lines with a number per variable.
+/// One line per property, with one number per variable.
 struct Features {
     Constants source, lower, upper, curve_up, slope_up, curve_down, slope_down;
     Constants scale;    // the units: a change of 1 / scale costs about 1
@@ -34,7 +34,7 @@ struct Features {
 
     std::size_t width() const { return source.size(); }
     Phi phi(std::size_t d) const { return {curve_up[d], slope_up[d], curve_down[d], slope_down[d]}; }
-    /// phi of variable d; minus infinity where the change only stops at the horizon.
+    /// phi of variable d; minus infinity where only the horizon stops the change.
     double price(std::size_t d, double change) const {
         if (horizon[d] > 0.0 && change >= upper[d] - source[d]) return -INF;
         if (horizon[d] < 0.0 && change <= lower[d] - source[d]) return -INF;
@@ -42,9 +42,9 @@ struct Features {
     }
 };
 
-inline constexpr double WIDE_SHARE = 1e-9;  // of the terms of a row of the user's: what an answer may miss it by
+inline constexpr double WIDE_SHARE = 1e-9;  // share of the terms of a user's row by which an answer may miss it
 
-/// What a row of the user's, with terms of a size, gives to rounding.
+/// By how much rounding may change the sum of a user's row whose terms have this size.
 inline double rounding_tolerance(const Terms& terms, double size) {
     return 4.0 * (static_cast<double>(terms.size()) + 2.0) * ROUND * size;
 }
@@ -56,35 +56,34 @@ struct Question {
     const Limits& limits;
     Features features;
     Method method;
-    double margin;             // w @ x + b stays at least this far from 0 at every split on the way
-    double guard;              // the same as a share of the terms, where the model sums a split in another way
-    int home;                  // the source's own leaf if it obeys the constraints and nothing earns by moving, else -1
-    const Coupling* coupling;  // or null
+    double margin;  // at every split of the path w @ x + b stays at least this far from 0
+    double guard;   // the same as a share of the terms, where the model sums a split in another order
+    int home;       // the leaf of the source if the source obeys the constraints and no change has a negative cost, else -1
+    const Coupling* coupling;            // null if the cost is separable
     std::span<const int> source_choice;  // of each group: the variable that is 1 in the source
-    Constants soft;                     // of each group: the curvature with which its variables are charged (z^2 = z, so no row
-                                        // costs more or less)
+    Constants soft;  // of each group: the curvature of its charge; as z^2 = z, the cost of a row stays the same
     std::span<const Interval> entries;  // of the clauses
-    Constants sizes, source_sizes;      // of each of the user's rows: its terms, at most on grids; at the source or as fixed
-    double unit;                        // every row costs a whole multiple of this, beyond the class cost; 0 where it does not
-    bool plain;                         // no groups, grids, counts or clauses
-    std::uint64_t prices;               // see Prices::id
-    std::uint64_t scaling;              // questions with the same number have the same scales; 0: unlike any other
+    Constants sizes, source_sizes;      // of each user row: the size of its terms, at the ends of grids; and at the source
+    double unit;            // without the class cost, every row costs a multiple of this; 0 if there is no such number
+    bool plain;             // no groups, grids, limit on changes or clauses
+    std::uint64_t prices;   // the id of the prices, see Prices::id
+    std::uint64_t scaling;  // questions with the same number have the same scales; 0 is unlike any other
 
     std::size_t user_rows() const { return limits.rows.size(); }
-    /// Row i: the split of node i, or behind these a row of the user's.
+    /// Row i: the split of node i or, from tree.nodes.size() on, a row of the user.
     Terms row(std::size_t i) const { return is_split(i) ? tree.splits[i] : limits.rows[i - tree.nodes.size()]; }
     bool is_split(std::size_t row) const { return row < tree.nodes.size(); }
     std::size_t user_row(std::size_t i) const { return tree.nodes.size() + i; }
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
     double offset(std::size_t row) const { return is_split(row) ? margin : 0.0; }
-    /// By how much a row of the user's may be missed and still hold, to rounding; splits give nothing.
+    /// By how much a user's row may be missed because of rounding; 0 for splits.
     double tolerance(std::size_t row) const {
         if (is_split(row)) return 0.0;
         const std::size_t user = row - tree.nodes.size();
         return rounding_tolerance(limits.rows[user], sizes[user]);
     }
-    /// The same, so wide that what lies beyond is not there for anybody.
+    /// The same with a wide margin: no row beyond it counts as an answer.
     double wide_tolerance(std::size_t row) const {
         return is_split(row) ? 0.0 : std::max(WIDE_SHARE * source_sizes[row - tree.nodes.size()], tolerance(row));
     }

@@ -1,7 +1,7 @@
-// The leaf that a row reaches, in the model's arithmetic.
+// The leaf that a row reaches, in the arithmetic of the model.
 //
-// A row x goes right at a node where w @ x + b > 0, also where it is 0 if the right side is closed. The sum is made in float64,
-// in the order of the columns; a narrow model rounds x to float32 first, as scikit-learn does.
+// A row x goes right at a node if w @ x + b > 0, or if the sum is 0 and the right side is closed. The sum is taken in float64
+// and in the order of the columns. A narrow model rounds x to float32 first, as scikit-learn does.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace counterleaf {
 
-/// A node; its weights are those of the terms first .. last - 1.
+/// A node; its weights are the terms first .. last - 1.
 struct Fork {
     int left, right;  // -1 at a leaf
     std::size_t first, last;
@@ -27,7 +27,7 @@ class Router {
 public:
     Router(std::vector<Fork> forks, std::vector<Term> terms, bool right_closed, bool narrow);
 
-    /// A row has at least this number of columns.
+    /// The smallest number of columns that a row must have.
     std::size_t width() const { return width_; }
 
     int leaf(Constants row) const { return narrow_ ? route<true>(row) : route<false>(row); }

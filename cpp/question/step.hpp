@@ -1,4 +1,4 @@
-// The numbers that a feature with a step may take: the multiples of over / under, and the source's own number.
+// The numbers that a feature with a step may take: the multiples of numerator / denominator, and the number of the source.
 #pragma once
 
 #include <cmath>
@@ -8,13 +8,13 @@
 namespace counterleaf {
 
 struct Step {
-    double numerator = 0.0, denominator = 1.0;  // over = 0: any number will do
+    double numerator = 0.0, denominator = 1.0;  // numerator = 0: any number
 
     bool is_free() const { return numerator == 0.0; }
 
-    /// The least such number at or above ``value``.
+    /// The smallest such number at or above ``value``.
     double above(double source, double value) const {
-        constexpr double WHOLE = 9007199254740992.0;  // 2^53: beyond it floats are no finer than the grid
+        constexpr double WHOLE = 9007199254740992.0;  // 2^53: above it the grid is finer than floats
         if (numerator == 0.0 || std::fabs(value) * denominator >= WHOLE * numerator) return value;
         double k = std::ceil(value / numerator * denominator) + 0.0;  // not -0.0
         while (k * numerator / denominator < value) k += 1.0;
@@ -22,7 +22,7 @@ struct Step {
         const double point = k * numerator / denominator;
         return value <= source && source < point ? source : point;
     }
-    /// The greatest such number at or below ``value``.
+    /// The largest such number at or below ``value``.
     double below(double source, double value) const { return 0.0 - above(-source, -value); }  // not -0.0
     /// The next such number above ``value``.
     double after(double source, double value) const { return above(source, std::nextafter(value, INF)); }

@@ -1,4 +1,4 @@
-// A tree made ready for questions with one margin, and the model's own arithmetic on it.
+// A tree prepared for questions with one margin, and the sums of its splits.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace counterleaf {
 
-/// A side of a split, or one of two parts of a state.
+/// A side of a split, or one of the two parts of a state.
 enum class Side : std::uint8_t { Left, Right };
 
 constexpr double sign_of(Side side) { return side == Side::Right ? 1.0 : -1.0; }
@@ -19,10 +19,10 @@ enum class Form : std::uint8_t { Leaf, Number, Group, Oblique };
 
 struct Node {
     Form form = Form::Leaf;
-    int left = -1, right = -1;  // on a split over one number the right child is the high side
-    int index = -1;             // of the number or group that is split on
-    double cut_left = 0.0;      // the last value of that number sent left
-    double cut_right = 0.0;     // the first one sent right
+    int left = -1, right = -1;  // at a split on one number, the right child takes the large values
+    int index = -1;             // the number or group of the split
+    double cut_left = 0.0;      // the largest value of that number sent left
+    double cut_right = 0.0;     // the smallest value sent right
 
     bool is_leaf() const { return form == Form::Leaf; }
     int child(Side side) const { return side == Side::Right ? right : left; }
@@ -35,7 +35,7 @@ struct Terms {
     double bias;
 
     std::size_t size() const { return columns.size(); }
-    /// Summed in column order; ``narrow`` casts x to float32 first, as scikit-learn does.
+    /// The sum in column order; ``narrow`` casts x to float32 first, as scikit-learn does.
     double at(Constants x, bool narrow) const {
         double total = 0.0;
         for (std::size_t k = 0; k < size(); ++k) {
@@ -44,7 +44,7 @@ struct Terms {
         }
         return total + bias;
     }
-    /// The same, and the size of its terms.
+    /// The same with the size of its terms.
     Sum sum(Constants x, bool narrow) const {
         Sum out{0.0, std::fabs(bias)};
         for (std::size_t k = 0; k < size(); ++k) {
@@ -57,9 +57,9 @@ struct Terms {
         return out;
     }
     double size_at(Constants x) const { return sum(x, false).size; }
-    /// As if in twice the precision (compensated products and sums).
+    /// The sum in twice the working precision (compensated products and sums).
     double exactly_at(Constants x) const { return twofold_at(x).value(); }
-    /// The same, and the size of its terms.
+    /// The same with the size of its terms.
     Sum exact_sum(Constants x) const {
         BallSum out{{bias, 0.0}, std::fabs(bias)};
         for (std::size_t k = 0; k < size(); ++k) out.add(weights[k], x[columns[k]]);
@@ -71,7 +71,7 @@ struct Terms {
         for (std::size_t k = 0; k < size(); ++k) sum.add_product(weights[k], x[columns[k]]);
         return sum;
     }
-    /// What rounding may do to that, by the size of the terms.
+    /// The rounding error of that sum for terms of the size ``whole``.
     double exact_to(double whole) const {
         const double count = static_cast<double>(size()) + 2.0;
         return whole < 1e140 ? count * count * ROUND * ROUND * whole : count * ROUND * whole;
@@ -94,22 +94,22 @@ struct Rows {
 struct Tree {
     std::size_t width = 0;  // variables
     std::vector<Node> nodes;
-    Rows splits;            // of every node; those of leaves are empty
-    std::size_t depth = 0;  // most oblique splits on a path
+    Rows splits;            // one row per node; empty at leaves
+    std::size_t depth = 0;  // the largest number of oblique splits on a path
     bool right_closed = true;
     bool narrow = false;
 
     bool goes_right(double score) const { return score > 0.0 || (right_closed && score == 0.0); }
 };
 
-/// What a target makes of the nodes.
+/// The target leaves, seen from every node.
 struct Target {
-    std::vector<double> below;  // the least class cost of a leaf below; inf if none is a target
-    std::vector<int> first;     // the target leaf below with the lowest number
-    std::vector<int> leaves;    // how many target leaves are below
+    std::vector<double> below;  // the lowest class cost of a target leaf below; inf if there is none
+    std::vector<int> first;     // the target leaf below with the lowest index
+    std::vector<int> leaves;    // the number of target leaves below
 };
 
-/// The most oblique splits on a path.
+/// The largest number of oblique splits on a path.
 std::size_t depth_of(const std::vector<Node>& nodes);
 
 }  // namespace counterleaf

@@ -100,7 +100,7 @@ QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box,
                                                Regions& regions, Scratch& scratch) const {
     const Coupling& coupling = *question_->coupling;
     const Layout& layout = question_->layout;
-    const std::size_t group_rows = rows.group_rows.size(), m = group_rows + path.size(), n = coupling.order.size();
+    const std::size_t group_rows = rows.group_rows.size(), m = group_rows + path.size();
     std::size_t entries = 0;
     for (int g : rows.group_rows) entries += layout.last[g] - layout.first[g];
     for (int row : path.row) entries += question_->row(row).size();

@@ -17,10 +17,10 @@ GroupResponse::GroupResponse(const Program& program, Constants price, Constants 
     }
 }
 
-/// z = the projection of (price + t price_step - slope) / s on the unit simplex, and its support; returns its threshold.
+/// Project (price + t price_step - slope) / s on the unit simplex, into z, and find its support; returns the threshold.
 ///
-/// Only entries within 1 of the largest can be positive; of those, the ones below the mean excess drop out until none
-/// does.
+/// Only entries within 1 of the largest can be positive. Of these, the entries below the mean excess are removed until none is
+/// left.
 double GroupResponse::project(std::size_t g, double t) const {
     const int begin = p.groups.start[g], end = p.groups.start[g + 1];
     const double per = 1.0 / p.groups.scale[g];
@@ -32,7 +32,7 @@ double GroupResponse::project(std::size_t g, double t) const {
     for (int k = begin; k < end; ++k) top = std::max(top, z[k]);
     std::size_t left = 0;
     for (int k = begin; k < end; ++k) {
-        const double excess = z[k] - top;  // so that large prices leave no rounding behind, and the threshold is below 0
+        const double excess = z[k] - top;  // avoids rounding errors of large prices
         z[k] = 0.0;
         if (!(excess > -1.0)) continue;
         near[left++] = {k, excess};

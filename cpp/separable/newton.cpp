@@ -9,21 +9,21 @@
 namespace counterleaf {
 namespace {
 
-/// How exact an iteration is to be. The supports of groups change by rounding, so that theirs ends a little earlier.
+/// The tolerances of an iteration. Rounding changes the supports of groups, so problems with groups stop a little earlier.
 struct Precision {
     int steps;
-    double tolerance;  // of the terms of a row
-    double first;      // the same for a warm start: a row moved by its rounding error is to be noticed
-    double gain;       // of the value: less is no progress
-    double damping;    // the least one
-    double bend;       // of the terms of a slope: less is no curvature
-    double overshoot;  // of a step that the curvature everywhere would allow
+    double tolerance;  // relative to the terms of a row
+    double first;      // the same for a warm start, which must notice a row that moved by its rounding error
+    double gain;       // relative to the value: a smaller gain is not progress
+    double damping;    // the smallest damping
+    double bend;       // relative to the terms of a slope: a smaller value is not curvature
+    double overshoot;  // relative to a step that the largest possible curvature would allow
 };
 constexpr Precision NUMBERS{300, 1e-13, 1e-16, 1e-15, 1e-14, 0.0, 1e-3};
 constexpr Precision GROUPS{100, 1e-12, 1e-12, 1e-14, 1e-12, 1e-14, 1e-2};
-constexpr Precision FINE{300, 1e-13, 1e-16, 1e-15, 1e-30, 0.0, 1e-3};  // for rows that are nearly the opposite of each other
-constexpr double PROOF = 1e-12;  // a Farkas vector with a gap above this share of its terms is one
-constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: a bound is off by the square of this
+constexpr Precision FINE{300, 1e-13, 1e-16, 1e-15, 1e-30, 0.0, 1e-3};  // for rows that are nearly opposite to each other
+constexpr double PROOF = 1e-12;  // a Farkas vector is a proof if its gap exceeds this share of its terms
+constexpr double ENOUGH = 1e-8;  // with groups, where rounding stops progress: the bound is off by the square of this
 
 class Newton {
 public:
@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    /// The point that answers lam's prices; returns the sum of phi there.
+    /// Respond to the prices of lam; returns the sum of phi.
     double respond() {
         loops.blend(p.A, lam.data(), price.data());
         double value = loops.respond(price.data(), c, p.numbers, delta.data(), weight.data());
@@ -80,7 +80,7 @@ private:
         return value;
     }
 
-    /// The responses to lam's prices, and the gradient; returns q(lam).
+    /// Compute the responses to the prices of lam, and the gradient; returns q(lam).
     double evaluate() {
         double value = respond(), most = 0.0;
         for (std::size_t t = 0; t < m; ++t) {
@@ -98,7 +98,7 @@ private:
 
     bool holds_back(std::size_t t) const { return t >= p.equal && !(lam[t] > 0.0); }
 
-    /// The largest miss of a row that counts, as a share of its terms.
+    /// The largest violation of the optimality conditions, relative to the terms of the row.
     double worst_miss() const {
         double worst = 0.0;
         for (std::size_t t = 0; t < m; ++t) {
@@ -108,7 +108,7 @@ private:
         return worst;
     }
 
-    /// The Newton step on the rows that are free to move, as ``step`` on ``chosen``, as ``ray`` on all rows, and in prices.
+    /// The Newton step on the free rows: ``step`` on ``chosen``, ``ray`` on all rows, and ``price_step`` in prices.
     void choose_direction() {
         std::size_t count = 0;
         for (std::size_t t = 0; t < m; ++t)
@@ -116,7 +116,7 @@ private:
         while (true) {
             chosen = free.first(count);
             sound = factor_and_solve(damping);
-            std::size_t remaining = 0;  // a row at lam = 0 that the direction would push below leaves the free set
+            std::size_t remaining = 0;  // a row at lam = 0 leaves the free set if the direction would make it negative
             for (std::size_t a = 0; a < count; ++a)
                 if (!holds_back(free[a]) || step[a] > 0.0) free[remaining++] = free[a];
             if (remaining == count) break;
@@ -166,7 +166,7 @@ private:
         return out;
     }
 
-    /// Where to look first. A step that damping alone holds back may be far too long: no root lies before ascent / most.
+    /// The first trial step. A step that only damping limits may be far too long; no root lies before ascent / most.
     double first_trial() const {
         const double t = std::min(1.0, reach);
         if (sound && p.groups.size() == 0) return t;
@@ -186,8 +186,8 @@ private:
 
     /// The maximiser of q on 0 <= t <= reach along the direction; inf if q is unbounded.
     ///
-    /// The slope rise - price_step @ d(price + t price_step), ``ascent`` at t = 0, falls monotonically and is piecewise linear:
-    /// Newton on it inside a bracket ends at its root. Invariant: slope(low) > 0 >= slope(high).
+    /// The slope rise - price_step @ d(price + t price_step), which is ``ascent`` at t = 0, decreases and is piecewise linear.
+    /// Newton's method inside a bracket finds its root. Invariant: slope(low) > 0 >= slope(high).
     double line_search() const {
         double low = 0.0, high = INF, t = first_trial();
         bool nudged = false;
@@ -209,7 +209,7 @@ private:
                 t = next_break(low);
                 if (t == INF && reach == INF && high == INF) {
                     if (nudged) return INF;
-                    t = low;  // it may stand exactly on the last break: one look behind it
+                    t = low;  // the last break may be exactly here: try once just behind it
                     nudged = true;
                 }
                 t *= 1.0 + 1e-12;
@@ -231,13 +231,13 @@ private:
             if (i == hit && t >= reach) lam[i] = 0.0;
         }
         for (double& one : lam.subspan(p.equal))
-            if (one <= 1e-16 * largest) one = 0.0;  // rounding of a row that has let go
+            if (one <= 1e-16 * largest) one = 0.0;  // rounding of a row that is no longer tight
         if (t < 1e-2) damping = std::min(1.0, damping * 100.0);
         if (t > 0.5) damping = std::max(precision.damping, damping * 1e-2);
     }
 
-    /// Rounding, not the method, ends here. Prices made of large multipliers that cancel cannot place the point any
-    /// better, but small corrections to the point itself can: they never meet the large numbers.
+    /// Handle the case that rounding stops progress. Prices from large multipliers that cancel cannot place the point any
+    /// better, but small corrections to the point can, because they do not involve the large numbers.
     Bound polish(double best_value) {
         std::ranges::copy(best, lam.begin());
         std::ranges::copy(best, ray.begin());
@@ -260,12 +260,12 @@ private:
                 delta[j] = std::min(std::max(delta[j] + weight[j] * shift, c.lower[j]), c.upper[j]);
             }
         }
-        // between rows that are nearly opposite a point is put onto its faces when it becomes a row
+        // between nearly opposite rows, the point is moved onto its faces later, when it becomes a row
         return {violation(p, delta) <= (&precision == &FINE ? 1e-5 : 1e-11) ? Status::Converged : Status::Stuck, best_value,
                 true, true};
     }
 
-    /// The responses to prices that are added up as if in twice the precision; returns the largest miss of a chosen row.
+    /// Respond to prices summed in twice the working precision; returns the largest miss of a chosen row.
     double respond_closely() {
         for (std::size_t j = 0; j < p.n; ++j) {
             Twofold sum;
@@ -283,8 +283,8 @@ private:
         return worst;
     }
 
-    /// Newton steps on the chosen rows alone, for multipliers that are good to their last digits; kept while rows are missed
-    /// less.
+    /// Take Newton steps on the chosen rows, as long as their misses decrease, for multipliers that are accurate to the last
+    /// digits.
     void sharpen() {
         std::ranges::copy(lam, best.begin());
         double miss = respond_closely();
@@ -315,10 +315,10 @@ private:
     const Numbers gradient, size, step, best;        // per row
     const Places free;
     const Grid R;
-    Grid centred;  // A, the columns of groups less their mean over the support
+    Grid centred;  // A with the columns of groups minus their mean over the support
     GroupResponse group_response;
     Places chosen;       // the rows that the direction moves
-    bool sound = true;   // whether these are independent
+    bool sound = true;   // whether these rows are independent
     double reach = INF;  // the step at which the first multiplier reaches 0
     double rise = 0.0, ascent = 0.0;
     int hit = -1;  // the row of that multiplier

@@ -50,7 +50,7 @@ double farkas_gap(const Program& program, Numbers ray) {
         const double reach = a > 0.0 ? program.curves.upper[j] : program.curves.lower[j];
         if (std::isinf(reach)) {
             const double rounding = program.forgiving ? ROUNDING : 4.0 * static_cast<double>(m + 2) * ROUND;
-            if (std::fabs(a) <= rounding * terms) continue;  // it may be nothing
+            if (std::fabs(a) <= rounding * terms) continue;  // it may be zero
             return -INF;
         }
         gap -= a * reach;
@@ -71,7 +71,8 @@ double farkas_gap(const Program& program, Numbers ray) {
     return size > 0.0 ? gap / size : 0.0;
 }
 
-/// Hold the prices within the slopes of what moves without end, all by one factor, or where that is not possible one by one.
+/// Scale multipliers and prices so that no unbounded flat piece has a price beyond its slope: all by one factor or, where that
+/// is impossible, price by price.
 static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbers sizes, double spread) {
     const Curves& c = program.curves;
     const auto share_at = [&](double by) {
@@ -83,7 +84,7 @@ static bool hold_back(const Program& program, Numbers lam, Numbers prices, Numbe
     };
     const double share = share_at(1.0);
     if (share == 1.0) return true;
-    if (share < 1.0 || share_at(share) == 1.0) {  // where they grow, others may not allow it
+    if (share < 1.0 || share_at(share) == 1.0) {  // larger multipliers may violate other slopes
         for (double& one : lam) one *= share;
         for (double& one : prices) one *= share;
         for (double& one : sizes) one *= share;
@@ -136,7 +137,7 @@ double dual_value(const Program& program, Constants lam, Scratch& scratch) {
     for (std::size_t j = 0; j < program.n; ++j) {
         const double terms = sizes[j];
         double price = prices[j], d = program.phi(j).respond(price, c.lower[j], c.upper[j]);
-        if (std::isinf(d)) {  // only rounding, but an unbounded feature would turn it into an infinite bound
+        if (std::isinf(d)) {  // rounding, which an unbounded feature would turn into an infinite bound
             const double excess = d > 0.0 ? price - c.slope_up[j] : c.slope_down[j] - price;
             if (excess > ROUNDING * (terms + std::fabs(c.slope_up[j]) + std::fabs(c.slope_down[j]))) return -INF;
             d = std::min(std::max(0.0, c.lower[j]), c.upper[j]);

@@ -8,9 +8,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr int OUTER = 60;            // proximal points before a partly flat problem is given up
-constexpr double EXACT = 1e-11;      // of the terms: what a solution may miss
-constexpr double DEPENDENT = 1e-20;  // of its square: a row that others explain leaves no more than this
+constexpr int OUTER = 60;            // the largest number of proximal points
+constexpr double EXACT = 1e-11;      // relative to the terms: the tolerance of a solution
+constexpr double DEPENDENT = 1e-20;  // relative to its square: a dependent row leaves at most this
 
 double square(const double* x, std::size_t n) {
     double total = 0.0;
@@ -34,7 +34,7 @@ bool adds(const Grid& frame, std::size_t k) {
     return true;
 }
 
-/// Whether ``delta`` obeys the rows and costs no more than ``lam`` proves.
+/// Whether ``delta`` satisfies the rows and costs no more than ``lam`` proves.
 bool is_optimal(const Program& p, Constants lam, Constants delta, Scratch& scratch) {
     double cost = 0.0, terms = 0.0, largest = 0.0;
     for (std::size_t j = 0; j < p.n; ++j) {
@@ -51,10 +51,10 @@ bool is_optimal(const Program& p, Constants lam, Constants delta, Scratch& scrat
     return cost - value <= EXACT * (std::fabs(cost) + std::fabs(value)) + 1e-15 * terms + 1e-26 * largest * largest;
 }
 
-/// The exact solution on the pieces that a proximal point shows.
+/// The exact solution on the pieces that a proximal point indicates.
 ///
-/// Tight rows F: A_F d = r_F. Resting flat features B: (A' lam)_B = slope_B. Curved features inside a piece follow their
-/// price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
+/// Tight rows F satisfy A_F d = r_F. Resting flat features B satisfy (A' lam)_B = slope_B. Curved features inside a piece
+/// follow their price. Together  [A_F D A_F'  A_FB; A_FB'  0] (lam_F, d_B) = (r_F - A_F d0, slope_B).
 class Pieces {
 public:
     Pieces(const Program& program, Numbers lam, Numbers delta, Scratch& scratch)
@@ -64,14 +64,14 @@ public:
         std::ranges::fill(new_delta, 0.0);
     }
 
-    /// True if ``lam`` and ``delta`` are now optimal. ``turn`` varies what counts as tight: a slow pull leaves more than
-    /// rounding on rows that have let go.
+    /// Returns true if ``lam`` and ``delta`` are now optimal. ``turn`` varies the threshold for tight rows, because a slow
+    /// approach leaves more than rounding on rows that are no longer tight.
     bool solve_exactly(int turn) {
         double largest = 0.0, rhs = 0.0;
         for (std::size_t t = 0; t < m; ++t)
             largest = std::max(largest, std::fabs(lam[t])), rhs = std::max(rhs, std::fabs(p.r[t]));
         constexpr double LOOSER[] = {1.0, 1e2, 1e4};
-        tight = std::max(1e-9 * LOOSER[turn % 3] * largest, 1e-13 * rhs);  // rows of size 1: lam is of the size of r
+        tight = std::max(1e-9 * LOOSER[turn % 3] * largest, 1e-13 * rhs);  // rows have size 1, so lam has the size of r
         for (std::size_t t = 0; t < m; ++t) new_lam[t] = std::fabs(lam[t]) > tight ? lam[t] : 0.0;
         if (is_optimal(p, new_lam, delta, scratch)) {
             std::ranges::copy(new_lam, lam.begin());
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    enum class Role : std::int8_t { Fixed, Inside, Resting };  // at a kink or bound; on a curved piece; on a flat one
+    enum class Role : std::int8_t { Fixed, Inside, Resting };  // at a kink or bound; on a curved piece; on a flat piece
 
     double curve(std::size_t j) const { return delta[j] > 0.0 ? c.curve_up[j] : c.curve_down[j]; }
     double slope(std::size_t j) const { return delta[j] > 0.0 ? c.slope_up[j] : c.slope_down[j]; }
@@ -105,7 +105,7 @@ private:
         }
     }
 
-    /// Tight rows, the largest multiplier first; one that depends on those before it says nothing new.
+    /// Tight rows in the order of their multipliers, the largest first; a row that depends on earlier ones is skipped.
     void choose_rows() {
         const Scratch::Frame here(scratch);
         const Grid basis = scratch.grid(m, n);
@@ -124,7 +124,7 @@ private:
         }
     }
 
-    /// Flat features at rest whose place the tight rows tell; another stays where it is.
+    /// Resting flat features whose value the tight rows determine; the others stay where they are.
     void choose_columns() {
         const Scratch::Frame here(scratch);
         const Grid basis = scratch.grid(f, f);
@@ -136,7 +136,7 @@ private:
         }
     }
 
-    /// The linear system above; its inverse is kept for ``correct``.
+    /// Solve the linear system above; ``correct`` uses its inverse again.
     bool solve() {
         const std::size_t k = f + b;
         const Grid K = scratch.grid(k, k);
@@ -149,7 +149,7 @@ private:
             const int j = columns[i];
             right[f + i] = slope(j);
             for (std::size_t a = 0; a < f; ++a) {
-                right[a] += p.A[rows[a]][j] * delta[j];  // its place is to be found: take it out of what is known
+                right[a] += p.A[rows[a]][j] * delta[j];  // an unknown: remove it from the right-hand side
                 K[a][f + i] = K[f + i][a] = p.A[rows[a]][j];
             }
         }
@@ -171,7 +171,7 @@ private:
         return true;
     }
 
-    /// What a feature that is no unknown of the system adds to it.
+    /// Add the contribution of a feature that is not an unknown of the system.
     void add_feature(std::size_t j, const Grid& K, Numbers right) const {
         if (role[j] == Role::Inside) {
             const double by = 2.0 * curve(j), free = slope(j) / by;
@@ -188,7 +188,7 @@ private:
         for (std::size_t a = 0; a < f; ++a) right[a] -= p.A[rows[a]][j] * d;
     }
 
-    /// Correct the point itself, where large multipliers cancel in the prices.
+    /// Correct the point directly, because large multipliers cancel in the prices.
     void correct() {
         const Numbers miss = scratch.numbers(f), push = scratch.numbers(f);
         for (int again = 0; again < 2; ++again) {
@@ -224,7 +224,7 @@ private:
     const std::span<Role> role;
     const Places rows, columns;  // the unknowns: f tight rows, b resting features
     std::size_t f = 0, b = 0;
-    double tight = 0.0;  // a multiplier above this is that of a tight row
+    double tight = 0.0;  // rows with a larger multiplier are tight
     Grid inverse;
 };
 

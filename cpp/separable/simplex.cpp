@@ -9,14 +9,15 @@ namespace counterleaf {
 namespace {
 
 constexpr int PIVOTS = 500;
-constexpr int GREEDY = 100;    // pivots that leave by the largest violation; after that by the first, so that they do not cycle
-constexpr double LARGE = 1e4;  // an entry of an inverse that has lost digits
+constexpr int GREEDY =
+    100;  // pivots that leave by the largest violation; later ones leave by the first violation, so that they do not cycle
+constexpr double LARGE = 1e4;  // an inverse with larger entries has lost digits
 constexpr double TOLERANCE = 1e-13;
 constexpr double NOISE = 1e-13;
 
 struct Threshold {
     double step;   // at which a feature's price reaches a slope
-    double pivot;  // of equal steps the one with the larger pivot comes first, for a well-conditioned basis
+    double pivot;  // among equal steps the larger pivot comes first, for a well-conditioned basis
     int feature;
 
     friend bool later(const Threshold& a, const Threshold& b) { return a.step != b.step ? a.step > b.step : a.pivot < b.pivot; }
@@ -64,8 +65,8 @@ private:
         return Status::Stuck;
     }
 
-    /// Rows that are nearly the opposite of each other leave an inverse with few good digits: what it misses is added up again
-    /// as if in twice the precision.
+    /// Refine the solution with residuals in twice the working precision: rows that are nearly opposite to each other leave an
+    /// inverse with few correct digits.
     void refine() {
         std::size_t k = 0;
         double largest = 0.0;
@@ -96,7 +97,7 @@ private:
 
     double kink(std::size_t j) const { return std::min(std::max(0.0, c.lower[j]), c.upper[j]); }
 
-    /// The inverse of the basis: that of its features on the rows whose slack is not in it, and what follows for the others.
+    /// Invert the basis: first its features on the rows whose slack is not basic, then the remaining rows.
     bool invert_basis() {
         constexpr int UNUSED = -1;
         std::size_t k = 0, rows = 0;
@@ -127,7 +128,7 @@ private:
         return true;
     }
 
-    /// The multipliers of the basis, and what its rows must still make up for.
+    /// Compute the multipliers of the basis and the right-hand side that its variables must satisfy.
     void price_rows() {
         std::ranges::fill(lam, 0.0);
         std::ranges::copy(p.r, rest.begin());
@@ -139,13 +140,12 @@ private:
         for (std::size_t t = 0; t < m; ++t) rest[t] -= loops.dot(p.A[t], resting.data(), p.A.columns).total;
     }
 
-    /// Move a feature to a seat.
     void place(std::size_t j, Seat to) {
         seat[j] = to;
         resting[j] = to == Seat::Basic ? 0.0 : to == Seat::Kink ? kink(j) : to == Seat::Upper ? c.upper[j] : c.lower[j];
     }
 
-    /// The basic variable furthest outside its segment, or the first; false if there is none.
+    /// Choose the basic variable furthest outside of its segment, or the first such; returns false if there is none.
     bool choose_leaving(bool first) {
         double noise = 0.0;
         bool found = false;
@@ -177,7 +177,7 @@ private:
         return found;
     }
 
-    /// lam moves along rho; the price of the leaving variable falls (below) or rises.
+    /// lam moves along rho; the price of the leaving variable decreases (if ``below``) or increases.
     void set_direction() {
         double largest = 0.0;
         for (std::size_t t = 0; t < m; ++t) {
@@ -185,7 +185,7 @@ private:
             largest = std::max(largest, std::fabs(rho[t]));
         }
         for (double& x : rho)
-            if (std::fabs(x) <= NOISE * largest) x = 0.0;  // noise, but it would offer pivots of its own size
+            if (std::fabs(x) <= NOISE * largest) x = 0.0;  // rounding, which would otherwise offer pivots of its own size
         loops.blend_some(p.A, all.data(), m, rho.data(), price_step.data(), terms.data());
         loops.blend(p.A, lam.data(), price.data());
     }
@@ -201,12 +201,12 @@ private:
     }
 
     void add(double level, std::size_t j) {
-        const double t = (level - price[j]) / price_step[j];  // what is behind, or ahead only by rounding, is here
+        const double t = (level - price[j]) / price_step[j];  // a threshold behind, or ahead only by rounding, is here
         const double step = t > 1e-13 ? t : 0.0;
         if (step < stop) ahead[count++] = {step, std::fabs(price_step[j]), static_cast<int>(j)};
     }
 
-    /// The thresholds ahead of the prices, up to where a row stops them.
+    /// List the thresholds that the prices pass before a row stops them.
     void list_thresholds() {
         count = 0;
         for (std::size_t j = 0; j < n; ++j) {
@@ -227,7 +227,7 @@ private:
         const bool above = basic[leave].segment == Segment::Up;
         price_step[out] = below ? -1.0 : 1.0;
         place(out, below == above ? Seat::Kink : below ? Seat::Lower : Seat::Upper);
-        if (seat[out] == Seat::Kink)  // the price may run on from one kink slope to the other
+        if (seat[out] == Seat::Kink)  // the price may continue from one slope of the kink to the other
             ahead[count++] = {c.slope_up[out] - c.slope_down[out], 1.0, out};
     }
 
@@ -236,7 +236,7 @@ private:
                                     [&](const Basic& one) { return !one.is_feature() && one.index == static_cast<int>(t); });
     }
 
-    /// Pass the thresholds while the dual still rises, then take in the one that stops it, or a slack; false if nothing does.
+    /// Pass thresholds while the dual increases, then let the last one or a slack enter; returns false if nothing stops lam.
     bool enter() {
         double slope = worst;
         const auto order = [](const Threshold& a, const Threshold& b) { return later(a, b); };
@@ -271,13 +271,13 @@ private:
     const Scratch::Frame frame;
     const Grid inverse, K, small;
     const Numbers rest, rho, price, price_step, terms;
-    const Numbers resting, inside;  // the place of every feature outside the basis, and of every variable in it
+    const Numbers resting, inside;  // the values of the features outside of the basis, and of the variables in it
     const Places tight, inner, all;
     const std::span<Threshold> ahead;
     std::size_t count = 0;  // thresholds ahead
-    std::size_t leave = 0;  // the place in the basis that is vacated
+    std::size_t leave = 0;  // the position in the basis that becomes vacant
     bool below = false;     // whether its variable is below its segment
-    double worst = 0.0;     // by how much it is outside
+    double worst = 0.0;     // how far it is outside
     double stop = INF;      // how far lam can move before the multiplier of a row reaches 0
     int slack = -1;         // that row
 };
