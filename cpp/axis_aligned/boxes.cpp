@@ -8,7 +8,7 @@
 namespace counterleaf::axis_aligned {
 namespace {
 
-constexpr double LAST = std::numeric_limits<double>::max();  // values are finite: a cut at infinity leaves a side empty
+constexpr double LAST = std::numeric_limits<double>::max();  // values are finite, so a cut at infinity leaves a side empty
 
 bool is_plain(const Field& field) { return field.is_number() && field.step.is_free(); }
 
@@ -31,7 +31,7 @@ Boxes::Boxes(Fields fields, std::vector<Split> splits, std::vector<Side> sides, 
     }
     std::vector<int> parents(splits_.size(), -1), open{0};
     std::vector<std::size_t> depths(splits_.size(), 0);
-    while (!open.empty()) {  // parents come before their children
+    while (!open.empty()) {  // parents before children
         const int node = open.back();
         open.pop_back();
         depth_ = std::max(depth_, depths[node]);
@@ -45,7 +45,7 @@ Boxes::Boxes(Fields fields, std::vector<Split> splits, std::vector<Side> sides, 
     }
 }
 
-/// Find the values of its feature that reach a split: those that the nearest split above on the same feature sends its way.
+/// Find the values of a split's feature that reach it: those that the nearest split above on the same feature sends there.
 void Boxes::narrow(int node, const std::vector<int>& parents) {
     const Split& split = splits_[node];
     int below = node, at = parents[node];

@@ -9,10 +9,10 @@
 
 namespace counterleaf::axis_aligned {
 
-/// Where a split sends a value; Neither: it is within the margin, or the splits above send it elsewhere.
+/// Where a split sends a value. Neither: the value is within the margin, or the splits above send it elsewhere.
 enum class Side : std::int8_t { Left, Right, Neither };
 
-/// Something for Left and for Right.
+/// A value for Left and one for Right.
 template <class T>
 struct BySide {
     std::array<T, 2> both;
@@ -28,10 +28,10 @@ struct HalfPhi {
 };
 
 struct Field {
-    BySide<HalfPhi> phi;   // of a number that decreases, and that increases
+    BySide<HalfPhi> phi;   // of a number: for decreases, and for increases
     Step step;             // of a number
-    std::size_t variable;  // the first one
-    std::size_t moves;     // of finitely many values: where the prices of their changes begin
+    std::size_t variable;  // the first variable of the feature
+    std::size_t moves;     // of finitely many values: the index of their first price
     int size;              // the number of values, 0 for a number
 
     bool is_number() const { return size == 0; }
@@ -39,11 +39,11 @@ struct Field {
 
 struct Fields {
     std::vector<Field> all;
-    std::vector<double> moves;  // what each change of value costs, by old and new value, one field after another
+    std::vector<double> moves;  // the price of each change of value, by old and new value, one field after another
 
     std::size_t size() const { return all.size(); }
     const Field& operator[](std::size_t d) const { return all[d]; }
-    /// What the changes from a value cost.
+    /// The prices of all changes from a value.
     const double* prices(const Field& field, std::size_t from) const {
         return moves.data() + field.moves + from * static_cast<std::size_t>(field.size);
     }

@@ -6,7 +6,7 @@
 
 namespace counterleaf::axis_aligned {
 
-/// One row's question. A row that has NaN or a number beyond ``limit`` is Unanswered.
+/// The question about one row. A row with NaN or with a number beyond ``limit`` is Unanswered.
 struct Query {
     Constants row;
     Constants least;         // the least class cost of a leaf below each node, INF if none is a target

@@ -7,7 +7,7 @@
 namespace counterleaf::axis_aligned {
 namespace {
 
-/// Bounds from here on are dropped: a bound is a sum in another order than a cost, and of equal leaves the first one counts.
+/// Bounds from here on are dropped. Bounds and costs are sums in different orders, and among equal leaves the first one wins.
 double ceiling_of(double cost) {
     constexpr double TIE = 2e-12;
     return std::nextafter(cost + TIE * std::fabs(cost), INF);
@@ -18,12 +18,12 @@ struct Move {
     bool is_open;      // whether there is such a value
 };
 
-/// Whether the place of one of finitely many values is allowed.
+/// Whether the index of one of finitely many values is valid and allowed.
 bool is_allowed(const Query& query, const Field& field, double x) {
     return 0.0 <= x && x < field.size && query.upper[field.variable + static_cast<std::size_t>(x)] != 0.0;
 }
 
-/// Whether a row is sound and in its box; almost all are.
+/// Whether a row is valid and in its box, as almost all rows are.
 template <bool PLAIN>
 bool is_inside(const Query& query, const Fields& fields) {
     const double *row = query.row.data(), *lower = query.lower.data(), *upper = query.upper.data();
@@ -39,7 +39,7 @@ bool is_inside(const Query& query, const Fields& fields) {
     return inside;
 }
 
-/// Whether every number is within the limit, and every other one is the place of a value.
+/// Whether every number is within the limit, and every other entry is the index of a value.
 bool is_sound(const Query& query, const Fields& fields) {
     bool sound = true;
     for (std::size_t d = 0; d < query.row.size(); ++d) {
@@ -49,7 +49,7 @@ bool is_sound(const Query& query, const Fields& fields) {
     return sound;
 }
 
-/// Of the allowed values that ``goes`` accepts the cheapest; of equals the row's value, or the first.
+/// The cheapest of the allowed values that ``goes`` accepts; among equals, the row's value or else the first.
 template <class Goes>
 Move choose(const Query& query, const Fields& fields, std::size_t d, Goes goes) {
     const auto from = static_cast<int>(query.row[d]);
@@ -61,7 +61,7 @@ Move choose(const Query& query, const Fields& fields, std::size_t d, Goes goes) 
     return best;
 }
 
-/// The nearest allowed number to ``limit`` on a side of it.
+/// The nearest number to ``limit`` on its side that is on the grid.
 double snap(const Field& field, double x, double limit, Side side) {
     if (field.step.is_free()) return limit;
     return side == Side::Left ? field.step.below(x, limit) : field.step.above(x, limit);
@@ -83,8 +83,8 @@ Move enter(const Query& query, const Fields& fields, std::size_t d) {
 
 }  // namespace
 
-/// One search. Invariant: value[d] is the cheapest value of feature d in the box that all splits above the node send there,
-/// paid[d] the price of its change, and total the sum of these.
+/// One search. Invariant: value[d] is the cheapest value of feature d in the box that the splits above the node leave, paid[d]
+/// is the price of its change, and total is their sum.
 template <bool PLAIN>
 class Search::Walk {
 public:
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    struct Cheapest {  // of some turns
+    struct Cheapest {  // of the deferred sides
         double bound;
         std::size_t at;
     };
@@ -122,7 +122,8 @@ private:
         return true;
     }
 
-    /// Follow the values as they are to a leaf, or to -1 where no target is below. The other sides wait, the cheapest on top.
+    /// Follow the current values to a leaf, or return -1 where no target is below. The other sides are deferred, the cheapest
+    /// on top.
     int descend(int node) {
         Cheapest cheapest{ceiling_, waiting_};
         while (!splits_[node].is_leaf()) {
@@ -156,7 +157,8 @@ private:
         return at <= split.cut[Side::Left] ? Side::Left : at >= split.cut[Side::Right] ? Side::Right : Side::Neither;
     }
 
-    /// Let a side of a split wait. A processor cannot predict which bounds are low enough: all are written, few are kept.
+    /// Defer a side of a split. The processor cannot predict which bounds are low enough, so all are written and few are
+    /// counted.
     void defer(int node, Side side, Cheapest& cheapest) {
         const Split& split = splits_[node];
         const int child = split.child[side];
@@ -170,7 +172,7 @@ private:
         waiting_ += to.is_open & (bound < ceiling_);
     }
 
-    /// The cheapest value on a side of a split on which the feature is not.
+    /// The cheapest value on the side of a split where the feature is not.
     Move cross(int node, Side side) const {
         const Split& split = splits_[node];
         const auto d = static_cast<std::size_t>(split.feature);
@@ -212,7 +214,7 @@ private:
         return total;
     }
 
-    /// Make the last turn that may still lead to a better leaf; its node, or -1 if there is none.
+    /// Go back to the last deferred side that may lead to a better leaf; returns its node, or -1 if there is none.
     int resume() {
         while (waiting_ > 0) {
             const Deferred& turn = deferred_[--waiting_];
@@ -243,7 +245,7 @@ private:
     Deferred* deferred_;
     Moved* moves_;
     double total_ = 0.0, ceiling_ = INF;
-    std::size_t waiting_ = 0, moved_ = 0, changed_ = 0;  // of ``later_``, ``moves_`` and the best row's changes
+    std::size_t waiting_ = 0, moved_ = 0, changed_ = 0;  // sizes of ``deferred_``, ``moves_`` and the changes of the best row
     Found best_;
 };
 
@@ -255,7 +257,7 @@ Search::Search(const Boxes& boxes)
 template <bool PLAIN>
 Found Search::find(Query query, Numbers point) {
     std::ranges::copy(query.row, point.begin());
-    if (!PLAIN) query.row = point;  // nobody else can change it between the check of a value's place and its use
+    if (!PLAIN) query.row = point;  // the caller cannot change this copy between the check of an index and its use
     const bool inside = is_inside<PLAIN>(query, boxes_.fields());
     if (!inside && (PLAIN || !is_sound(query, boxes_.fields()))) return {Outcome::Unanswered};
     return Walk<PLAIN>(*this, query).run(inside, point);

@@ -1,8 +1,8 @@
-// The cheapest target leaf of a row: depth first with undo.
+// The cheapest target leaf of a row, by depth-first search with undo.
 //
-// Where a value is on one side of a split, the search goes on there and nothing changes; the other side moves one feature, so
-// its bound costs O(1), and waits. At a leaf the search turns to the cheapest of the sides that it passed last, and drops those
-// whose bounds exceed the cost of the best leaf.
+// If a value is on one side of a split, the search continues there and nothing changes. The other side moves one feature, so
+// its bound costs O(1); it is deferred. At a leaf, the search continues with the cheapest of the sides deferred last, and drops
+// those whose bounds exceed the cost of the best leaf.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,15 @@
 
 namespace counterleaf::axis_aligned {
 
-/// Room for one search after another.
+/// The memory of a search, reused from row to row.
 class Search {
 public:
     explicit Search(const Boxes& boxes);
 
-    /// The cheapest target leaf, of equals the first; ``point`` gets the row there, or the row itself if there is none.
+    /// The cheapest target leaf, and among equals the first; ``point`` receives its row, or the source if there is none.
     ///
-    /// PLAIN is faster. It needs plain boxes and a ``least`` that is closed for the query's box; a row outside is Unanswered.
+    /// PLAIN is faster. It requires plain boxes and a ``least`` that is closed for the box of the query; a row outside of the
+    /// box is Unanswered.
     template <bool PLAIN>
     Found find(Query query, Numbers point);
 
@@ -28,12 +29,12 @@ private:
     template <bool PLAIN>
     class Walk;
 
-    struct Deferred {  // to the side of a split, for later
+    struct Deferred {  // a side of a split, for later
         double bound, at, price;
         int node, feature;
         std::size_t moved;
     };
-    struct Moved {  // a feature, and what was true before it moved
+    struct Moved {  // a feature, and its state before it moved
         double value, paid, total;
         int feature;
     };
@@ -44,7 +45,7 @@ private:
 
     const Boxes& boxes_;
     std::vector<double> value_, paid_;      // paid is 0 between searches
-    std::unique_ptr<Deferred[]> deferred_;  // no node waits twice
+    std::unique_ptr<Deferred[]> deferred_;  // no node is deferred twice
     std::vector<Moved> moves_;              // into the box, and across the splits of a path
     std::vector<Change> changes_;
     std::vector<int> order_;

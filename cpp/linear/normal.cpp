@@ -5,8 +5,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SMALL =
-    1e-9;  // a pivot below this share of the row's square belongs to a row that nearly depends on the others
+constexpr double SMALL = 1e-9;  // relative to its square: a row with a smaller pivot nearly depends on the others
 
 /// R R' = A_F D A_F' + damping I by Cholesky; false if a pivot is small.
 bool factor(const NormalEquations& e, const Grid& R, Scratch& scratch) {

@@ -18,7 +18,7 @@ auto line_of() {
     return [](nb::handle self) { return seen(self, nb::cast<Answer&>(self).*Member); };
 }
 
-/// The states of the search, a column each, and the multipliers of all, one state's after another's.
+/// The states of the search, one array per property, and the multipliers of all states, one state after another.
 nb::dict trace(nb::handle self) {
     Answer& answer = nb::cast<Answer&>(self);
     const std::size_t n = answer.states.size();

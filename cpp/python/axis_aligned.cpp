@@ -1,4 +1,4 @@
-// The binding of the search for many rows over axis-aligned trees, and of the flag that stops a search from another thread.
+// The binding of the search for many rows on axis-aligned trees, and of the flag that stops a search from another thread.
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
@@ -79,7 +79,7 @@ BoundBoxes make_boxes(const Fields& fields, const Line<std::int64_t>& left, cons
     return {{fields, std::move(splits), std::move(side_of_value), {labels.data(), labels.data() + n}}};
 }
 
-/// The questions of a batch; ``lower`` and ``upper`` have one line for all rows, or one for each.
+/// The questions of a batch; ``lower`` and ``upper`` have one line for all rows, or one per row.
 struct Batch {
     Table<double> rows, least, lower, upper;
     double limit;
@@ -102,8 +102,7 @@ struct Batch {
     }
 };
 
-/// The answers of a batch; ``target_of(k)`` is the least class cost below each node for row k. Rows left by a stop are
-/// Unanswered.
+/// Answer a batch; ``target_of(k)`` is the lowest class cost below each node for row k. Rows left by a stop are Unanswered.
 template <bool PLAIN, class TargetOf>
 Arrays answer(const Boxes& boxes, const Batch& batch, std::size_t threads, const StopFlag* stop, TargetOf target_of) {
     const std::size_t n = batch.size();

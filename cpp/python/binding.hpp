@@ -1,4 +1,4 @@
-// What every binding needs: arrays in, checks of them, owned arrays out, Ctrl-C.
+// The tools of every binding: array arguments, checks of them, arrays for Python, and Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -42,7 +42,7 @@ std::span<const T> row_of(const Table<T>& table, std::size_t k) {
 /// The order of the lines in an array of costs, and of the bounds that may follow them.
 enum CostLine : std::size_t { CURVE_UP, SLOPE_UP, CURVE_DOWN, SLOPE_DOWN, COSTS, LOWER = COSTS, UPPER, COSTS_AND_BOUNDS };
 
-/// The core trusts its arguments: a binding checks every number that becomes an index, and says what is wrong.
+/// The core trusts its arguments: a binding checks every number that becomes an index, and reports the problem.
 inline void expect(bool holds, const char* otherwise) {
     if (!holds) throw std::invalid_argument(otherwise);
 }
@@ -51,7 +51,7 @@ inline bool are_finite(Constants numbers) {
     return std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
 }
 
-/// Whether all places are in first .. stop - 1.
+/// Whether all numbers are in first .. stop - 1.
 inline bool are_within(const Line<std::int64_t>& places, std::int64_t first, std::size_t stop) {
     return std::ranges::all_of(span_of(places),
                                [&](std::int64_t at) { return first <= at && (at < 0 || static_cast<std::size_t>(at) < stop); });
@@ -79,7 +79,7 @@ inline bool is_tree(const Line<std::int64_t>& left, const Line<std::int64_t>& ri
     return reached == n;
 }
 
-/// An array that Python gets in the end; its numbers are undefined at first.
+/// An array for Python; its numbers are uninitialised at first.
 template <class T, std::size_t N>
 class Array {
 public:

@@ -58,7 +58,7 @@ std::unique_ptr<Engine> make_engine(const Nodes& given, const Rows& splits, cons
                                           .guard = guard});
 }
 
-/// A question must fit the engine's tree: the core trusts its indices.
+/// Check that a question fits the engine's tree, because the core trusts its indices.
 void check_question(const Engine& engine, const Prices& prices, const Target& target, const Limits& limits) {
     const Tree& tree = engine.model().tree;
     const Layout& layout = engine.model().layout;
@@ -77,7 +77,7 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
 
 constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
 
-/// When to stop.
+/// The limits of a search.
 struct Patience {
     Budget budget;
     std::optional<double> seconds;
@@ -112,7 +112,7 @@ Answer pose(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     return engine.pose(span_of(source), static_cast<int>(leaf), prices, target, limits);
 }
 
-/// Whether a search can go on from a memory: every index in it must mean something.
+/// Whether a search can continue from a memory: every index in it must be valid.
 bool fits(const Memory& memory, const Model& model, const Prices& prices, const Limits& limits) {
     const Tree& tree = model.tree;
     const auto is_sound = [&](const State& state) {

@@ -1,7 +1,7 @@
-// The binding of the learner: the submodule ``learn``. Nothing here computes.
+// The binding of the learner, as the submodule ``learn``.
 //
-// Large arrays are viewed, never copied: the objects made here keep them alive. Whatever serves as an index is checked when it
-// arrives, once for the rows, the tree and the columns.
+// Large arrays are not copied: the objects created here keep them alive. Every number that becomes an index is checked on
+// arrival, once for the rows, the tree and the columns.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -31,7 +31,7 @@ template <class T>
 using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = Line<const std::int64_t>;
-using AnyTable = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // in any order of memory
+using AnyTable = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // in any memory order
 template <class T, std::size_t N = 1>
 using Made = nb::ndarray<nb::numpy, T, nb::ndim<N>>;
 
@@ -177,7 +177,7 @@ struct HeldColumns {
     bool fits(const Rows& rows) const { return X.shape(0) == rows.size() && X.shape(1) == rows.width; }
 };
 
-/// Some rows with the side that each wants, in arrays that Python owns.
+/// Some rows with the side to which each should go, in arrays that Python owns.
 struct HeldSample {
     std::vector<int> chosen;
     Line<const double> side, weight;

@@ -1,4 +1,4 @@
-// The binding of what is known beforehand: rows, layouts, prices, targets and limits go in as checked values.
+// The binding of the parts of a question: rows, layouts, prices, targets and limits become checked values.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -115,7 +115,7 @@ Target make_target(const Line<double>& below, const Whole& first, const Whole& l
     return {copied<double>(below), narrowed(first), narrowed(leaves)};
 }
 
-/// The clauses: where the two boxes of each begin and end among the entries, and the entries, a line per source.
+/// The clauses: where the two boxes of each begin and end among the entries, and the entries, one line per source.
 struct Clauses {
     std::vector<Clause> all;
     std::vector<int> where;

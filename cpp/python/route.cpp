@@ -7,7 +7,7 @@ using namespace nanobind::literals;
 namespace counterleaf {
 namespace {
 
-/// The splits are the rows of a matrix in CSR, one per node.
+/// The splits are the rows of a CSR matrix, one per node.
 Router make_router(const Line<std::int64_t>& left, const Line<std::int64_t>& right, const Line<std::int64_t>& indptr,
                    const Line<std::int64_t>& indices, const Line<double>& data, const Line<double>& bias, bool right_closed,
                    bool narrow) {

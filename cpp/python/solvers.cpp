@@ -1,4 +1,4 @@
-// For tests alone: the solvers of one region on a problem given as dense arrays.
+// For tests only: the solvers of one region, on a problem passed as dense arrays.
 #include <nanobind/stl/tuple.h>
 
 #include "python/binding.hpp"
@@ -13,7 +13,7 @@ using namespace nanobind::literals;
 namespace counterleaf {
 namespace {
 
-/// A dense problem with its room.
+/// A dense problem with its memory.
 struct Trial {
     Scratch scratch;
     Program program{};
@@ -52,7 +52,7 @@ struct Trial {
 
 using Solved = std::tuple<int, double, Made<double, 1>, Made<double, 1>, Made<double, 1>>;
 
-/// (status, dual value, multipliers, point, Farkas vector) from no multipliers.
+/// (status, dual value, multipliers, point, Farkas vector), starting without multipliers.
 template <class Solve>
 Solved solved(const Table<double>& A, const Line<double>& r, std::size_t equal, const Table<double>& curves, Solve solve) {
     Trial trial(A, r, equal, curves);
@@ -69,7 +69,7 @@ Solved solved(const Table<double>& A, const Line<double>& r, std::size_t equal, 
     return {static_cast<int>(status), value, multipliers.hand_over(), point.hand_over(), farkas.hand_over()};
 }
 
-/// A dense matrix by its rows; zeros are left out.
+/// A dense matrix by compressed rows.
 struct DenseRows {
     std::vector<int> start{0}, column;
     std::vector<double> value;
@@ -84,8 +84,8 @@ struct DenseRows {
     CompressedRows rows() const { return {start, column, value}; }
 };
 
-/// (status, bound, multipliers, point) of a coupled problem: by all means, or by the interior point alone, which proves no
-/// bound.
+/// (status, bound, multipliers, point) of a coupled problem, by the complete solver or by the interior point method alone,
+/// which does not prove a bound.
 std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<double>& A, const Line<double>& r,
                                                                   std::size_t equal, const Table<double>& curves,
                                                                   const Table<double>& P, double theta, bool by_interior) {

@@ -6,7 +6,7 @@ namespace counterleaf {
 namespace {
 
 constexpr double RANK = 1e-12;   // singular values below this share of the largest count as 0
-constexpr double NOISE = 1e-14;  // P has entries of the size of 1: prices are of the size of z, or rounding
+constexpr double NOISE = 1e-14;  // P has entries of size 1, so prices have the size of z; smaller values are rounding
 
 class Balance {
 public:
@@ -44,7 +44,7 @@ public:
 private:
     std::size_t feature(std::size_t i) const { return static_cast<std::size_t>(free[i]); }
 
-    /// 2 (P + curves) dz - A' dlam, a line per free feature; the unknowns are its change and those of the multipliers held.
+    /// 2 (P + curves) dz - A' dlam, one line per free feature; the unknowns are its change and the changes of the multipliers.
     Grid write_system() const {
         const Grid M = scratch.grid(count, padded(count + rows));
         std::fill_n(M.data, M.rows * M.columns, 0.0);
@@ -81,7 +81,7 @@ private:
     const Numbers lam, z;
     Scratch& scratch;
     const Scratch::Frame frame;
-    const Places free, place, tight;  // the free features, their places or -1, the rows with a multiplier
+    const Places free, place, tight;  // the free features, their positions or -1, the rows with a multiplier
     const Numbers price, size;
     std::size_t count = 0, rows = 0;
 };

@@ -5,11 +5,11 @@
 namespace counterleaf {
 namespace {
 
-constexpr double LOST = 1e-13;   // of the terms of a bound: what rounding may have added to it, and more
-constexpr double NOISE = 1e-13;  // of the terms of a price: where it counts as equal to a slope
+constexpr double LOST = 1e-13;   // relative to the terms of a bound: more than its rounding error
+constexpr double NOISE = 1e-13;  // relative to the terms of a price: a smaller difference from a slope counts as none
 
-/// A price within rounding of the slope beyond which a feature would move without end becomes that slope. (Ball y, where the
-/// optimum is, this changes the bound by no more than the change times y.)
+/// Set a price to the slope beyond which an unbounded feature would move away, if it exceeds the slope by rounding only. Near
+/// the optimum y this changes the bound by at most the change times y.
 double clamp_to_slope(double price, double size, const Phi& phi, double lower, double upper) {
     const double noise = NOISE * (size + std::fabs(phi.slope_up) + std::fabs(phi.slope_down));
     if (phi.curve_up == 0.0 && upper == INF && phi.slope_up < price && price <= phi.slope_up + noise) return phi.slope_up;

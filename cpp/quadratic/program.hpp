@@ -2,11 +2,11 @@
 //
 //     min  z' P z + sum_j phi_j(z_j)   s.t.   A z >= r  (the first ``equal`` rows: A z = r),   lower <= z <= upper.
 //
-// Any lam (>= 0 on the inequalities) and any y prove a bound: P - K is positive semidefinite, K = diag(kept), so that
+// Any lam (>= 0 on the inequalities) and any y prove a bound: P - K is positive semidefinite with K = diag(separable), so
 //
 //     z' P z >= z' K z + 2 y' (P - K) z - y' (P - K) y,
 //
-// and the rest is the separable dual of ``newton``.
+// and the right side has the separable dual of ``newton``.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,22 @@
 
 namespace counterleaf {
 
-/// Where a feature is: at its lower bound, left of the kink of phi in 0, at the kink, right of it, at its upper bound.
+/// The piece of a feature: at its lower bound, below the kink of phi at 0, at the kink, above it, at its upper bound.
 enum class Piece : std::int8_t { Low = -2, Down, Kink, Up, High };
 
 constexpr bool is_free(Piece piece) { return piece == Piece::Up || piece == Piece::Down; }
 
 struct QuadraticProgram {
-    CompressedRows rows;  // A, rows of unit length
+    CompressedRows rows;  // A, with rows of unit length
     Constants r;
     std::size_t equal;
     CompressedRows P;      // both triangles
-    Constants separable;   // P - diag(kept) is positive semidefinite
-    bool nearly_singular;  // P is singular or nearly so: no solver can rely on what is kept
+    Constants separable;   // P - diag(separable) is positive semidefinite
+    bool nearly_singular;  // P is singular or nearly so: solvers cannot rely on ``separable``
     Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
-    Constants pull;  // where P is weak: weights of a pull to the source, so that of several best points one is chosen; else 0
-    /// 1 or -1 where the upper or lower bound is only a horizon, at which a feature stops that earns by moving away: a proof
-    /// takes that bound for infinite. Empty: nowhere.
+    Constants pull;  // weights of a pull to the source, which chooses among best points of a nearly singular P; else 0
+    /// 1 or -1 where the upper or lower bound is only a horizon, which stops a feature whose cost decreases without end; a
+    /// proof treats that bound as infinite. Empty if there is none.
     Constants horizon;
 
     std::size_t m() const { return r.size(); }
@@ -51,16 +51,16 @@ struct QuadraticBound {
     double value;
 };
 
-/// Says that the caller wants to stop; it is cheap, and looked at once per step.
+/// Whether the caller wants to stop; it is cheap and called once per step.
 using Stop = std::function<bool()>;
 
-/// A warm start, then the result.
+/// The warm start of a solver, then its result.
 struct QuadraticState {
     std::span<Piece> piece;
     Numbers lam, z;
 };
 
-/// Multipliers and the point of a tangent, which prove a bound.
+/// Multipliers and the point of a tangent, which together prove a bound.
 struct QuadraticProof {
     Numbers lam, y;
 };
@@ -72,12 +72,12 @@ struct Product {
 
 void multiply(const CompressedRows& P, Constants y, const Product& out);
 
-/// The bound that a proof gives, less what rounding may have added; negative multipliers of inequalities are set to 0.
-/// Sums are in twice the precision: where the terms of a tangent cancel, what is left of them is not rounding.
+/// The bound that a proof gives, with rounding errors subtracted; negative multipliers of inequalities are set to 0. Sums are
+/// in twice the working precision, so that cancelling terms of a tangent leave more than rounding.
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scratch& scratch);
-/// The same where P y is known, in less time and to fewer digits.
+/// The same for a known P y, faster and with fewer digits.
 ///
-/// Minus infinity where rounding may be more than a share of it, as with a y far out in a direction that costs nothing.
+/// Minus infinity if rounding may exceed a share of the bound, for example if y is far out in a direction without cost.
 double prove(const QuadraticProgram& program, const QuadraticProof& proof, const Product& Py, Scratch& scratch);
 
 /// z' P z + sum_j phi_j(z_j), and the size of its terms.

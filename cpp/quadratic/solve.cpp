@@ -9,17 +9,17 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ROUNDS = 6;          // of the pull to the last point, so that in the end it biases nothing
-constexpr double FAR = 1e6;        // in units of the cost: a feature that moved further without meeting a bound runs away
-constexpr double SOLVED = 3e-8;    // a point within this share of its bound is optimal, where nothing better was found
+constexpr int ROUNDS = 6;          // of the pull to the last point; after them it no longer biases the result
+constexpr double FAR = 1e6;        // in units of the cost: a feature that moved further without reaching a bound runs away
+constexpr double SOLVED = 3e-8;    // a point within this share of its bound is optimal if no solver finds a better one
 constexpr double EXACT = 1e-14;    // a point within this share needs no further round,
-constexpr double CLOSE = 1e-11;    // nor one within this share that stays where it is
+constexpr double CLOSE = 1e-11;    // nor does one within this share that stays where it is
 constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
-constexpr double CANCELS = 1e-12;  // nor one within this share of the terms of its cost
-constexpr double FLAT = 1e-15;     // a curvature below this is only there for the sake of proofs
-constexpr double RAISED = 20.0;    // times what a tangent leaves curved: more than the diagonal of a singular P was raised by
-constexpr double HOLDS = 1e-9;     // of its terms: a row that misses by less holds
-constexpr double SMALL = 1e-3;     // bounds below this are judged as if they were of this size
+constexpr double CANCELS = 1e-12;  // nor does one within this share of the terms of its cost
+constexpr double FLAT = 1e-15;     // a smaller curvature exists only for the sake of proofs
+constexpr double RAISED = 20.0;    // multiple of ``separable`` that exceeds what was added to the diagonal of a singular P
+constexpr double HOLDS = 1e-9;     // relative to its terms: a row that misses by less holds
+constexpr double SMALL = 1e-3;     // smaller bounds are judged as if they had this size
 
 class Solve {
 public:
@@ -31,7 +31,7 @@ public:
           centre(scratch.numbers(p.n())) {
         std::ranges::fill(proof.lam, 0.0);
         std::ranges::fill(proof.y, 0.0);
-        if (p.nearly_singular) best = prove(p, proof, scratch);  // each feature alone: where costs are flat, maybe all there is
+        if (p.nearly_singular) best = prove(p, proof, scratch);  // each feature alone: the best bound if costs are flat
     }
 
     QuadraticBound run(bool runs) {
@@ -53,7 +53,7 @@ private:
         status = pivot_to_end();
         if (status != QuadraticStatus::Stuck) return {status, best};
         if (runs && std::ranges::any_of(reached, [](double z) { return std::fabs(z) > FAR; })) {
-            std::ranges::copy(reached, state.z.begin());  // nothing but the pull stops it, and no solver will
+            std::ranges::copy(reached, state.z.begin());  // only the pull stops it, and another solver would not
             return {QuadraticStatus::Stuck, best};
         }
         copy(found, state);
@@ -65,7 +65,7 @@ private:
         return {meets() && holds() ? QuadraticStatus::Converged : QuadraticStatus::Stuck, best};
     }
 
-    /// Pivot; where P is singular again and again, pulled to the last point, until the point meets its bound.
+    /// Pivot. If P is singular, repeat with a pull to the last point until the point meets its bound.
     QuadraticStatus pivot_to_end() {
         std::ranges::fill(centre, 0.0);
         double last = INF;
@@ -87,7 +87,7 @@ private:
         return is_proved() ? QuadraticStatus::Converged : QuadraticStatus::Stuck;
     }
 
-    /// Solve again and again on the pieces that the interior point has found, pulled to the last point, while that helps.
+    /// Solve repeatedly on the pieces of the interior point, with a pull to the last point, while that helps.
     void polish() {
         const QuadraticState last{scratch.values<Piece>(p.n()), scratch.numbers(p.m()), scratch.numbers(p.n())};
         for (int round = 0; round < ROUNDS && !stop(); ++round) {
@@ -104,15 +104,15 @@ private:
         }
     }
 
-    /// Whether a feature costs next to nothing, however it moves.
+    /// Whether moving a feature costs next to nothing.
     bool is_flat(std::size_t j) const {
         const Phi phi = p.phi(j);
         const bool bent = std::max(phi.curve_up, phi.curve_down) > FLAT || phi.slope_up != 0.0 || phi.slope_down != 0.0;
         return p.can_move(j) && !bent && p.P[j].column.empty();
     }
 
-    /// Where flat features can satisfy the rows on their own, the others stay exactly where they are: next to nothing is then
-    /// all that the point costs, and it is the least.
+    /// If flat features alone can satisfy the rows, leave the others exactly where they are: then the point costs next to
+    /// nothing, which is optimal.
     void move_what_is_flat() {
         const auto [cost, size] = cost_and_size(p, state.z);
         const double far = largest_of(state.z);
@@ -153,7 +153,7 @@ private:
         for (std::size_t j = 0; j < p.n(); ++j) state.z[j] = std::min(std::max(state.z[j], p.lower[j]), p.upper[j]);
     }
 
-    /// What the multipliers and the tangent at the point prove.
+    /// Prove a bound by the multipliers and the tangent at the point.
     void try_point() {
         std::ranges::copy(state.lam, tried.lam.begin());
         std::ranges::copy(state.z, tried.y.begin());
@@ -165,7 +165,7 @@ private:
         keep(prove(p, tried, scratch));
     }
 
-    /// Keep what ``tried`` proves if it is better.
+    /// Keep the proof ``tried`` if it is better.
     void keep(double value) {
         if (!(value > best)) return;
         best = value;
@@ -173,23 +173,23 @@ private:
         std::ranges::copy(tried.y, proof.y.begin());
     }
 
-    /// What the point costs above what is proved, as a share; NaN or infinite where nothing is.
+    /// The cost of the point above the proved bound, as a share; NaN or infinite without a bound.
     double gap(double least = 1.0) const { return (cost_of(p, state.z) - best) / (least + std::fabs(best)); }
 
-    /// Whether the cost is unbounded: only a horizon stops a feature, and there is no bound.
+    /// Whether the cost is unbounded: only a horizon stops a feature.
     bool is_at_horizon() const {
         for (std::size_t j = 0; j < p.horizon.size(); ++j)
             if (p.horizon[j] != 0.0 && state.z[j] == (p.horizon[j] > 0.0 ? p.upper[j] : p.lower[j])) return true;
         return false;
     }
 
-    /// Whether the point costs what is proved, as far as rounding lets anyone tell.
+    /// Whether the point costs what is proved, up to rounding.
     bool is_proved() const {
         const auto [cost, size] = cost_and_size(p, state.z);
         return best > -INF && cost - best <= PROVED * std::fabs(best) + CANCELS * size;
     }
 
-    /// Whether the point is as good as optimal: within a share of its bound, or by less than what a raised diagonal costs.
+    /// Whether the point is practically optimal: within a share of its bound, or within the cost of a raised diagonal.
     bool meets() const {
         if (is_proved() || gap(SMALL) <= SOLVED) return true;
         double raised = 0.0;
@@ -197,7 +197,7 @@ private:
         return p.nearly_singular && best > -INF && cost_of(p, state.z) - best <= raised;
     }
 
-    /// Whether the rows hold at the point; rows much smaller than the largest are judged by that.
+    /// Whether the rows hold at the point; rows much smaller than the largest are judged by the largest.
     bool holds() const {
         double most = 0.0;
         for (std::size_t t = 0; t < p.m(); ++t) most = std::max(most, miss(p, t, state.z).size);
@@ -215,7 +215,7 @@ private:
         std::ranges::copy(from.z, to.z.begin());
     }
 
-    /// Whether no point satisfies the rows within the box; ``state.lam`` then proves it.
+    /// Whether no point of the box satisfies the rows; ``state.lam`` is then a Farkas vector.
     bool is_empty() {
         const Scratch::Frame here(scratch);
         const std::size_t m = p.m(), n = p.n(), wide = padded(n);
@@ -253,9 +253,9 @@ private:
     const Stop& stop;
     const Scratch::Frame frame;
     const QuadraticProof tried;
-    const QuadraticState settled;  // where the last round that converged ended
+    const QuadraticState settled;  // the end of the last round that converged
     const Numbers centre;
-    double best = -INF;  // what ``proof`` proves
+    double best = -INF;  // the bound that ``proof`` proves
 };
 
 }  // namespace

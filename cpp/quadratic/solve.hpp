@@ -1,5 +1,5 @@
-// The bound of one region where the cost couples features: pivoting, an interior point where that does not settle it, and
-// the simplex to find that the region is empty.
+// The bound of one region where the cost couples features: by pivoting, by an interior point method where pivoting fails, and
+// by the simplex method to prove that the region is empty.
 #pragma once
 
 #include "quadratic/pivots.hpp"
@@ -7,11 +7,11 @@
 
 namespace counterleaf {
 
-/// Solve ``program`` from a warm start; ``state`` gets the result. ``proof`` proves the bound, whatever the status.
+/// Solve ``program`` from a warm start; ``state`` receives the result. ``proof`` proves the bound for every status.
 ///
-/// Converged: ``state.z`` costs what is proved, or a feature is at its horizon. Cut: the bound exceeds ``cut``, which is all
-/// that the caller wants to know. Infeasible: ``state.lam`` is a Farkas vector. Stuck: neither, or ``stop`` held. ``runs``:
-/// some feature earns by moving away and only a horizon ends that.
+/// Converged: ``state.z`` costs what is proved, or a feature is at its horizon. AboveLimit: the bound exceeds ``limit``, and
+/// the solver stopped. Infeasible: ``state.lam`` is a Farkas vector. Stuck: none of these, or ``stop`` returned true. ``runs``:
+/// the cost of some feature decreases without end, so that only a horizon stops it.
 QuadraticBound solve_quadratic(const QuadraticProgram& program, double limit, bool runs, const QuadraticState& state,
                                const QuadraticProof& proof, Scratch& scratch, const Stop& stop);
 

@@ -5,8 +5,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SOFT =
-    0.05;  // share of a group's most expensive change that is charged by a square, for methods that need curvature
+constexpr double SOFT = 0.05;  // share of a group's most expensive change that methods with curvature charge by a square
 constexpr double LAST = 1e38;  // a bound beyond this, such as the largest float32, counts as none
 // a cost that still decreases this far out (in units of the source, at least 1) is unbounded
 constexpr double FAR_OUT = 1e30, LESS_FAR_OUT = 1e9;  // the second where the cost couples features

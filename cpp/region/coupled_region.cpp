@@ -7,10 +7,10 @@
 namespace counterleaf {
 namespace {
 
-constexpr double PULL = 1e-7;  // towards the source, where some changes cost nothing: of several best rows, the least change
-constexpr double FAR = 1e6;    // in units of the cost: a feature that moved further without meeting a bound runs away
+constexpr double PULL = 1e-7;  // towards the source, where some changes are free: it chooses the smallest change
+constexpr double FAR = 1e6;    // in units of the cost: a feature that moved further without reaching a bound runs away
 
-/// The greatest power of two up to a positive number: what is scaled by it comes back bit for bit.
+/// The largest power of two up to a positive number; scaling by it is exact.
 double power_up_to(double number) { return std::ldexp(1.0, std::ilogb(number)); }
 
 }  // namespace
@@ -33,7 +33,7 @@ void CoupledRegions::begin(const Question& question) {
         const double s = scale_[d];
         place_[d] = static_cast<int>(j);
         separable_[j] = coupling.separable[d] / (s * s);
-        // features whose scales differ by more than 30 are pulled less unevenly than their units say: the factor must exist
+        // where scales differ by a factor of more than 30, the pull is more even than the units, so that the factor exists
         if (coupling.theta == 0.0 && question.layout.is_number(d)) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
     }
     runs_ = std::ranges::any_of(f.horizon, [](double side) { return side != 0.0; });
@@ -81,7 +81,7 @@ double CoupledRegions::prove(const Path& path, const Box& box, Numbers lam, Cons
     return prove_bound_by_tangent(*question_, path, box, regions.at_sources(path, scratch), lam, tangent, scratch);
 }
 
-/// The groups that a row of the path touches and that have more than one value left.
+/// Find the groups that a row of the path contains and that have more than one value left.
 CoupledRegions::Layered CoupledRegions::choose_groups(const Path& path, const Box& box, Scratch& scratch) const {
     const Layout& layout = question_->layout;
     const Places group_rows = scratch.places(layout.groups());
@@ -95,7 +95,7 @@ CoupledRegions::Layered CoupledRegions::choose_groups(const Path& path, const Bo
     return {group_rows.first(count), scratch.numbers(count + path.size())};
 }
 
-/// Rows of about unit length over scaled variables.
+/// Write rows of about unit length over scaled variables.
 QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box, Constants slack, const Layered& rows,
                                                Regions& regions, Scratch& scratch) const {
     const Coupling& coupling = *question_->coupling;
@@ -141,14 +141,14 @@ QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box,
             .horizon = columns.horizon};
 }
 
-/// A row per group: its variables add up to what they were. Returns the number of entries.
+/// Write one row per group, whose variables keep their sum. Returns the number of entries.
 std::size_t CoupledRegions::write_group_rows(const Layered& rows, Places start, Places column, Numbers value, Numbers r) const {
     const Layout& layout = question_->layout;
     std::size_t at = 0;
     start[0] = 0;
     for (std::size_t i = 0; i < rows.group_rows.size(); ++i) {
         const int g = rows.group_rows[i];
-        const double s = scale_[layout.first[g]];  // all of its variables have the same
+        const double s = scale_[layout.first[g]];  // equal for all of its variables
         rows.norm[i] = power_up_to(std::sqrt(static_cast<double>(layout.last[g] - layout.first[g]))) / s;
         r[i] = 0.0;
         for (int v = layout.first[g]; v < layout.last[g]; ++v, ++at) column[at] = place_[v], value[at] = 1.0 / s / rows.norm[i];
@@ -157,7 +157,7 @@ std::size_t CoupledRegions::write_group_rows(const Layered& rows, Places start, 
     return at;
 }
 
-/// The costs and the box of every variable, scaled; groups that no row touches stay at their cheapest value.
+/// Write the scaled costs and the box of every variable; groups without a row stay at their cheapest value.
 CoupledRegions::Columns CoupledRegions::write_columns(const Box& box, Places group_rows, Scratch& scratch) const {
     const Features& f = question_->features;
     const Layout& layout = question_->layout;
@@ -188,7 +188,7 @@ CoupledRegions::Columns CoupledRegions::write_columns(const Box& box, Places gro
     return c;
 }
 
-/// What row t of a path still lacks at the source; nothing where its variables are fixed on its face, to rounding.
+/// The right-hand side of row t of a path; 0 beyond its fixed variables if they lie on its face, up to rounding.
 double CoupledRegions::missing(const Path& path, const Box& box, std::size_t t, double slack, Regions& regions) const {
     const Features& f = question_->features;
     const Terms terms = question_->row(path.row[t]);
@@ -203,7 +203,7 @@ double CoupledRegions::missing(const Path& path, const Box& box, std::size_t t, 
     return std::fabs(fixed - r) <= noise ? fixed + slack : r + slack;
 }
 
-/// The pieces and the point, ends of the box bit for bit.
+/// Write the pieces and the point back; bounds of the box are reached bit for bit.
 void CoupledRegions::scatter(const Box& box, const QuadraticProgram& program, const QuadraticState& found,
                              const CoupledDual& dual) const {
     const Features& f = question_->features;
@@ -212,7 +212,7 @@ void CoupledRegions::scatter(const Box& box, const QuadraticProgram& program, co
         const int d = order[j];
         dual.pieces[d] = found.piece[j];
         dual.change[d] = found.z[j] / scale_[d];
-        if (!program.can_move(j) && box.can_move(d))  // a value of a group that no row touches
+        if (!program.can_move(j) && box.can_move(d))  // a value of a group without a row
             dual.change[d] = std::round(dual.change[d]);
         else if (found.z[j] == program.lower[j])
             dual.change[d] = box.lower(d) - f.source[d];
@@ -221,7 +221,7 @@ void CoupledRegions::scatter(const Box& box, const QuadraticProgram& program, co
     }
 }
 
-/// Whether only the horizon, or the pull to the source, stops a feature that earns by moving; it is put on the horizon.
+/// Whether only the horizon, or the pull to the source, stops a feature whose cost decreases; it is moved to the horizon.
 bool CoupledRegions::runs_away(Numbers change, bool unsolved) const {
     const Features& f = question_->features;
     for (std::size_t d = 0; d < change.size(); ++d) {

@@ -1,8 +1,8 @@
 // The bound of one region where the cost couples features: as ``region.hpp``, over all variables in the elimination order.
 //
-// To solve, a group that some row of the path touches is a simplex, with a row that keeps its sum and with some of its charge
-// moved into a square (z^2 = z), and a grid is an interval; any other group stays at its cheapest value. To prove, nothing is
-// relaxed: see ``tangent.hpp``.
+// For solving, a group in some row of the path is relaxed to a simplex with a row for its sum and part of its charge as a
+// square (z^2 = z), and a grid is relaxed to an interval; every other group stays at its cheapest value. For proving, nothing
+// is relaxed: see ``tangent.hpp``.
 #pragma once
 
 #include "base/stopping.hpp"
@@ -12,14 +12,14 @@
 
 namespace counterleaf {
 
-/// What proves a region's bound, and where its pivots stopped: the warm start, and then the result.
+/// The proof of a region's bound, and where its pivots stopped: first the warm start, then the result.
 struct CoupledDual {
     Numbers multipliers, tangent;
     std::span<Piece> pieces;
     Numbers change;
 };
 
-/// Bounds that matter to the caller: one that is proved already, and one above which it has better things to do.
+/// A bound that is already proved, and one above which the caller prefers to continue elsewhere.
 struct Levels {
     double known = -INF, limit = INF;
 };
@@ -28,17 +28,18 @@ class CoupledRegions {
 public:
     void begin(const Question& question);
 
-    /// Bound the region of a path within a box, its rows tightened by ``slack``; Cut: the bound exceeds ``levels.limit``.
+    /// Bound the region of a path within a box, with its rows tightened by ``slack``. AboveLimit: the bound exceeds
+    /// ``levels.limit``.
     ///
-    /// ``dual`` proves ``levels.known``: what proves a lower bound does not take its place.
+    /// ``dual`` proves ``levels.known``, and only a proof of a better bound replaces it.
     QuadraticBound solve(const Path& path, const Box& box, Constants slack, const Levels& levels, const CoupledDual& dual,
                          Regions& regions, Scratch& scratch, StopCheck& stop_check) const;
 
-    /// The bound that multipliers and a tangent prove of a region.
+    /// The bound that multipliers and a tangent prove for a region.
     double prove(const Path& path, const Box& box, Numbers lam, Constants tangent, Regions& regions, Scratch& scratch) const;
 
 private:
-    /// The rows of a program: one per group that the path touches, then the path's; and the lengths by which they are divided.
+    /// The rows of a program, first one per group and then those of the path, and the lengths by which they are divided.
     struct Layered {
         Places group_rows;
         Numbers norm;
@@ -57,10 +58,10 @@ private:
     bool runs_away(Numbers change, bool unsolved) const;
 
     const Question* question_ = nullptr;
-    std::vector<double> scale_;      // of each variable: a power of two, so that a proof in other units is the same proof
+    std::vector<double> scale_;      // of each variable: a power of two, so that scaling keeps a proof exact
     std::vector<double> pull_;       // in the elimination order
-    std::vector<double> separable_;  // likewise
-    std::vector<int> place_;         // of each variable in that order
+    std::vector<double> separable_;  // in the elimination order
+    std::vector<int> place_;         // the position of each variable in that order
     bool runs_ = false;              // some feature has a horizon
 };
 

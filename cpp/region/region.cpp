@@ -9,10 +9,10 @@
 namespace counterleaf {
 namespace {
 
-constexpr double NEGLIGIBLE = 1e-14;  // of the largest multiplier: rounding of a row that has let go
-constexpr double ROUGH = 1e-11;       // of a bound: what rounding may take from it where nothing much cancels
+constexpr double NEGLIGIBLE = 1e-14;  // relative to the largest multiplier: rounding of a row that is no longer tight
+constexpr double ROUGH = 1e-11;       // relative to a bound: the loss through rounding if little cancels
 
-/// Rounding is dropped from multipliers: a feature that is free and unbounded would turn any price into an infinite much.
+/// Set negligible multipliers to 0: on an unbounded free feature any price would make the bound minus infinity.
 void drop_rounding(Numbers lam) {
     const double largest = largest_of(lam);
     for (double& one : lam)
@@ -53,7 +53,7 @@ double Regions::at_source(std::size_t row) {
     return known;
 }
 
-/// A row of the user's that is met to rounding counts as met exactly.
+/// The value of a row, where a user's row that is met up to rounding counts as met exactly.
 double Regions::snapped(std::size_t row, double value) const {
     const double tolerance = question_->tolerance(row);
     const bool equal = row < question_->user_row(question_->limits.equal);
@@ -147,7 +147,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     const Sum alone = scatter(box, program, point, change);
     if (question_->plain) {
         if (question_->method != Method::Curved && !source_is_best_)
-            open_horizon(box, program);  // else no feature can run away
+            open_horizon(box, program);  // otherwise no feature can run away
         const Numbers trial = scratch.numbers(m);
         std::ranges::copy(lam, trial.begin());
         const ProvedBound proof = proved_value(program, trial, scratch);
@@ -165,7 +165,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     return or_box(found, box, dual, scratch);
 }
 
-/// Whether the horizon ends the way of a variable.
+/// Whether a variable is at its horizon.
 bool Regions::is_at_horizon(const Box& box, const Program& program, Constants point) const {
     for (std::size_t j = 0; j < columns_.size(); ++j) {
         const int d = columns_[j];
@@ -176,7 +176,7 @@ bool Regions::is_at_horizon(const Box& box, const Program& program, Constants po
     return false;
 }
 
-/// Of several best points one that is not at the horizon: the best if moving away earned a little less.
+/// Among several best points choose one that is not at the horizon: the best one if moving away gained slightly less.
 bool Regions::come_nearer(const Box& box, const Program& program, Numbers lam, Numbers point, Numbers ray,
                           Scratch& scratch) const {
     constexpr double LESS = 1.0 - 1e-6;
@@ -198,7 +198,7 @@ bool Regions::come_nearer(const Box& box, const Program& program, Numbers lam, N
     return true;
 }
 
-/// Whether a Farkas vector of a scaled problem is one for sure.
+/// Whether a Farkas vector of the scaled problem certainly proves the region empty.
 bool Regions::contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch) {
     const Scratch::Frame frame(scratch);
     const Numbers lam = scratch.numbers(path.size());
@@ -211,7 +211,7 @@ bool Regions::is_surely_empty(const Path& path, const Box& box, Numbers lam, Scr
     return is_empty(*question_, path, box, at_sources(path, scratch), lam, scratch) || are_opposed(*question_, path, lam);
 }
 
-/// The bound of the box on its own, where that is no worse than what the multipliers prove.
+/// Use the bound of the box without rows if it is at least as good as that of the multipliers.
 Bound Regions::or_box(Bound found, const Box& box, const Dual& dual, Scratch& scratch) const {
     const bool none = std::ranges::all_of(dual.multipliers, [](double one) { return one == 0.0; });
     if (!none && question_->plain && found.status == Status::Converged && found.sure && found.value > 0.0) return found;

@@ -1,14 +1,14 @@
-// The bound of one region: gather its rows and box into a small scaled problem, solve it, scatter back.
+// The bound of one region: write its rows and box as a small scaled problem, solve it, and write the result back.
 //
-// A region is the user's constraints and the splits on a path from the root. A split on one variable narrows the box; any other
-// split, and each of the user's rows, is a row  sign (w @ x + b) >= offset. Only variables that some row touches and that can
-// still move enter the problem; every other one stays at its own cheapest value. The problem is written in d = x - source, with
-// each variable scaled by its cost and each row by its size, so that features in units of 1e-6 and 1e6 look alike.
+// A region consists of the user's constraints and the splits on a path from the root. A split on one variable narrows the box.
+// Every other split and each of the user's rows is a row  sign (w @ x + b) >= offset. The problem contains only the variables
+// that appear in a row and can still move; every other variable takes its cheapest value. It is written in d = x - source, with
+// each variable scaled by its cost and each row by its size, so that units of 1e-6 and 1e6 make no difference.
 //
-// To solve, a group's 0/1 variables may be fractions that add up to 1 and a grid is an interval. Since z^2 = z, a 0/1 variable
-// is charged linearly, which is the tightest convex charge; where the method needs curvature, ``soft`` of it is moved into a
-// square. For curved costs groups are in closed form; else, or where that fails, each one that the path touches adds a row.
-// To prove, nothing is relaxed: see ``bound.hpp``.
+// For solving, the 0/1 variables of a group are relaxed to fractions with the sum 1, and a grid to an interval. Since z^2 = z,
+// a 0/1 variable is charged linearly, which is the tightest convex charge; where the method needs curvature, ``soft`` of it
+// becomes a square. For curved costs, groups are handled in closed form. Otherwise, or where that fails, each group of the path
+// adds a row. For proving, nothing is relaxed: see ``bound.hpp``.
 #pragma once
 
 #include "bound/ascent.hpp"
@@ -18,46 +18,44 @@
 
 namespace counterleaf {
 
-/// What proves a region's bound, and where its simplex stopped: the warm start, and then the result.
+/// The proof of a region's bound, and where its simplex stopped: first the warm start, then the result.
 struct Dual {
     Numbers multipliers;     // per row of the path; a Farkas vector if the region is empty
-    std::span<Basic> basis;  // flat costs only: per row of the path, then per group; indices are variables and these places
+    std::span<Basic> basis;  // flat costs only: one place per row of the path, then one per group; a slack's index is such a
+                             // place, a feature's its variable
     std::span<Seat> seats;   // flat costs only: per variable
 };
 
 class Regions {
 public:
-    /// Begin with a question. ``rooms`` is the most rows that a path can have.
+    /// Begin with a question; ``max_rows`` is the largest number of rows of a path.
     void begin(const Question& question, std::size_t max_rows);
 
-    /// Whether every feature on its own stays at its source, at no cost.
+    /// Whether every feature by itself is best at its source, at no cost.
     bool is_source_best() const { return source_is_best_; }
 
-    /// w @ source + b of a row.
-    ///
-    /// 0 where a row of the user's is met there to rounding.
+    /// w @ source + b of a row; 0 where a user's row is met up to rounding.
     double at_source(std::size_t row);
-    /// The same of every row of a path.
+    /// The same for every row of a path.
     Constants at_sources(const Path& path, Scratch& scratch);
 
-    /// Bound the region of a path within a box, its rows tightened by ``slack``; ``change`` gets the point of the relaxation.
+    /// Bound the region of a path within a box, with its rows tightened by ``slack``; ``change`` receives the point of the
+    /// relaxation.
     ///
-    /// The bound is without the class cost, and valid whatever the status.
+    /// The bound does not include the class cost. It is valid for every status.
     Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
                 StopCheck& stop_check);
 
-    /// The bound that multipliers prove of a region.
-    ///
-    /// They shrink by a hair where that takes prices within slopes.
+    /// The bound that multipliers prove for a region; they are scaled slightly where prices would exceed their slopes.
     ProvedBound prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
-    /// Whether multipliers prove a region empty, or two of its rows do, which ``multipliers`` then says.
+    /// Whether multipliers prove a region empty, or two opposite rows do; ``multipliers`` then holds the proof.
     bool is_surely_empty(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
-    /// Better multipliers of a region where the number of changes is limited (see ``ascent.hpp``).
+    /// Improve the multipliers of a region where the number of changes is limited (see ``ascent.hpp``).
     AscentResult improve(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
-    /// The bound that multipliers prove of a region, once they are no larger than they need be; ``other`` are some that were
-    /// known before.
+    /// The bound that multipliers prove for a region after they are made as small as possible; ``other`` are multipliers known
+    /// before.
     ProvedBound shrink(const Path& path, const Box& box, Numbers multipliers, Constants other, Scratch& scratch);
 
 private:
@@ -88,18 +86,18 @@ private:
     void release();
 
     const Question* question_ = nullptr;
-    StopCheck* stop_check_ = nullptr;  // of the call
+    StopCheck* stop_check_ = nullptr;  // of the current call
     std::size_t max_rows_ = 0;
     bool source_is_best_ = false;
-    std::vector<double> at_source_;         // NaN where not yet known
-    std::vector<double> noise_;             // what rounding may have done to it
+    std::vector<double> at_source_;         // NaN where not yet computed
+    std::vector<double> noise_;             // its rounding error
     std::vector<Phi> scaled_;               // phi of each variable in units of its scale
-    std::uint64_t scaling_ = 0;             // of which question they are, see Question::scaling
-    std::vector<int> slot_;                 // the column of a variable, OUTSIDE, or NAMED for a moment
+    std::uint64_t scaling_ = 0;             // the question to which they belong, see Question::scaling
+    std::vector<int> slot_;                 // the column of a variable, OUTSIDE, or temporarily NAMED
     std::vector<int> columns_;              // the variable of a column, OUTSIDE for padding
     std::size_t numbers_ = 0;               // columns of numbers, padded where groups follow
-    std::vector<int> groups_, group_slot_;  // the groups in the problem; the place of each group there, or OUTSIDE
-    std::vector<int> start_;                // where the columns of each begin
+    std::vector<int> groups_, group_slot_;  // the groups in the problem; the position of each group among them, or OUTSIDE
+    std::vector<int> start_;                // where the columns of each group begin
 };
 
 }  // namespace counterleaf

@@ -3,7 +3,7 @@
 
 namespace counterleaf {
 
-/// The dual simplex, from the basis of the state, then from none.
+/// Run the dual simplex from the basis of the state, and from none if that fails.
 Status Regions::pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray,
                       Scratch& scratch) const {
     const Scratch::Frame frame(scratch);
@@ -15,7 +15,7 @@ Status Regions::pivot(const Dual& dual, const Program& program, Numbers lam, Num
         basis.reset(program);
         status = simplex(program, basis, lam, point, ray, scratch);
     }
-    if (status == Status::Converged) remember(dual, group_rows, basis);  // otherwise basis and seats no longer belong together
+    if (status == Status::Converged) remember(dual, group_rows, basis);  // otherwise basis and seats do not belong together
     return status;
 }
 
@@ -29,7 +29,7 @@ int Regions::row_at(std::size_t place, std::size_t group_rows) const {
     return place >= max_rows_ ? group_slot_[place - max_rows_] : static_cast<int>(place + group_rows);
 }
 
-/// The basis of a state in the columns and rows of its problem; false if it names one that is not there.
+/// The basis of a state in the columns and rows of its problem; false if it contains one that is not in the problem.
 bool Regions::recall(const Dual& dual, std::size_t group_rows, Basis basis) const {
     for (std::size_t t = 0; t < basis.basic.size(); ++t) {
         const Basic known = dual.basis[place_of(t, group_rows)];

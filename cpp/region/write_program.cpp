@@ -1,4 +1,4 @@
-// The part of ``Regions`` that writes a region as a small scaled problem, and the point found there as a change.
+// The part of ``Regions`` that writes a region as a small scaled problem, and its solution as a change.
 #include <cmath>
 
 #include "region/region.hpp"
@@ -6,13 +6,14 @@
 namespace counterleaf {
 namespace {
 
-constexpr double TINY = 1e-140, HUGE = 1e140;  // the squares of what lies between are numbers, too
+constexpr double TINY = 1e-140, HUGE = 1e140;  // numbers between these have finite squares
 
 }  // namespace
 
-/// The variables of the problem: numbers first, then group by group.
+/// Choose the variables of the problem: first numbers, then group by group.
 ///
-/// A group is in if some row touches it, with the values that rows name and, of the others, the cheapest, which serves for all.
+/// A group is in the problem if it appears in some row. Its variables are those that appear in rows and the cheapest of the
+/// others.
 void Regions::choose_columns(const Path& path, const Box& box) {
     columns_.clear();
     groups_.clear();
@@ -89,7 +90,7 @@ Program Regions::make_program(std::size_t paths, bool closed, Scratch& scratch) 
     return program;
 }
 
-/// A row per group: its variables add up to what they were, or to one more where the source's value is not among them.
+/// Write one row per group: its variables keep their sum, or add up to one more if the source's value is not among them.
 void Regions::write_groups(const Program& program) const {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         program.r[i] = slot_[question_->source_choice[groups_[i]]] < 0 ? 1.0 : 0.0;
@@ -97,7 +98,7 @@ void Regions::write_groups(const Program& program) const {
     }
 }
 
-/// A d >= r: the groups' rows where they have any, then those of the path.
+/// Write A d >= r: the rows of the groups, if any, then those of the path.
 void Regions::write_rows(const Path& path, const Box& box, Constants slack, const Program& program) {
     const Features& f = question_->features;
     const std::size_t group_rows = program.m() - path.size();
@@ -125,23 +126,23 @@ void Regions::write_rows(const Path& path, const Box& box, Constants slack, cons
         if (stuck && t < question_->user_rows())
             total = -snapped(path.row[t], terms.exactly_at(box.lower()));
         else if (stuck && std::fabs(total) <= 1e-14 * size)
-            total = 0.0;  // every variable of the row is fixed, on its face to rounding
+            total = 0.0;  // all variables of the row are fixed, and it holds up to rounding
         program.r[group_rows + t] = total;
         program.tolerance[group_rows + t] = question_->tolerance(path.row[t]);
         program.noise[group_rows + t] = static_cast<double>(terms.size() + 4) * ROUND * size + noise_[path.row[t]];
     }
 }
 
-/// Divide each row by its size, which goes to ``norm``.
+/// Divide each row by its size, which is written to ``norm``.
 void Regions::scale_rows(const Program& program, Numbers norm) const {
     for (std::size_t t = 0; t < program.m(); ++t) {
         double* a = program.A[t];
         double length = 0.0;
         if (question_->method != Method::Flat) length = std::sqrt(loops.square(a, program.A.columns));
-        if (!(TINY < length && length < HUGE)) length = largest_of({a, program.A.columns});  // no square in between
+        if (!(TINY < length && length < HUGE)) length = largest_of({a, program.A.columns});  // squares out of range
         int exponent = 0;
         std::frexp(length, &exponent);
-        norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that no digit is lost
+        norm[t] = length > 0.0 ? std::ldexp(1.0, exponent) : 1.0;  // a power of two, so that scaling is exact
         program.r[t] /= norm[t];
         program.tolerance[t] /= norm[t];
         program.noise[t] /= norm[t];
@@ -149,7 +150,7 @@ void Regions::scale_rows(const Program& program, Numbers norm) const {
     }
 }
 
-/// phi and the box of the variables, each scaled by its cost; padding cannot move.
+/// Write phi and the box of the variables, each scaled by its cost; padding cannot move.
 void Regions::write_costs(const Box& box, const Program& program) const {
     const Features& f = question_->features;
     const Curves& c = program.curves;
@@ -180,7 +181,7 @@ void Regions::write_costs(const Box& box, const Program& program) const {
     }
 }
 
-/// The point as a change of every variable; returns what those outside of the problem cost.
+/// Write the point as a change of every variable; returns the cost of those outside of the problem.
 Sum Regions::scatter(const Box& box, const Program& program, Constants point, Numbers change) const {
     const Features& f = question_->features;
     Sum alone{0.0, 0.0};
@@ -190,7 +191,7 @@ Sum Regions::scatter(const Box& box, const Program& program, Constants point, Nu
         alone.total += f.price(d, change[d]);
         alone.size += f.phi(d).size(change[d]);
     };
-    if (source_is_best_) {  // only what a split has narrowed may have left its source
+    if (source_is_best_) {  // only variables that a split has narrowed can differ from the source
         std::ranges::fill(change, 0.0);
         for (const Interval& moved : box.since(0))
             if (change[moved.variable] == 0.0) stay(moved.variable);
@@ -211,7 +212,7 @@ Sum Regions::scatter(const Box& box, const Program& program, Constants point, Nu
     return alone;
 }
 
-/// On a table: every variable outside of the problem at its own best.
+/// On a table: put every variable outside of the problem at its best value.
 void Regions::scatter_outside(const Box& box, Numbers change) const {
     const Features& f = question_->features;
     for (std::size_t d = 0; d < change.size(); ++d) {
@@ -223,7 +224,7 @@ void Regions::scatter_outside(const Box& box, Numbers change) const {
         if (group_slot_[g] == OUTSIDE) change[cheapest(*question_, g, box.upper())] += 1.0;
 }
 
-/// A bound that is only the horizon does not count as one.
+/// Remove bounds that are only horizons.
 void Regions::open_horizon(const Box& box, const Program& program) const {
     for (std::size_t j = 0; j < columns_.size(); ++j) {
         const int d = columns_[j];

@@ -5,7 +5,7 @@
 namespace counterleaf {
 namespace {
 
-constexpr double WHOLE = 1e-7;  // a 0/1 variable or a step this close to a whole number is taken for it
+constexpr double WHOLE = 1e-7;  // a 0/1 variable or a step this close to a whole number counts as whole
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::optional<Choice> Forks::at_point(Constants change, Constants x) const {
     return widest_gap(change, x);
 }
 
-/// A clause that x breaks.
+/// Find a clause that x violates.
 std::optional<Choice> Forks::broken_clause(Constants x) const {
     const std::vector<Clause>& clauses = question.limits.clauses;
     for (std::size_t i = 0; i < clauses.size(); ++i)
@@ -24,7 +24,7 @@ std::optional<Choice> Forks::broken_clause(Constants x) const {
     return {};
 }
 
-/// Where more features change than may: of those not yet decided, the one that moves furthest in units of its cost.
+/// If too many features change, find among those not yet decided the one that moves furthest in units of its cost.
 std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
     if (!question.limits.counts_changes()) return {};
     const Features& f = question.features;
@@ -39,7 +39,7 @@ std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
             const double by = grouped ? std::fabs(change[d]) : std::fabs(x[d] - f.source[d]);
             if (!(by > (grouped ? WHOLE : 0.0))) continue;
             changes = true;
-            if (!box.holds(d, f.source[d])) moved = INF;  // it cannot stay: to count it is no choice
+            if (!box.holds(d, f.source[d])) moved = INF;  // it must change, so counting it loses nothing
             moved = std::max(moved, grouped ? by : by * f.scale[d]);
         }
         if (!changes) continue;
@@ -50,7 +50,7 @@ std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
     return Choice{Parting::Count, best};
 }
 
-/// The value of a group, or the number on a grid, that is furthest from a whole choice.
+/// Find the value of a group, or the number on a grid, that is furthest from a whole choice.
 std::optional<Choice> Forks::widest_gap(Constants change, Constants x) const {
     const Features& f = question.features;
     const Layout& layout = question.layout;
@@ -77,7 +77,7 @@ std::optional<Choice> Forks::widest_gap(Constants change, Constants x) const {
     return Choice{Parting::Cut, best, low, layout.step[best].after(source, low)};
 }
 
-/// Whether the box lies in one box of a clause.
+/// Whether the box lies within one box of a clause.
 bool Forks::is_within(const Clause& clause, Side side) const {
     return std::ranges::all_of(question.part(clause, side), [&](const Interval& entry) {
         return entry.lower <= box.lower(entry.variable) && box.upper(entry.variable) <= entry.upper;

@@ -10,9 +10,9 @@ namespace counterleaf {
 namespace {
 
 constexpr int TRIES = 400;
-constexpr int FURTHEST = 8;  // in units of the last place
+constexpr int FURTHEST = 8;  // in units in the last place
 
-/// A fixed sequence without a pattern (Knuth's multiplier).
+/// A fixed pseudo-random sequence (Knuth's multiplier).
 class Sequence {
 public:
     /// The next whole number from -most to most.
@@ -25,7 +25,7 @@ private:
     std::uint64_t state_ = 1;
 };
 
-/// x moved by some units in the last place, those of float32 for a model that sees no others.
+/// x moved by some units in the last place, of float32 for a narrow model.
 double nudged(double x, int by, bool narrow) {
     if (!narrow) return x + by * (std::nextafter(std::fabs(x), INF) - std::fabs(x));
     const float single = static_cast<float>(x), size = std::fabs(single);

@@ -1,7 +1,7 @@
-// Rows next to a point that lies on the faces of a leaf too thin to move them inwards.
+// Rows next to a point on the faces of a leaf that is too thin to move the faces inwards.
 //
-// Between two nearly parallel splits only some of the numbers that the model can hold are in the leaf, and which ones is up to
-// the rounding of the model's own sums. A fixed sequence of small moves looks for some; the cheapest is as good as any.
+// Between two nearly parallel splits, the rounding of the model's sums decides which floating-point rows are in the leaf. A
+// fixed sequence of small moves searches for some of them and keeps the cheapest.
 #pragma once
 
 #include "bound/box.hpp"
@@ -11,7 +11,7 @@ namespace counterleaf {
 
 struct Path;
 
-/// Write into ``x`` the cheapest row that was found around ``centre``; false if none was.
+/// Write the cheapest row found around ``centre`` to ``x``; returns false if there is none.
 bool find_neighbour(const Question& question, const Path& path, const Box& box, Constants centre, std::vector<double>& x);
 
 }  // namespace counterleaf

@@ -7,7 +7,7 @@
 
 namespace counterleaf {
 
-static constexpr double CLOSE = 1e-6;  // of its terms: a sum this close to where it should be is on a face
+static constexpr double CLOSE = 1e-6;  // relative to its terms: a sum this close to its target is on a face
 
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x) {
     const Features& f = question.features;
@@ -27,8 +27,8 @@ void place(const Question& question, Constants change, const Box& box, bool coar
 }
 
 bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers x) {
-    constexpr int MANY = 16;           // numbers that are not worth the trouble
-    constexpr double FEWER = 0x1p-46;  // of a number: the digits that it does without
+    constexpr int MANY = 16;           // a row with more changed numbers is not tidied
+    constexpr double FEWER = 0x1p-46;  // relative to a number: the digits that are removed
     int changed = 0;
     for (std::size_t d = 0; d < x.size(); ++d) {
         if (x[d] == 0.0 || x[d] == question.features.source[d] || x[d] == box.lower(d) || x[d] == box.upper(d)) continue;
@@ -44,7 +44,7 @@ bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers
     return changed > 0;
 }
 
-/// By how much x misses a row of the user's, beyond what an answer may.
+/// By how much x misses a user's row beyond the tolerance of an answer.
 static double miss_of(const Question& question, Constants x, std::size_t user) {
     const Terms terms = question.limits.rows[user];
     const double total = terms.exactly_at(x);
@@ -65,15 +65,14 @@ bool obeys(const Question& question, Constants x) {
     return changed <= question.limits.most;
 }
 
-/// Rows that are to rise, and the numbers that move for it: those that may take any value, are not the source's and not at an
-/// end of the box.
+/// Raises the sums of rows by moving numbers that are not on a grid, not equal to the source and not at a bound of the box.
 class Lift {
 public:
     Lift(const Question& question, const Box& box, bool coarse, Numbers x, Scratch& scratch)
         : question(question), box(box), coarse(coarse), x(x), scratch(scratch) {}
 
-    /// Raise the sums of ``rows`` by ``by``: the shortest way in units of the cost. Returns the longest way of a number, as a
-    /// share of it; 0 if none can move.
+    /// Raise the sums of ``rows`` by ``by`` along the shortest way in units of the cost. Returns the largest relative change of
+    /// a number; 0 if none can move.
     double raise(std::span<const Terms> rows, Constants by) {
         const Scratch::Frame frame(scratch);
         const Places slot = find_columns(rows);
@@ -107,7 +106,7 @@ private:
                question.layout.is_number(d) && question.layout.step[d].is_free();
     }
 
-    /// The variables that move, in their order; returns the place of each variable among them, or -1.
+    /// Find the variables that can move, in their order; returns the position of each variable among them, or -1.
     Places find_columns(std::span<const Terms> rows) {
         const Places slot = scratch.places(x.size());
         std::ranges::fill(slot, -1);
@@ -165,7 +164,7 @@ bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch)
 
 bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch) {
     constexpr int ROUNDS = 8;
-    constexpr double FAR = 1e-3, SHORT = 1e-6;  // of its terms: a sum this far from 0 is so after any short way
+    constexpr double FAR = 1e-3, SHORT = 1e-6;  // relative to its terms: a sum this far from 0 stays so after a short move
     std::vector<Terms> rows;
     std::vector<double> by, sizes;
     std::vector<std::size_t> near, left;

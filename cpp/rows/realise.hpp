@@ -1,26 +1,25 @@
-// A region's point as a row: on the model's numbers and the table's values, routed as the model does, priced.
+// From the point of a region to a row of the table: on grids and values, within the user's rows, and off the faces of the leaf.
 #pragma once
 
 #include "bound/bound.hpp"
 
 namespace counterleaf {
 
-/// The point as a row: bounds and what is unchanged bit for bit, groups and grids on their nearest values, the rest on the
-/// model's numbers; ``coarse`` rounds those to float32.
+/// Write the point as a row: bounds and unchanged numbers bit for bit, groups and grids at their nearest values, other numbers
+/// as they are or, if ``coarse``, rounded to float32.
 void place(const Question& question, Constants change, const Box& box, bool coarse, Numbers x);
 
-/// Whether x obeys the user's rows, to the share of its terms that an answer may miss them by.
+/// Whether x obeys the user's rows within the tolerance of an answer, and the limit on changes.
 bool obeys(const Question& question, Constants x);
 
-/// Move the numbers of x that are free off the faces of a path, so far that x passes every split however one adds up; false if
-/// that does not succeed. At a region's best point no way off the faces is dearer than another, as long as only numbers move
-/// that are free to.
+/// Move the free numbers of x off the faces of a path until x passes every split in any order of summation; returns false if
+/// that fails. At the best point of a region all directions off the faces cost the same, as long as only free numbers move.
 bool push(const Question& question, const Path& path, const Box& box, bool coarse, Numbers x, Scratch& scratch);
 
-/// Move the numbers of x that are free onto the user's rows that it misses; false if it goes on to miss one.
+/// Move the free numbers of x onto the user's rows that it misses; returns false if it still misses one.
 bool mend(const Question& question, const Box& box, Numbers x, Scratch& scratch);
 
-/// Cut the last digits off the numbers of x that may take any value; whether it then passes every split however one adds up.
+/// Remove the last digits of the free numbers of x; returns whether it then passes every split in any order of summation.
 bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers x);
 
 }  // namespace counterleaf

@@ -4,8 +4,8 @@
 
 namespace counterleaf {
 
-/// What rounding can do to a split's sum, through the sum itself and through x = source + change; and, where all of that is
-/// zero, a change too small to matter in the units of the cost.
+/// The rounding error of a split's sum, including that of x = source + change, plus a change that is negligible in units of the
+/// cost if everything else is zero.
 static double rounding(const Question& question, Constants x, const Terms& terms) {
     const Features& f = question.features;
     double size = std::fabs(terms.bias), unit = 0.0;
@@ -26,7 +26,7 @@ static double last_digit(double x) {
     return std::ldexp(static_cast<double>(digits & -digits), exponent - 53);
 }
 
-/// Whether a sum of terms is the same in any order, as with short numbers: no partial sum needs more digits than there are.
+/// Whether a sum of terms is exact and therefore the same in any order: no partial sum needs more than 53 bits.
 static bool is_exact(const Terms& terms, Constants x, bool narrow, double size) {
     double last = last_digit(terms.bias);
     for (std::size_t k = 0; k < terms.size(); ++k) {

@@ -16,7 +16,7 @@ Sum coupled_sum(const Question& question, Constants x) {
             together.total += term, together.size += std::fabs(term);
         }
     }
-    together.total = std::max(together.total, 0.0);  // negative by rounding only
+    together.total = std::max(together.total, 0.0);  // negative only because of rounding
     return together;
 }
 

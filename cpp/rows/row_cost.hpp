@@ -5,13 +5,13 @@
 
 namespace counterleaf {
 
-/// What the row x costs where the cost couples features, beyond what it costs feature by feature.
+/// The coupled part of the cost of the row x.
 Sum coupled_sum(const Question& question, Constants x);
 
-/// What the row x costs, class cost left out.
+/// The cost of the row x without the class cost.
 double cost_of(const Question& question, Constants x);
 
-/// The square of the change, each feature in units of its cost.
+/// The squared length of the change, with each feature in units of its cost.
 double length(const Question& question, Constants x);
 
 }  // namespace counterleaf

@@ -7,9 +7,9 @@
 namespace counterleaf {
 namespace {
 
-constexpr double SHARE = 1e-9;  // of the terms of a cost: what a row may cost above its bound
+constexpr double SHARE = 1e-9;  // relative to the terms of a cost: how much a row may cost above its bound
 
-/// How steep the cost is at x, and how steep a row is, over whatever can move, each in units of its cost.
+/// The squared slopes of the cost at x and of a row, over the variables that can move, in units of their cost.
 struct Steepness {
     double cost = 0.0, row = 0.0;  // squares
     bool bends = false;            // the cost is curved
@@ -36,7 +36,7 @@ Steepness steepness_at(const Question& question, const Box& box, Constants x, co
             slope += std::fabs(along);
         }
         const double unit = curve > 0.0 ? std::sqrt(curve) : flat;
-        if (unit == 0.0) return {};  // it moves for nothing
+        if (unit == 0.0) return {};  // moving it is free
         out.cost += slope / unit * (slope / unit);
         out.row += terms.weights[k] / unit * (terms.weights[k] / unit);
         out.bends = out.bends || curve > 0.0;
@@ -44,13 +44,13 @@ Steepness steepness_at(const Question& question, const Box& box, Constants x, co
     return out;
 }
 
-/// How far x is off a row's face, how far it is to be, and how far at least, in units of the cost.
+/// The distance of x from the face of a row, the required distance, and the least distance in units of the cost.
 struct Way {
     double off, by, least;
 };
 
-/// About what it costs a row x close to a face to keep off it: how steep the cost is over how steep the face is, whatever the
-/// other faces are; and the square of the way where the cost is curved. 0 for a row that is further away.
+/// The approximate cost of keeping a row x off a nearby face: the slope of the cost over the slope of the face, plus the square
+/// of the distance if the cost is curved; other faces are ignored. 0 for a row that is further away.
 double price_of_moving(const Question& question, const Box& box, Constants x, const Terms& terms, const Way& way) {
     if (way.off > 2.0 * way.by && way.least == 0.0) return 0.0;
     const auto [cost, row, bends] = steepness_at(question, box, x, terms);
@@ -94,11 +94,11 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
         const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
         const bool open =
             question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.user_rows();
-        // from the origin no step is small, but for its cost
+        // at the origin, no step is small compared with the number itself, so it is measured by its cost
         const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
         total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});
     }
-    return SHARE * size + 0.99 * total;  // the check adds up in another order
+    return SHARE * size + 0.99 * total;  // the check adds in another order
 }
 
 }  // namespace counterleaf

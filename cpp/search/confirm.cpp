@@ -1,4 +1,4 @@
-// The part of the search that says what is certain when it ends.
+// The part of the search that decides at the end whether its claims are certain.
 #include <cmath>
 
 #include "search/search.hpp"
@@ -6,16 +6,16 @@
 namespace counterleaf {
 namespace {
 
-constexpr double NEAR = 1e-3;  // of a bound: an estimate this far above an answer is above it whatever rounding did
+constexpr double NEAR = 1e-3;  // relative to a bound: an estimate this far above an answer is above it in spite of rounding
 
-/// Whether a state is a part of what the search has left, and may hold rows.
+/// Whether a state is a leaf of the search that may contain rows.
 bool is_part(const State& state) {
     return state.kind != Kind::Expanded && state.kind != Kind::Forked && state.kind != Kind::Discarded;
 }
 
 }  // namespace
 
-/// A region whose multipliers are a Farkas vector: it is empty, for sure or to rounding.
+/// Discard a region whose multipliers are a Farkas vector: it is empty, certainly or up to rounding.
 void Search::discard(int state) {
     State& entry = memory.states[state];
     entry.kind = Kind::Discarded;
@@ -24,7 +24,7 @@ void Search::discard(int state) {
     entry.proof = sure ? Proof::Sure : Proof::Doubtful;
 }
 
-/// A region whose box is empty; that is no proof if only the horizon ends it.
+/// Discard a region whose box is empty; this is not a proof if only the horizon ends the box.
 void Search::discard_by_box(int state) {
     const Features& f = question_->features;
     bool sure = true;
@@ -34,7 +34,7 @@ void Search::discard_by_box(int state) {
     memory.states[state].proof = sure ? Proof::Sure : Proof::Doubtful;
 }
 
-/// Add up what proves the estimates near an answer's cost.
+/// Prove the bounds that are still estimates and near the cost of an answer.
 void Search::confirm(double dearest) {
     for (std::size_t s = 0; s < memory.states.size(); ++s) {
         State& entry = memory.states[s];
@@ -49,7 +49,7 @@ void Search::confirm(double dearest) {
     }
 }
 
-/// Whether some part may hold a row that is cheaper than the answers say, or one where there should be none.
+/// Whether some state may contain a row cheaper than the answers, or a row although it was discarded.
 bool Search::is_in_doubt(std::size_t wanted) {
     const State* last = nullptr;
     for (int state : memory.answers)

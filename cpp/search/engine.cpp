@@ -4,8 +4,8 @@ namespace counterleaf {
 namespace {
 
 constexpr std::size_t PORTION = 16;     // questions that a thread takes at once
-constexpr std::size_t STORED = 8;       // searches whose memory waits to be used again
-constexpr std::size_t LARGE = 1 << 19;  // numbers: the memory of a search that took more is not kept
+constexpr std::size_t STORED = 8;       // searches whose memory is stored for reuse
+constexpr std::size_t LARGE = 1 << 19;  // memory with more numbers than this is not stored
 
 void write_question(const Question& question, const PosedQuestion& posed, Answer& out) {
     out.features = posed.features();
@@ -18,7 +18,7 @@ void write_question(const Question& question, const PosedQuestion& posed, Answer
     out.plain = question.plain;
 }
 
-/// What proves the answer.
+/// Copy the states and their multipliers, which are the proof.
 void write_proof(const Question& question, const Memory& memory, Answer& out) {
     out.states = memory.states;
     for (std::size_t s = 0; s < memory.states.size(); ++s) {
@@ -33,7 +33,7 @@ void write_proof(const Question& question, const Memory& memory, Answer& out) {
 }  // namespace
 
 std::unique_ptr<Engine::Worker> Engine::take() const {
-    // nobody waits for the lock: a thread that held it during a fork does not exist in the child
+    // never wait for the lock: after a fork of the process, the thread that held it does not exist in the child
     const std::unique_lock hold(lock_, std::try_to_lock);
     if (!hold.owns_lock() || store_.empty()) return std::make_unique<Worker>(model_);
     std::unique_ptr<Worker> worker = std::move(store_.back());

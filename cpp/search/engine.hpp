@@ -1,6 +1,6 @@
 // One tree with one margin, ready for questions from any number of threads.
 //
-// Nothing in it changes once it is made but a store of searches whose memory is used again.
+// An engine is immutable except for a store of searches whose memory is reused.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,19 @@
 
 namespace counterleaf {
 
-/// One answer with its proof; it depends on nothing but itself.
+/// One answer with its question and its proof; it does not refer to other objects.
 struct Answer {
     Report report;
-    bool stopped = false;              // by a limit, before all was looked at
-    bool thin = false;                 // some answer's leaf lies between faces that nearly coincide
-    bool in_doubt = false;             // whether the verdict may be due to rounding: it is to be checked in exact arithmetic
-    int runaway = -1;                  // Unbounded: the variable that runs away
-    std::size_t taken = 0;             // states taken up
+    bool stopped = false;              // a limit stopped the search early
+    bool thin = false;                 // the leaf of some answer lies between faces that nearly coincide
+    bool in_doubt = false;             // the verdict may be due to rounding and must be checked in exact arithmetic
+    int runaway = -1;                  // Unbounded: the variable whose cost decreases without end
+    std::size_t taken = 0;             // the number of states processed
     std::vector<std::int64_t> leaves;  // of the answers
     std::vector<double> costs;
     std::vector<double> points;  // the answers' rows, one after another
     // the question
-    std::vector<double> features;  // the nine lines of Features
+    std::vector<double> features;  // the lines of Features
     std::vector<std::int64_t> source_choice;
     std::vector<double> soft;
     std::vector<Interval> entries;
@@ -36,10 +36,10 @@ struct Answer {
     std::vector<State> states;
     std::vector<double> multipliers;  // of the states, one after another
     std::vector<double> tangents;     // likewise, where the cost couples features
-    std::unique_ptr<Memory> memory;   // if it was asked for, to go on from
+    std::unique_ptr<Memory> memory;   // for ``Search::resume``, if the budget requests it
 };
 
-/// The cheapest leaf of each of many questions.
+/// The cheapest leaf of each question of a batch.
 struct Answers {
     std::span<std::int8_t> outcomes;
     std::span<std::int64_t> leaves;
@@ -50,7 +50,7 @@ struct Answers {
 struct Batch {
     Constants sources;                     // one after another
     std::span<const std::int64_t> leaves;  // of the sources
-    std::span<const std::int64_t> kinds;   // which of the targets is whose
+    std::span<const std::int64_t> kinds;   // the target of each question
     std::span<const Target* const> targets;
 
     std::size_t size() const { return leaves.size(); }
@@ -65,11 +65,11 @@ public:
     /// The question alone, without an answer.
     Answer pose(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits) const;
 
-    /// ``earlier``: the memory of the same question with a smaller margin, or null.
+    /// ``earlier`` is the memory of the same question with a smaller margin, or null.
     Answer find(Constants source, int leaf, const Prices& prices, const Target& target, const Limits& limits,
                 const Budget& budget, const Memory* earlier, StopCheck& stop_check) const;
 
-    /// The cheapest leaf of every question; those that a limit or rounding left open, or in doubt, are Unanswered.
+    /// The cheapest leaf of every question. Questions that a limit or rounding leaves undecided are Unanswered.
     StopReason find_many(const Batch& batch, const Prices& prices, const Limits& limits, const Budget& budget,
                          std::size_t threads, StopCheck& stop_check, const Answers& out) const;
 

@@ -1,4 +1,4 @@
-// The part of the search that deals with leaves: a point becomes a row, or says where to fork.
+// The part of the search that handles leaves: it turns the point of a leaf into a row, or forks the leaf.
 #include <cmath>
 
 #include "bound/ascent.hpp"
@@ -13,12 +13,12 @@
 namespace counterleaf {
 namespace {
 
-constexpr int ATTEMPTS = 30;     // doublings of a slack, from rounding up; a leaf without a row by then is thinner than 1e-9
-constexpr double TIGHT = 1e-10;  // a row that costs its bound to this share is the best of its state
+constexpr int ATTEMPTS = 30;  // doublings of a slack, starting at rounding; a leaf without a row by then is thinner than 1e-9
+constexpr double TIGHT = 1e-10;  // a row that costs its bound within this share is the best of its state
 
 }  // namespace
 
-/// Find a row for a leaf and queue it at its cost, fork the leaf, or give it up; false if the cost keeps decreasing.
+/// Find a row for a leaf and queue it at its cost, fork the leaf, or give it up; returns false if the cost is unbounded.
 bool Search::realise(int state, StopCheck& stop_check) {
     if (runs_away(state)) return false;
     collect(state);
@@ -28,7 +28,7 @@ bool Search::realise(int state, StopCheck& stop_check) {
     std::optional<Choice> choice;
     const bool at_home = is_at_home(state);
     Found found = at_home ? Found::Row : Found::Nothing;
-    if (at_home && question_->method != Method::Coupled) {  // nothing earns, so that the box proves it
+    if (at_home && question_->method != Method::Coupled) {  // no change has a negative cost, so the box proves the bound
         std::ranges::fill(memory.multipliers[state], 0.0);
         entry.bound = below(entry.node), entry.proof = Proof::Sure;
     }
@@ -66,8 +66,8 @@ bool Search::realise(int state, StopCheck& stop_check) {
     return true;
 }
 
-/// Discard a state that divisibility leaves without rows. Where only a source beside its grid prevents that, the choice becomes
-/// one that sets it apart.
+/// Discard a state that divisibility leaves without rows. If only a source off its grid prevents that, set the choice to one
+/// that separates it.
 bool Search::is_indivisible(int state, std::optional<Choice>& choice) {
     std::vector<double> numerators(question_->user_rows(), 0.0);
     const Divisibility found = divide(*question_, box_, numerators);
@@ -80,13 +80,13 @@ bool Search::is_indivisible(int state, std::optional<Choice>& choice) {
     if (found.denominator == 0.0) return false;
     State& entry = memory.states[state];
     entry.kind = Kind::Discarded, entry.lattice = found.denominator;
-    entry.proof = Proof::Doubtful;  // it is exact to rounding; whether it is so for rows that are wider, the check says
+    entry.proof = Proof::Doubtful;  // exact only up to rounding; the check decides whether it holds for wider rows
     std::ranges::fill(memory.multipliers[state], 0.0);
     std::ranges::copy(numerators, memory.multipliers[state].begin());
     return true;
 }
 
-/// Which features are counted on the way to a leaf, and which variables its rows name.
+/// Mark the features that are counted on the way to a leaf, and the variables that appear in its rows or clauses.
 void Search::mark_counted_and_named(int state) {
     const Layout& layout = question_->layout;
     counted_.assign(layout.feature.size(), false);
@@ -103,7 +103,7 @@ void Search::mark_counted_and_named(int state) {
     for (const Interval& entry : question_->entries) name(entry.variable);
 }
 
-/// Whether the cost keeps decreasing in a leaf; then ``runaway`` is the variable.
+/// Whether the cost is unbounded in a leaf; ``runaway`` is then the variable.
 bool Search::runs_away(int state) {
     if (memory.states[state].bound > -INF) return false;
     const Features& f = question_->features;
@@ -115,17 +115,17 @@ bool Search::runs_away(int state) {
     return false;
 }
 
-/// Whether the source itself is a row of the leaf; it is then in ``x_``.
+/// Whether the source is a row of the leaf; ``x_`` is then the source.
 bool Search::is_at_home(int state) {
     if (memory.states[state].node != question_->home) return false;
     std::ranges::copy(question_->features.source, x_.begin());
-    for (std::size_t d = 0; d < x_.size(); ++d)  // a margin may have moved the cuts past it
+    for (std::size_t d = 0; d < x_.size(); ++d)  // a margin may have moved the cuts past the source
         if (!(box_.lower(d) <= x_[d] && x_[d] <= box_.upper(d))) return false;
     return is_routed(*question_, x_, path_);
 }
 
-/// Where a leaf's point changes too many features: whether the best row that changes only the most promising ones costs no more
-/// than the bound. It is then in ``x_``.
+/// For a leaf whose point changes too many features: whether the best row that changes only the most promising ones costs no
+/// more than the bound. ``x_`` is then that row.
 bool Search::finds_row_with_few_changes(int state, const Forks& forks, StopCheck& stop_check) {
     const State& entry = memory.states[state];
     const Features& f = question_->features;
@@ -148,8 +148,8 @@ bool Search::finds_row_with_few_changes(int state, const Forks& forks, StopCheck
     return found;
 }
 
-/// Write into ``x_`` a row that the model sends to the state's leaf: the point ``change``, or that of the region with the faces
-/// that were missed moved inwards; where the leaf has no room for that, a row next to the point. The choices are as in ``x_``.
+/// Write to ``x_`` a row that the model sends to the leaf of a state: the point ``change``, or the point of the region with the
+/// missed faces moved inwards or, if the leaf has no room for that, a row next to the point. The choices are those of ``x_``.
 Search::Found Search::find_row(int state, const Forks& forks, StopCheck& stop_check, Constants change) {
     const std::size_t mark = box_.mark();
     if (!question_->plain) forks.fix(x_, box_);
@@ -161,11 +161,11 @@ Search::Found Search::find_row(int state, const Forks& forks, StopCheck& stop_ch
     return found;
 }
 
-/// Move the faces inwards until the region's point is a row that passes every split however one adds up.
+/// Move the faces inwards until the point of the region is a row that passes every split in any order of summation.
 Search::Found Search::move_inwards(int state, StopCheck& stop_check, Constants change) {
     const State& entry = memory.states[state];
     const Numbers slack = memory.slacks[state].first(entry.rows);
-    // where splits are sums of float32; rows of the user's may need more digits
+    // only where splits are sums of float32; user rows may need more digits
     const bool coarse = question_->plain && question_->tree.narrow && entry.rows > 0 && question_->user_rows() == 0;
     for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
         if (attempt > 0) {
@@ -173,7 +173,7 @@ Search::Found Search::move_inwards(int state, StopCheck& stop_check, Constants c
             if (attempt == 1) start_trial(state);
             const Status status = solve_tightened(slack, stop_check);
             if (status == Status::Infeasible) return Found::Empty;
-            if (status == Status::Stuck) {  // empty by less than rounding can tell: further in
+            if (status == Status::Stuck) {  // empty up to rounding: move further inwards
                 if (question_->method == Method::Coupled) break;
                 for (double& by : slack) by *= 2.0;
                 continue;
@@ -197,8 +197,8 @@ Search::Found Search::move_inwards(int state, StopCheck& stop_check, Constants c
     return Found::Nothing;
 }
 
-/// Write into ``x_`` the cheapest of the rows that the model sends to the leaf, however narrowly: the row that was found, if
-/// there is one, one that was seen on the way, and those next to the region's point. False if there is none.
+/// Write to ``x_`` the cheapest row that the model sends to the leaf: the row that was found, if any, one that was seen on the
+/// way, or one next to the point of the region. Returns false if there is none.
 bool Search::take_better(int state, bool has_row) {
     double least = has_row ? cost_of(*question_, x_) : INF;
     const auto take = [&](const std::vector<double>& row) {
@@ -211,7 +211,7 @@ bool Search::take_better(int state, bool has_row) {
     return least < INF;
 }
 
-/// Begin a trial from what a state has.
+/// Start a trial from the multipliers, basis and pieces of a state.
 void Search::start_trial(int state) {
     const auto copy = [&](const auto& lines, auto& to) { to.assign(lines[state].begin(), lines[state].end()); };
     const auto lam = memory.multipliers[state].first(memory.states[state].rows);
@@ -221,19 +221,19 @@ void Search::start_trial(int state) {
     if (question_->method == Method::Coupled) copy(memory.tangents, trial_.tangent), copy(memory.pieces, trial_.pieces);
 }
 
-/// Whether the row ``x_``, at a cost without that of its class, is as good as the leaf's bound.
+/// Whether the row ``x_`` is as good as the bound of the leaf; ``cost`` does not include the class cost.
 bool Search::is_best(int state, double cost) const {
     const State& entry = memory.states[state];
     const double gap = cost + below(entry.node) - entry.bound;
     return gap <= TIGHT * std::fabs(cost) || gap <= allowed_of(state, x_);
 }
 
-/// What the row x of a leaf may cost above the leaf's bound.
+/// How much the row x of a leaf may cost above the bound of the leaf.
 double Search::allowed_of(int state, Constants x) const {
     return allowed(*question_, path_, box_, x, below(memory.states[state].node));
 }
 
-/// Solve the region of a leaf with its rows tightened, from the last answer, in ``trial_``.
+/// Solve the region of a leaf with tightened rows in ``trial_``, starting from its last solution.
 Status Search::solve_tightened(Constants slack, StopCheck& stop_check) {
     if (question_->method != Method::Coupled)
         return regions_
@@ -250,8 +250,8 @@ Status Search::solve_tightened(Constants slack, StopCheck& stop_check) {
     }
 }
 
-/// Whether a leaf has a row that costs no more than this part of it does at least: then that row comes first, however many
-/// parts would do as well.
+/// Whether a leaf already has a row that costs no more than the bound of this state; that row then comes before other states of
+/// the leaf.
 bool Search::is_matched(const State& entry) const {
     if (question_->plain) return false;
     const Cheapest& row = row_of_[entry.node];
@@ -266,21 +266,21 @@ void Search::accept_row(int state, double cost) {
     std::ranges::copy(x_, memory.points[memory.realised].begin());
     entry.point = static_cast<int>(memory.realised++);
     entry.cost = cost;
-    entry.allowed = TIGHT * std::fabs(cost - below(entry.node));  // at least, where there are multipliers
+    entry.allowed = TIGHT * std::fabs(cost - below(entry.node));  // the minimum if there are multipliers
     const Numbers lam = memory.multipliers[state].first(entry.rows);
     const bool none = std::ranges::all_of(lam, [](double one) { return one == 0.0; });
     if (none || gap > entry.allowed) entry.allowed = allowed_of(state, x_);
     if (question_->plain && !none && question_->coupling == nullptr && gap > 0.0)
         entry.thin = is_thin(*question_, path_, box_, lam, x_);
     if (cost < entry.bound || (question_->method == Method::Box && gap <= TIGHT * std::fabs(cost)))
-        entry.bound = cost;  // the same sum, in another order
+        entry.bound = cost;  // the same sum in another order
     if (!question_->plain && cost < row_of_[entry.node].cost)
         row_of_[entry.node] = {cost, none ? 0.0 : TIGHT * std::fabs(cost)};
     double key = cost;
     int rank = Queued::rank_of_row(entry.node);
     if (question_->method == Method::Coupled && gap <= 1e-13 * length(*question_, x_))
         key = entry.bound - 1e-14 * std::fabs(entry.bound),
-        rank = Queued::FIRST;  // a leaf on its bound need not wait for its equals
+        rank = Queued::FIRST;  // a leaf whose row meets its bound does not wait for its equals
     queue(state, Kind::Realised, key, rank);
 }
 

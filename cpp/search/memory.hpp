@@ -1,7 +1,7 @@
-// What a search remembers; kept from one question to the next, so that its room is made once.
+// The states of a search and its queue. The memory is reused by the next question.
 //
-// The states form a tree. Those that were neither expanded nor forked part the space between them, each with the multipliers
-// that prove its bound (or a Farkas vector, if it is empty): together they are the proof.
+// The states form a tree. Those that were neither expanded nor forked partition the space. Each holds the multipliers that
+// prove its bound, or a Farkas vector if it is empty; together they are the proof.
 #pragma once
 
 #include <vector>
@@ -15,50 +15,50 @@
 namespace counterleaf {
 
 enum class Kind : std::uint8_t {
-    Fresh,      // queued at a bound that is known without its own solve
-    Open,       // queued at its own bound
-    Expanded,   // by the tree's split into its children
-    Forked,     // a leaf, by a choice
-    Realised,   // a leaf with a row, queued at the row's cost
-    Answered,   // that came first
-    Passed,     // whose leaf has been answered for less
+    Fresh,      // queued at a bound from before it was solved
+    Open,       // queued at the bound of its own solution
+    Expanded,   // replaced by its children in the tree
+    Forked,     // a leaf, replaced by the two sides of a choice
+    Realised,   // a leaf with a row, queued at the cost of the row
+    Answered,   // its row is an answer
+    Passed,     // its leaf already has a cheaper answer
     Discarded,  // proved empty
     Unsettled,  // a leaf without a row that is not proved empty
 };
 
-/// How a state's bound is known.
+/// How certain the bound of a state is, or that it is empty.
 enum class Proof : std::uint8_t {
-    Sure,      // its multipliers prove it in real arithmetic; or it is empty, likewise
-    Estimate,  // they do but for rounding, which was not added up
-    Doubtful,  // they do if what looks like rounding is rounding
+    Sure,      // proved by its multipliers in real arithmetic
+    Estimate,  // proved up to rounding errors that were not computed
+    Doubtful,  // proved if small differences are due to rounding
 };
 
-/// A tree node with what parts it from the rest: the splits on its path, and at a leaf the forks.
+/// A tree node with the splits on its path and, at a leaf, the forks.
 struct State {
     int node = 0;
     int parent = -1;
-    Side side = Side::Left;            // of what parts it from its sibling; the root has none
-    Parting parting = Parting::Split;  // what that is
-    int what = -1;                     // the variable, feature or clause of a fork
-    double cut = 0.0;                  // where a Parting::Cut stops
-    int rows = 0;                      // of the region, the user's included
-    int point = -1;                    // its realised row
-    int visits = 0;                    // how often its bound was put off
+    Side side = Side::Left;            // which side of the parent; meaningless at the root
+    Parting parting = Parting::Split;  // how the parent was divided
+    int what = -1;                     // the variable, feature or clause of a fork, see Choice
+    double cut = 0.0;                  // the bound of a Parting::Cut
+    int rows = 0;                      // the number of rows of the region, including the user's
+    int point = -1;                    // the index of its realised row
+    int visits = 0;                    // how often its bound was postponed
     Kind kind = Kind::Fresh;
     Proof proof = Proof::Sure;
-    double lattice = 0.0;  // positive: discarded by divisibility, the equalities' multipliers are to be divided by this
+    double lattice = 0.0;  // positive: discarded by divisibility; the multipliers of the equalities are numerators over this
     bool thin = false;     // its leaf lies between faces that nearly coincide
-    bool exact = false;    // whether ``changes`` holds the region's optimum
-    bool rough = false;    // whether that is off by more than rounding, as the multipliers see it
+    bool exact = false;    // whether ``changes`` holds the optimum of the region
+    bool rough = false;    // whether that optimum is off by more than rounding
     double bound = -INF;
     double cost = INF;     // of the realised row
-    double allowed = 0.0;  // what it may cost above the bound
+    double allowed = 0.0;  // how much the row may cost above the bound
 };
 
-/// A state in the queue; of equal keys the lower rank comes first.
+/// A state in the queue; among equal keys the lower rank comes first.
 ///
-/// Ranks order rows by their leaves. A bound comes behind a row of the first target leaf below it, and before a row of any
-/// later one: no row with a lower leaf and the same cost can be below it.
+/// Ranks order rows by their leaves. A bound comes after a row of the first target leaf below it and before a row of any later
+/// leaf.
 struct Queued {
     double key;
     int rank;
@@ -73,7 +73,7 @@ struct Queued {
 
 class Memory {
 public:
-    /// For ``width`` variables and ``groups`` groups, and paths of up to ``rooms`` rows.
+    /// For ``width`` variables, ``groups`` groups, and paths of up to ``max_rows`` rows.
     Memory(std::size_t width, std::size_t max_rows, std::size_t groups)
         : multipliers(max_rows), slacks(max_rows), changes(width), tangents(width), basis(max_rows + groups), seats(width),
           pieces(width), points(width) {}
@@ -90,7 +90,7 @@ public:
         realised = unsettled = taken = 0;
     }
 
-    /// Forget what was answered and queued, not the states.
+    /// Forget answers and queue, but not the states.
     void restart() {
         queue_.clear();
         answers.clear();
@@ -123,16 +123,16 @@ public:
     Method method = Method::Box;  // of the question
     std::uint64_t prices = 0;     // of the question, see Prices::id
     std::vector<State> states;
-    Lines<double> multipliers;  // per state: what proves its bound, or a Farkas vector
+    Lines<double> multipliers;  // per state: the proof of its bound, or a Farkas vector
     Lines<double> slacks;       // per state: by how much its rows were tightened
     Lines<double> changes;      // per state: the region's point, as a change from the source
-    Lines<double> tangents;     // per state, coupled costs: with the multipliers, what proves its bound
+    Lines<double> tangents;     // per state, coupled costs: part of the proof of its bound
     Lines<Basic> basis;         // per state, flat costs: where the simplex stopped
     Lines<Seat> seats;
     Lines<Piece> pieces;                                 // per state, coupled costs: where the pivots stopped
     Lines<double> points;                                // rows of the realised leaves
     std::vector<int> answers;                            // states, in order of cost
-    std::size_t realised = 0, unsettled = 0, taken = 0;  // points; leaves that were given up; states taken up
+    std::size_t realised = 0, unsettled = 0, taken = 0;  // rows in ``points``; leaves that were given up; states processed
 
 private:
     static constexpr auto LATER = [](const Queued& a, const Queued& b) { return later(a, b); };

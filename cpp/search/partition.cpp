@@ -1,4 +1,4 @@
-// The part of the search that says which rows of the table a state holds: its box, and the rows of its path.
+// The part of the search that computes the region of a state: its box, and the rows of its path.
 #include "search/search.hpp"
 
 namespace counterleaf {
@@ -11,7 +11,7 @@ bool Search::enter(int state) {
     return box_.propagate(0);
 }
 
-/// Narrow the box by what parts a state from its sibling.
+/// Narrow the box to the side of a state.
 void Search::apply(const State& state) {
     const Features& f = question_->features;
     const bool right = state.side == Side::Right;
@@ -47,7 +47,7 @@ void Search::apply(const State& state) {
     }
 }
 
-/// Count the features that change on the way to a state; once as many are counted as may, every other one stays.
+/// Count the features that change on the way to a state; once the limit is reached, fix all others.
 void Search::freeze_uncounted(int state) {
     if (!question_->limits.counts_changes()) return;
     const Features& f = question_->features;
@@ -63,7 +63,7 @@ void Search::freeze_uncounted(int state) {
         if (!quota.counted[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
 }
 
-/// Whether the point of a state changes more features than may.
+/// Whether the point of a state changes too many features.
 bool Search::changes_too_many(int state) const {
     const Quota& quota = box_.quota;
     if (!quota.is_limited()) return false;
@@ -74,8 +74,8 @@ bool Search::changes_too_many(int state) const {
     return changed > quota.left;
 }
 
-/// A state's bound by better multipliers than the relaxation's: those that know how many features may change, or none at all,
-/// which is all that is left to know once everything is fixed.
+/// Improve the bound of a state by better multipliers than those of the relaxation: multipliers that respect the limit on
+/// changes or, once everything is fixed, none.
 Bound Search::improved(int state, Bound known) {
     const Numbers lam = memory.multipliers[state].first(memory.states[state].rows);
     if (changes_too_many(state)) {
@@ -99,7 +99,7 @@ Bound Search::improved(int state, Bound known) {
     return known;
 }
 
-/// The rows of a state's region: the user's, then its path's from the root down.
+/// Collect the rows of a state's region: first the user's rows, then those of its path from the root down.
 void Search::collect(int state) {
     const std::size_t users = question_->user_rows();
     std::size_t t = memory.states[state].rows;

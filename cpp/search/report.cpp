@@ -15,7 +15,7 @@ bool is_waiting(const State& state) {
            state.kind == Kind::Unsettled;
 }
 
-/// Whether a leaf without a row might hold one that is cheaper than the last answer.
+/// Whether a leaf without a row may contain one that is cheaper than the last answer.
 bool has_open_end(const Memory& memory, std::size_t wanted) {
     if (memory.unsettled == 0) return false;
     double last = INF;
@@ -27,7 +27,7 @@ bool has_open_end(const Memory& memory, std::size_t wanted) {
                                [&](const State& state) { return state.kind == Kind::Unsettled && state.bound < last; });
 }
 
-/// The best so far, one row per leaf, and the least bound of all that was left undone.
+/// Report the best rows so far, one per leaf, and the lowest bound of the remaining states.
 Report stopped(const Memory& memory, std::size_t wanted) {
     Report out{Verdict::Limit, {}, {}, INF};
     std::vector<int> found = memory.answers;
@@ -48,7 +48,7 @@ Report stopped(const Memory& memory, std::size_t wanted) {
         out.bounds.push_back(bound);
         out.lower_bound = std::min(out.lower_bound, bound);
     }
-    if (!out.bounds.empty()) out.bounds.front() = out.lower_bound;  // the best so far may not be the best
+    if (!out.bounds.empty()) out.bounds.front() = out.lower_bound;  // a remaining state may contain a cheaper row
     return out;
 }
 
@@ -58,7 +58,7 @@ Report report(const Memory& memory, Ending ending, std::size_t wanted) {
     if (ending == Ending::Unbounded) return {Verdict::Unbounded, {}, {}, -INF};
     if (ending == Ending::Stopped || has_open_end(memory, wanted)) return stopped(memory, wanted);
     Report out{memory.answers.empty() ? Verdict::Infeasible : Verdict::Optimal, memory.answers, {}, INF};
-    sort_by_cost(memory, out.states);  // equal to rounding, the queue may have taken two in either order
+    sort_by_cost(memory, out.states);  // the queue may have taken rows that are equal up to rounding in either order
     for (int state : out.states) {
         double bound = memory.states[state].bound;
         for (const State& other : memory.states)

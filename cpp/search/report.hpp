@@ -1,4 +1,4 @@
-// What a search has found, as claims: which leaves, at what cost, and what no row can undercut.
+// The claims of a search: which leaves, at what cost, and a lower bound on every row.
 #pragma once
 
 #include "search/search.hpp"
@@ -11,7 +11,7 @@ struct Report {
     Verdict verdict;
     std::vector<int> states;     // of the answers, in order of cost, then of leaf
     std::vector<double> bounds;  // of their leaves
-    double lower_bound;          // what no row can undercut, whatever the verdict
+    double lower_bound;          // no row costs less; valid for every verdict
 };
 
 Report report(const Memory& memory, Ending ending, std::size_t wanted);

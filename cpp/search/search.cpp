@@ -5,12 +5,12 @@
 namespace counterleaf {
 namespace {
 
-constexpr double TIE = 1e-14;    // bounds closer than this share are equal: both are realised before either is answered
-constexpr double EQUAL = 1e-11;  // of a bound: an estimate is no better than what was added up if it is above it by less
-constexpr int FEW = 8;           // target leaves below a node that is not worth an expensive bound
-constexpr int PUT_OFF = 20;      // times that a state may give way to others before it is solved to the end
+constexpr double TIE = 1e-14;    // bounds closer than this share are equal: both are realised before either is an answer
+constexpr double EQUAL = 1e-11;  // relative to a bound: an estimate must exceed a proved bound by more than this to replace it
+constexpr int FEW = 8;           // nodes with fewer target leaves are not worth an expensive bound
+constexpr int PUT_OFF = 20;      // how often a state may be postponed before it is solved completely
 
-/// A bound less its rounding: with what is equal to it, it comes first.
+/// A bound minus its rounding, so that states with equal bounds come before rows.
 double just_below(double bound) { return bound > -INF ? bound - TIE * std::fabs(bound) : bound; }
 
 }  // namespace
@@ -106,7 +106,7 @@ Ending Search::go_on(const Budget& budget, StopCheck& stop_check) {
     return Ending::Done;
 }
 
-/// The root, bounded with no multipliers at all.
+/// Create the root, with a bound from no multipliers.
 void Search::begin() {
     const int root = make({.rows = static_cast<int>(question_->user_rows())}, -1);
     State& entry = memory.states[root];
@@ -124,7 +124,7 @@ void Search::begin() {
     queue_by_bound(root, entry.exact ? Kind::Open : Kind::Fresh);
 }
 
-/// A new state that starts from the multipliers, basis and pieces of the state ``like`` (-1: from nothing).
+/// Create a state that starts from the multipliers, basis and pieces of the state ``like`` (-1: from nothing).
 int Search::make(State state, int like) {
     const int made = memory.add(state);
     const std::size_t known = like >= 0 ? memory.states[like].rows : 0;
@@ -149,7 +149,7 @@ int Search::make(State state, int like) {
             copy(memory.pieces, f.width());
             copy(memory.tangents, f.width());
             copy(memory.changes, f.width());
-        } else {  // all free: those that should not be are soon found
+        } else {  // pivoting soon finds those that are not free
             std::ranges::fill(memory.pieces[made], Piece::Up);
             std::ranges::fill(memory.tangents[made], 0.0);
         }
@@ -173,23 +173,23 @@ void Search::queue(int state, Kind kind, double key, int rank) {
     memory.push({key, rank, state});
 }
 
-/// Queue a state by its bound: before a row that costs as much, unless only leaves with higher numbers lie below it.
+/// Queue a state by its bound: before a row of equal cost, unless all target leaves below it have higher indices.
 ///
-/// Where costs come in units, bounds are exact and many are equal; elsewhere those closer than rounding count as equal.
+/// If costs come in units, bounds are exact and often equal; otherwise bounds that differ by rounding count as equal.
 void Search::queue_by_bound(int state, Kind kind) {
     const State& entry = memory.states[state];
     const double key = question_->unit > 0.0 ? entry.bound : just_below(entry.bound);
     queue(state, kind, key, Queued::rank_of_bound(question_->target.first[entry.node]));
 }
 
-/// The least cost that a row can have at or above a bound.
+/// The lowest cost that a row can have at or above a bound.
 double Search::lifted(double bound) const {
     const double unit = question_->unit;
     return unit > 0.0 ? std::max(bound, std::ceil(bound / unit - 1e-9) * unit) : bound;
 }
 
-/// A bound of a node with target leaves on one side only serves no purpose that the child's own does not; and where a bound
-/// costs much, neither does that of a node with few of them.
+/// Whether bounding a node pays off. If target leaves lie on one side only, the bound of that child serves the same purpose;
+/// and where bounds are expensive, nodes with few target leaves are skipped.
 bool Search::is_worth_bounding(int node) const {
     const Node& here = question_->tree.nodes[node];
     if (here.is_leaf()) return true;
@@ -197,7 +197,7 @@ bool Search::is_worth_bounding(int node) const {
     return below(here.left) < INF && below(here.right) < INF;
 }
 
-/// Bound the region of a state and queue it by that, or discard it with its proof.
+/// Bound the region of a state and queue it by that bound, or discard it with its proof.
 void Search::bound(int state, StopCheck& stop_check) {
     if (question_->method == Method::Coupled) return bound_coupled(state, stop_check);
     State& entry = memory.states[state];
@@ -216,7 +216,7 @@ void Search::bound(int state, StopCheck& stop_check) {
     const double room = entry.proof == Proof::Estimate ? EQUAL * std::fabs(entry.bound) : 0.0;
     if (bound >= entry.bound - room)
         entry.bound = bound, entry.proof = found.sure ? Proof::Sure : Proof::Doubtful;
-    else  // known before, from a larger region: its multipliers are the better proof
+    else  // the known bound of a larger region is better: keep its multipliers
         std::ranges::copy(Numbers(saved_).first(entry.rows), lam.begin());
     entry.rough = found.rough;
     entry.exact = found.status == Status::Converged;
@@ -226,7 +226,7 @@ void Search::bound(int state, StopCheck& stop_check) {
 void Search::bound_coupled(int state, StopCheck& stop_check) {
     State& entry = memory.states[state];
     double limit = INF;
-    if (!memory.is_empty() && ++entry.visits < PUT_OFF) {  // above it, other states come first
+    if (!memory.is_empty() && ++entry.visits < PUT_OFF) {  // above this limit, other states come first
         limit = memory.first().key - below(entry.node);
         limit += 1e-9 * std::fabs(limit);
     }
@@ -257,7 +257,7 @@ void Search::expand(int state) {
     branch(state, Side::Right, score);
 }
 
-/// Queue the child on one side; ``score`` is where the state's point lies at an oblique split.
+/// Queue the child on one side; ``score`` is the position of the state's point at an oblique split.
 void Search::branch(int state, Side side, double score) {
     const State entry = memory.states[state];
     const Node& node = question_->tree.nodes[entry.node];
@@ -288,10 +288,10 @@ void Search::branch(int state, Side side, double score) {
             std::ranges::copy(memory.changes[state], memory.changes[made].begin());
             fresh.exact = true, fresh.rough = entry.rough;
             queue_by_bound(made, Kind::Open);
-        } else {  // to be solved when it comes up, if it does
+        } else {  // solved when it is taken from the queue
             postpone(made, oblique && entry.exact ? question_->margin - sign_of(side) * score : 0.0);
         }
-    } else if (!question_->plain) {  // empty for a reason that the split alone does not show
+    } else if (!question_->plain) {  // a proof is needed: the split alone does not show that it is empty
         discard_by_box(make(next, state));
     }
     box_.undo(mark);
@@ -323,11 +323,12 @@ void Search::fork(int state, const Choice& choice) {
     }
 }
 
-/// Queue a state at what the multipliers of its parent prove of it, to be solved when it comes up.
+/// Queue a state at the bound that the multipliers of its parent prove; it is solved when it is taken from the queue.
 ///
-/// ``miss``: by how much the parent's point misses the state's new row, if it has one and the point is exact; else 0. Where
-/// costs are curved the row then gets the multiplier that pushes the point onto it if nothing else moves: the Lagrangian has
-/// its least value at the point and curves upwards from there, so the way to the row's face costs miss^2 / sum_j a_j^2 / c_j.
+/// ``miss`` is the amount by which the parent's point misses the new row of the state, if there is a new row and the point is
+/// exact; otherwise 0. If costs are curved, the row receives the multiplier that would move the point onto it if nothing else
+/// moved. The Lagrangian is minimal at the point and curves upwards from there, so reaching the face of the row costs miss^2 /
+/// sum_j a_j^2 / c_j.
 void Search::postpone(int state, double miss) {
     State& entry = memory.states[state];
     const State& above = memory.states[entry.parent];
@@ -343,7 +344,7 @@ void Search::postpone(int state, double miss) {
         if (extra > 0.0) entry.proof = Proof::Estimate;
         if (adds_row && question_->method == Method::Flat && regions_.is_source_best())
             entry.bound = bound_by_new_row(state, entry.side, entry.bound - below(entry.node)) + below(entry.node);
-    } else if (!adds_row || extra > 0.0) {  // a row that is not yet priced adds nothing
+    } else if (!adds_row || extra > 0.0) {  // a row without a multiplier adds nothing
         collect(state);
         const ProvedBound proof =
             question_->method == Method::Coupled
@@ -351,7 +352,7 @@ void Search::postpone(int state, double miss) {
                 : regions_.prove(path_, box_, lam, scratch_);
         const double bound = lifted(proof.value) + below(entry.node);
         if (bound > entry.bound) entry.bound = bound, entry.proof = proof.sure ? Proof::Sure : Proof::Doubtful;
-        if (!(bound >= entry.bound)) {  // then those of the parent
+        if (!(bound >= entry.bound)) {  // fall back to the multipliers of the parent
             std::ranges::copy_n(memory.multipliers[entry.parent].begin(), above.rows, lam.begin());
             if (adds_row) lam.back() = 0.0;
         }
@@ -359,7 +360,7 @@ void Search::postpone(int state, double miss) {
     queue_by_bound(state, Kind::Fresh);
 }
 
-/// sum_j a_j^2 / c_j over what can move: how easily a row is reached where costs are curved.
+/// sum_j a_j^2 / c_j over the variables that can move: how easily a row is reached if costs are curved.
 double Search::reach_of(std::size_t row) const {
     const Terms terms = question_->tree.splits[row];
     double reach = 0.0;
@@ -370,8 +371,8 @@ double Search::reach_of(std::size_t row) const {
     return reach;
 }
 
-/// What the new row of a state costs on its own where costs are flat, or ``known`` if that is more; writes the multipliers that
-/// prove it.
+/// The cost that the new row of a state requires by itself if costs are flat, or ``known`` if that is higher; writes the
+/// multipliers that prove it.
 double Search::bound_by_new_row(int state, Side side, double known) {
     State& entry = memory.states[state];
     const Features& f = question_->features;
@@ -383,10 +384,11 @@ double Search::bound_by_new_row(int state, Side side, double known) {
         const int d = terms.columns[k];
         const double a = sign_of(side) * terms.weights[k];
         if (a == 0.0) continue;
-        if (box_.can_move(d) || box_.lower(d) != f.source[d])  // what a split has moved must not gain by the row's price either
+        // a variable that a split has moved must not gain by the price of the row either
+        if (box_.can_move(d) || box_.lower(d) != f.source[d])
             least = std::min(least, a > 0.0 ? f.slope_up[d] / a : f.slope_down[d] / a);
     }
-    least *= 1.0 - 4.0 * ROUND;  // so that no price exceeds its slope
+    least *= 1.0 - 4.0 * ROUND;  // no price exceeds its slope
     const double sum = least * miss, bound = sum - 8.0 * ROUND * sum - least * terms.exact_to(terms.size_at(f.source));
     if (!(bound > known) || least == INF) return known;
     const Numbers lam = memory.multipliers[state].first(entry.rows);

@@ -1,15 +1,15 @@
 // Best-first search over the tree: the leaves in order of cost, each with a proof.
 //
-// A state is a tree node with the splits on its path; its bound is the least cost over that region (see ``region.hpp``), so it
-// bounds every leaf below. Invariant of the queue: every target leaf not yet answered lies below a queued, discarded or
-// unsettled state. At a node, the state's own point lies in one of the two children, which inherits point and bound unsolved;
-// the other one, with one more row, is bounded at once and solved when it comes up. A leaf that is popped is realised (put on
-// the model's numbers, inside the leaf as the model routes it) and queued again at its realised cost; popped again, it is an
-// answer.
+// A state is a tree node with the splits on its path. Its bound is the lowest cost in that region (see ``region.hpp``), so it
+// bounds every leaf below. Invariant of the queue: every target leaf without an answer lies below a queued, discarded or
+// unsettled state. The point of a state lies in one of the two children of its node, which inherits the point and the bound.
+// The other child has one more row; it is bounded immediately and solved when it is taken from the queue. A leaf taken from the
+// queue is realised: its point becomes a row that the model sends to the leaf, and the leaf is queued again at the cost of that
+// row. When it is taken again, the row is an answer.
 //
-// On a table a leaf's point may break a clause, change too many features, or put a group or a grid between its values. Then the
-// leaf forks: it becomes two states that hold all its rows between them, queued in the same queue. A row that costs no more
-// than its state's bound is the best of it; any other only says where to fork.
+// On a table, the point of a leaf may violate a clause, change too many features, or lie between the values of a group or a
+// grid. Then the leaf forks into two states that together contain all its rows. A row that costs no more than the bound of its
+// state is its best row; any other row only indicates where to fork.
 #pragma once
 
 #include "base/stopping.hpp"
@@ -24,25 +24,26 @@ enum class Ending : std::uint8_t { Done, Stopped, Unbounded };
 
 struct Budget {
     std::size_t answers = 1;
-    std::size_t nodes = std::numeric_limits<std::size_t>::max();  // states taken up
-    bool keep = false;                                            // the memory, for a question with a larger margin
+    std::size_t nodes = std::numeric_limits<std::size_t>::max();  // the largest number of states to process
+    bool keep = false;                                            // keep the memory, for a question with a larger margin
 };
 
 class Search {
 public:
     Search(std::size_t width, std::size_t max_rows, std::size_t groups);
 
-    /// Answer a question from scratch; what was found is in ``memory``.
+    /// Answer a question from scratch; the result is in ``memory``.
     Ending run(const Question& question, const Budget& budget, StopCheck& stop_check);
 
-    /// Answer a question whose every region lies within that of an earlier one (a larger margin), from what that one left.
+    /// Answer a question whose regions all lie within those of an earlier question (because its margin is larger), starting
+    /// from the memory of the earlier one.
     ///
-    /// Old bounds still hold, and what was proved empty stays so. Whatever else is left is bounded anew, from where it was.
+    /// Earlier bounds and proofs of emptiness remain valid. Every other state is bounded again from its warm start.
     Ending resume(const Memory& earlier, const Question& question, const Budget& budget, StopCheck& stop_check);
 
     Memory memory;
-    int runaway = -1;       // Unbounded: the variable whose cost keeps decreasing on a target leaf
-    bool in_doubt = false;  // Done: whether something that was found, or found empty, may be so by rounding only
+    int runaway = -1;       // Unbounded: the variable whose cost decreases without end in a target leaf
+    bool in_doubt = false;  // Done: whether a result may be due to rounding
 
 private:
     void prepare(const Question& question);
@@ -109,11 +110,11 @@ private:
         double cost = INF, rounding = 0.0;
     };
     std::vector<Cheapest> row_of_;        // per leaf that may fork: the cheapest row so far
-    std::vector<double> x_, compliance_;  // a row; one over the curvature that a variable has wherever it can move
-    std::vector<double> centre_, other_;  // the row nearest to a region's point; another row of the region
+    std::vector<double> x_, compliance_;  // a row; one over the curvature that a variable has where it can move
+    std::vector<double> centre_, other_;  // the row nearest to the point of a region; another row of the region
     bool has_other_ = false;
-    std::vector<double> nothing_, saved_;  // per row of a path: no slack; multipliers
-    struct Trial {                         // what a state has, for a leaf's region with tightened rows
+    std::vector<double> nothing_, saved_;  // per row of a path: no slack; saved multipliers
+    struct Trial {                         // the parts of a state, for the region of a leaf with tightened rows
         std::vector<double> multipliers, change, tangent;
         std::vector<Basic> basis;
         std::vector<Seat> seats;

@@ -54,8 +54,7 @@ struct Program {
     }
 };
 
-inline constexpr double SMALL =
-    1e-2;  // relative to the terms of the largest row: a row with smaller terms is judged by this size
+inline constexpr double SMALL = 1e-2;      // relative to the largest row: a row with smaller terms is judged by this size
 inline constexpr double ROUNDING = 1e-12;  // below this share of its terms a sum of a few rows counts as zero
 
 /// How far a feature moves per unit of price: one over its second derivative, or a huge number if that is 0.

@@ -9,8 +9,7 @@ namespace counterleaf {
 namespace {
 
 constexpr int PIVOTS = 500;
-constexpr int GREEDY =
-    100;  // pivots that leave by the largest violation; later ones leave by the first violation, so that they do not cycle
+constexpr int GREEDY = 100;    // pivots by the largest violation; later ones take the first violation, to avoid cycles
 constexpr double LARGE = 1e4;  // an inverse with larger entries has lost digits
 constexpr double TOLERANCE = 1e-13;
 constexpr double NOISE = 1e-13;
