@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bound/limited_sum.hpp"
+#include "bound/multiplier_scale.hpp"
 
 namespace counterleaf {
 namespace {

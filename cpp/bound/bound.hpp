@@ -11,7 +11,7 @@
 
 #include "base/scratch.hpp"
 #include "bound/box.hpp"
-#include "bound/multiplier_scale.hpp"
+#include "bound/proved_bound.hpp"
 #include "question/question.hpp"
 
 namespace counterleaf {

@@ -9,14 +9,6 @@
 
 namespace counterleaf {
 
-/// A bound that multipliers prove in real arithmetic, with rounding errors subtracted.
-struct ProvedBound {
-    double value;
-    double error;  // the approximate loss through rounding
-    bool sure;     // false if a price exceeds its slope by what looks like rounding; in real arithmetic the bound may then be
-                   // minus infinity
-};
-
 class MultiplierScale {
 public:
     /// Add a number whose price is known up to ``error`` and which may move up to ``upper`` and down to ``lower``. Returns

@@ -40,9 +40,9 @@ std::vector<Node> make_nodes(const Whole& left, const Whole& right, const Whole&
 
 using Nodes = std::tuple<Whole, Whole, Whole, Whole, Table<double>>;  // left, right, form, index, cuts
 
-std::unique_ptr<Engine> make_engine(const Nodes& given, const Rows& splits, const Layout& layout, bool right_closed,
+std::unique_ptr<Engine> make_engine(const Nodes& arrays, const Rows& splits, const Layout& layout, bool right_closed,
                                     bool narrow, double margin, double guard) {
-    const auto& [left, right, form, index, cuts] = given;
+    const auto& [left, right, form, index, cuts] = arrays;
     std::vector<Node> nodes = make_nodes(left, right, form, index, cuts);
     const auto width = static_cast<int>(layout.group.size()), groups = static_cast<int>(layout.groups());
     expect(splits.size() == nodes.size(), "there must be one row per node");
@@ -151,10 +151,10 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
 
 using Outcomes = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 1>, Made<double, 2>>;
 
-Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, Whole>& asked, const Prices& prices,
+Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, Whole>& queries, const Prices& prices,
                    const std::vector<const Target*>& targets, const Limits& limits, const Patience& patience,
                    std::size_t threads) {
-    const auto& [sources, leaves, kinds] = asked;
+    const auto& [sources, leaves, kinds] = queries;
     const Tree& tree = engine.model().tree;
     const std::size_t n = sources.shape(0);
     expect(!targets.empty() && threads > 0, "there must be a target and a thread");

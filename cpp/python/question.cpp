@@ -65,10 +65,10 @@ Sparse make_sparse(const Whole& indptr, const Whole& indices, const Line<double>
     return {narrowed(indptr), narrowed(indices), copied<double>(data)};
 }
 
-Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, const Line<double>& kept, const Whole& order,
+Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, const Line<double>& separable, const Whole& order,
                        const std::tuple<Whole, Whole, Line<double>>& scaled, double theta) {
     const std::size_t width = order.size();
-    expect(kept.size() == width && are_finite(span_of(kept)), "the curvature that is kept does not fit the order");
+    expect(separable.size() == width && are_finite(span_of(separable)), "the curvature that is kept does not fit the order");
     std::vector<bool> seen(width, false);
     expect(are_within(order, 0, width), "the order is out of range");
     for (std::int64_t d : span_of(order)) {
@@ -78,7 +78,7 @@ Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, con
     const auto sparse = [&](const auto& parts) {
         return make_sparse(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), width);
     };
-    return {sparse(matrix), copied<double>(kept), narrowed(order), sparse(scaled), theta};
+    return {sparse(matrix), copied<double>(separable), narrowed(order), sparse(scaled), theta};
 }
 
 Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves, bool curved,

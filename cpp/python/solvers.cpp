@@ -94,13 +94,13 @@ std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<do
                P.shape(1) == n,
            "the arrays do not fit together");
     const DenseRows rows(A), matrix(P);
-    const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7), kept(n, theta);
+    const std::vector<double> pull(n, theta > 0.0 ? 0.0 : 1e-7), separable(n, theta);
     const auto line = [&](std::size_t k) { return row_of(curves, k); };
     const QuadraticProgram program{rows.rows(),
                                    span_of(r),
                                    equal,
                                    matrix.rows(),
-                                   kept,
+                                   separable,
                                    theta == 0.0,
                                    line(CURVE_UP),
                                    line(SLOPE_UP),

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "bound/multiplier_scale.hpp"
+
 namespace counterleaf {
 namespace {
 

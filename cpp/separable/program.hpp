@@ -8,7 +8,7 @@
 
 #include "base/scratch.hpp"
 #include "base/stopping.hpp"
-#include "bound/multiplier_scale.hpp"
+#include "bound/proved_bound.hpp"
 #include "loops/loops.hpp"
 #include "question/phi.hpp"
 
