@@ -103,25 +103,57 @@ Bound Regions::solve(const Path& path, const Box& box, Constants slack, const Du
 Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                        Scratch& scratch) {
     const Scratch::Frame frame(scratch);
-    const std::size_t group_rows = closed ? 0 : groups_.size();
-    Program program = make_program(path.size(), closed, scratch);
-    const std::size_t m = program.m();
-    const Numbers norm = scratch.numbers(m), lam = scratch.numbers(m), ray = scratch.numbers(m);
-    const Numbers point = scratch.numbers(program.A.columns);
+    Attempt attempt = prepare(path, box, slack, dual, closed, scratch);
+    const auto& [program, group_rows, is_closed, norm, lam, ray, point] = attempt;
+    Bound found = run_solver(attempt, path, box, dual, scratch);
+    if (found.status == Status::Infeasible) {
+        for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[group_rows + t] / norm[group_rows + t];
+        return {Status::Infeasible, INF};
+    }
+    drop_rounding(lam);
+    const bool far = question_->method == Method::Flat && !source_is_best_ && is_at_horizon(box, program, point);
+    const Sum alone = scatter(box, program, point, change);
+    if (question_->plain) prove_plain(attempt, box, alone, found, scratch);
+    for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = lam[group_rows + t] / norm[group_rows + t];
+    if (!question_->plain || found.rough || !found.sure) {
+        const ProvedBound proof = prove(path, box, dual.multipliers, scratch);
+        found.value = proof.value, found.sure = proof.sure;
+    }
+    if (far && found.value > -INF && come_nearer(box, program, lam, point, ray, scratch)) scatter(box, program, point, change);
+    return or_box(found, box, dual, scratch);
+}
+
+/// Write the problem, and the multipliers of the warm start in its units.
+Regions::Attempt Regions::prepare(const Path& path, const Box& box, Constants slack, const Dual& dual, bool closed,
+                                  Scratch& scratch) {
+    const Program program = make_program(path.size(), closed, scratch);
+    const std::size_t m = program.m(), group_rows = m - path.size();
+    const Attempt out{program,
+                      group_rows,
+                      closed,
+                      scratch.numbers(m),
+                      scratch.numbers(m),
+                      scratch.numbers(m),
+                      scratch.numbers(program.A.columns)};
     write_rows(path, box, slack, program);
-    scale_rows(program, norm);
+    scale_rows(program, out.norm);
     write_costs(box, program);
-    std::ranges::fill(point, 0.0);
-    std::ranges::fill(lam.first(group_rows), 0.0);
-    for (std::size_t t = 0; t < path.size(); ++t) lam[group_rows + t] = dual.multipliers[t] * norm[group_rows + t];
+    std::ranges::fill(out.point, 0.0);
+    std::ranges::fill(out.lam.first(group_rows), 0.0);
+    for (std::size_t t = 0; t < path.size(); ++t) out.lam[group_rows + t] = dual.multipliers[t] * out.norm[group_rows + t];
+    return out;
+}
+
+/// Solve by the method of the question. A result that rounding makes doubtful is solved again with finer tolerances.
+Bound Regions::run_solver(Attempt& attempt, const Path& path, const Box& box, const Dual& dual, Scratch& scratch) {
+    auto& [program, group_rows, closed, norm, lam, ray, point] = attempt;
     Bound found{Status::Stuck, -INF};
-    const auto is_empty = [&] {
-        return found.status == Status::Infeasible &&
-               contradicts(path, box, ray.subspan(group_rows), norm.subspan(group_rows), scratch);
+    const auto is_surely_infeasible = [&, rays = ray.subspan(group_rows), norms = norm.subspan(group_rows)] {
+        return found.status == Status::Infeasible && contradicts(path, box, rays, norms, scratch);
     };
     if (question_->method == Method::Curved) {
         found = newton(program, lam, point, ray, scratch);
-        if (!closed && (found.status != Status::Converged || found.rough) && !is_empty()) {
+        if (!closed && (found.status != Status::Converged || found.rough) && !is_surely_infeasible()) {
             program.forgiving = false;
             std::ranges::fill(lam, 0.0);
             found = newton_finely(program, lam, point, ray, scratch);
@@ -130,7 +162,7 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     if (question_->method == Method::Mixed) found.status = proximal(program, lam, point, ray, scratch);
     if (question_->method == Method::Flat) {
         found.status = pivot(dual, program, lam, point, ray, scratch);
-        if (found.status == Status::Infeasible && !is_empty()) {
+        if (found.status == Status::Infeasible && !is_surely_infeasible()) {
             program.forgiving = false;
             found.status = pivot(dual, program, lam, point, ray, scratch);
         }
@@ -138,31 +170,22 @@ Bound Regions::attempt(const Path& path, const Box& box, Constants slack, const 
     if (question_->method != Method::Flat && found.status == Status::Stuck && !closed &&
         find_point(program, ray, scratch) == Status::Infeasible)
         found.status = Status::Infeasible;
-    if (found.status == Status::Infeasible) {
-        for (std::size_t t = 0; t < path.size(); ++t) dual.multipliers[t] = ray[group_rows + t] / norm[group_rows + t];
-        return {Status::Infeasible, INF};
-    }
-    drop_rounding(lam);
-    const bool far = question_->method == Method::Flat && !source_is_best_ && is_at_horizon(box, program, point);
-    const Sum alone = scatter(box, program, point, change);
-    if (question_->plain) {
-        if (question_->method != Method::Curved && !source_is_best_)
-            open_horizon(box, program);  // otherwise no feature can run away
-        const Numbers trial = scratch.numbers(m);
-        std::ranges::copy(lam, trial.begin());
-        const ProvedBound proof = proved_value(program, trial, scratch);
-        found.value = proof.value + alone.total - static_cast<double>(change.size() + 4) * ROUND * alone.size;
-        found.sure = proof.sure;
-        found.rough = found.rough || !(proof.error <= ROUGH * std::fabs(found.value));
-        if (found.sure && !found.rough) std::ranges::copy(trial, lam.begin());
-    }
-    for (std::size_t t = group_rows; t < m; ++t) dual.multipliers[t - group_rows] = lam[t] / norm[t];
-    if (!question_->plain || found.rough || !found.sure) {
-        const ProvedBound proof = prove(path, box, dual.multipliers, scratch);
-        found.value = proof.value, found.sure = proof.sure;
-    }
-    if (far && found.value > -INF && come_nearer(box, program, lam, point, ray, scratch)) scatter(box, program, point, change);
-    return or_box(found, box, dual, scratch);
+    return found;
+}
+
+/// Prove the bound of a plain question in the units of the problem, which is faster than ``prove``; ``alone`` is the cost of
+/// the variables outside of the problem.
+void Regions::prove_plain(const Attempt& attempt, const Box& box, const Sum& alone, Bound& found, Scratch& scratch) const {
+    if (question_->method != Method::Curved && !source_is_best_)
+        open_horizon(box, attempt.program);  // otherwise no feature can run away
+    const Numbers trial = scratch.numbers(attempt.lam.size());
+    std::ranges::copy(attempt.lam, trial.begin());
+    const ProvedBound proof = proved_value(attempt.program, trial, scratch);
+    const auto terms = static_cast<double>(question_->features.width() + 4);
+    found.value = proof.value + alone.total - terms * ROUND * alone.size;
+    found.sure = proof.sure;
+    found.rough = found.rough || !(proof.error <= ROUGH * std::fabs(found.value));
+    if (found.sure && !found.rough) std::ranges::copy(trial, attempt.lam.begin());
 }
 
 /// Whether a variable is at its horizon.

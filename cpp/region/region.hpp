@@ -63,8 +63,18 @@ private:
 
     bool contradicts(const Path& path, const Box& box, Constants ray, Constants norm, Scratch& scratch);
     double snapped(std::size_t row, double value) const;
+    /// The problem of a region with its solution.
+    struct Attempt {
+        Program program;
+        std::size_t group_rows;
+        bool closed;  // groups are in closed form and have no rows
+        Numbers norm, lam, ray, point;
+    };
     Bound attempt(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, bool closed,
                   Scratch& scratch);
+    Attempt prepare(const Path& path, const Box& box, Constants slack, const Dual& dual, bool closed, Scratch& scratch);
+    Bound run_solver(Attempt& attempt, const Path& path, const Box& box, const Dual& dual, Scratch& scratch);
+    void prove_plain(const Attempt& attempt, const Box& box, const Sum& alone, Bound& found, Scratch& scratch) const;
     void choose_columns(const Path& path, const Box& box);
     void choose_values(std::size_t i, const Box& box);
     Program make_program(std::size_t paths, bool closed, Scratch& scratch) const;
