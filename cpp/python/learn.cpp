@@ -2,8 +2,6 @@
 //
 // Large arrays are not copied: the objects created here keep them alive. Every number that becomes an index is checked on
 // arrival, once for the rows, the tree and the columns.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
@@ -19,9 +17,9 @@
 #include "learn/stump.hpp"
 #include "learn/sweep.hpp"
 #include "learn/wide.hpp"
+#include "python/binding.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 
 namespace counterleaf {
 namespace learn {
@@ -36,10 +34,6 @@ template <class T, std::size_t N = 1>
 using Made = nb::ndarray<nb::numpy, T, nb::ndim<N>>;
 
 constexpr std::size_t MOST = std::numeric_limits<int>::max();
-
-void expect(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
 
 template <class T>
 std::span<T> span_of(const Line<T>& line) {
@@ -273,13 +267,13 @@ void bind_data(nb::module_& m) {
 }
 
 void bind_fits(nb::module_& m) {
-    nb::class_<Logistic>(m, "Logistic", "Sparse logistic regression of weighted rows that each want a side, 1 or -1.")
+    nb::class_<Logistic>(m, "Logistic", "Sparse logistic regression of weighted rows, each with its side, 1 or -1.")
         .def(nb::init<const HeldRows&, Indices, Line<const double>, Line<const double>>(), nb::keep_alive<1, 2>(), "rows"_a,
              "chosen"_a.noconvert(), "side"_a.noconvert(), "weight"_a.noconvert())
         .def("fit_narrow", &Logistic::run<fit_narrow>, "w"_a.noconvert(), "b"_a, "lam"_a, "steps"_a, "passes"_a, "tolerance"_a,
-             "A better (w, b) than this one, for few columns.")
+             "Improve (w, b), for few columns.")
         .def("fit_wide", &Logistic::run<fit_wide>, "w"_a.noconvert(), "b"_a, "lam"_a, "steps"_a, "passes"_a, "tolerance"_a,
-             "A better (w, b) than this one, for many columns.");
+             "Improve (w, b), for many columns.");
     nb::class_<Cut>(m, "Cut", "Right iff sign (x[feature] - threshold) >= 0; without a feature iff sign > 0.")
         .def_ro("feature", &Cut::feature)
         .def_ro("threshold", &Cut::threshold)
@@ -292,22 +286,23 @@ void bind_fits(nb::module_& m) {
 
 void bind_sweep(nb::module_& m) {
     using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-    nb::class_<Sweep>(m, "Sweep", "The state of sweeps over a tree: where rows go and what each split decides about them.")
+    nb::class_<Sweep>(m, "Sweep",
+                      "The state of sweeps over a tree: the path of each row, and the rows that each split decides about.")
         .def("__init__", &make_sweep, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 6>(), "rows"_a,
              "tree"_a, "labels"_a.noconvert(), "weight"_a.noconvert(), "columns"_a.none() = nb::none())
         .def("route", &over<&Sweep::route>, "first"_a, "last"_a, Unlocked(), "Follow rows to their leaves.")
         .def(
             "leaves", [](const Sweep& sweep) { return made<std::int64_t>(sweep.leaves()); }, "The leaf of each row.")
         .def("label", &label, "label"_a.noconvert(), "sure"_a.noconvert(),
-             "Take the label of each node, and the label that all leaves below it share, or -1.")
-        .def("enter", &enter, "depth"_a, "Turn to the splits of one depth.")
-        .def("judge", &over<&Sweep::judge>, "first"_a, "last"_a, Unlocked(), "Find the side that each row wants.")
+             "Set the label of each node, and the label that all leaves below it share, or -1.")
+        .def("enter", &enter, "depth"_a, "Select the splits of one depth.")
+        .def("judge", &over<&Sweep::judge>, "first"_a, "last"_a, Unlocked(), "Find the side to which each row should go.")
         .def(
             "gather", [](Sweep& sweep) { return made<std::int64_t>(sweep.collect()); },
             "Collect the rows about which each node decides. Returns their number, by node.")
         .def("improve", &improve, "nodes"_a.noconvert(), "alpha"_a, "cautious"_a, "narrow"_a,
              "Find better splits for some nodes.")
-        .def("refresh", &over<&Sweep::refresh>, "first"_a, "last"_a, Unlocked(), "Bring the labels of rows up to date.");
+        .def("refresh", &over<&Sweep::refresh>, "first"_a, "last"_a, Unlocked(), "Update the labels of rows.");
 }
 
 }  // namespace
