@@ -1,4 +1,4 @@
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 #include <cmath>
 #include <utility>
@@ -6,7 +6,7 @@
 namespace counterleaf::learn {
 namespace {
 
-constexpr double LEAST_CURVATURE = 1e-6;  // of p (1 - p): keeps a coordinate's step finite where every row is far on its side
+constexpr double LEAST_CURVATURE = 1e-6;  // of p (1 - p): keeps the step of a coordinate finite if every row is far on its side
 constexpr double DECREASE = 0.01;         // share of the promised decrease that a step must achieve
 constexpr int HALVINGS = 12;
 

@@ -5,20 +5,20 @@
 // by proximal Newton steps: coordinate descent with soft thresholds minimises a quadratic model of the loss, and the split
 // moves towards that minimum as far as the objective decreases enough.
 //
-// narrow.hpp writes the Hessian down, for few columns; wide.hpp works on the columns of the rows. This file has what both
-// share.
+// narrow.hpp forms the Hessian, for few columns; wide.hpp works on the columns of the rows. This file contains the code that
+// both share.
 #pragma once
 
 #include <cmath>
 
-#include "rows.hpp"
+#include "learn/rows.hpp"
 
 namespace counterleaf::learn {
 
 /// The l1 strength of a node that decides about rows of this total weight.
 ///
-/// It grows with the root of the weight: a node of many rows may use fewer columns, and small nodes still find theirs (Letter
-/// with a constant strength: 13.0 % of errors on held-out rows, with the root 10.1 %).
+/// It grows with the square root of the weight: a node with many rows may use fewer columns, and small nodes still find theirs.
+/// (Letter: 13.0 % of held-out rows are wrong with a constant strength, 10.1 % with the root.)
 double strength(double alpha, double total);
 
 struct Problem {
@@ -37,9 +37,9 @@ struct Effort {
 /// u moved towards 0 by ``by``.
 inline double soft_threshold(double u, double by) { return u > by ? u - by : u < -by ? u + by : 0.0; }
 
-/// A split on its way to the optimum.
+/// A split and its progress towards the optimum.
 ///
-/// Invariant, after ``begin``: ``value()`` is the objective at w and b, where row i has z_i = x_i @ w + b.
+/// Invariant after ``begin``: ``value()`` is the objective at w and b, where row i has z_i = x_i @ w + b.
 class Descent {
 public:
     struct Slopes {
@@ -58,8 +58,8 @@ public:
 
     /// Take the longest of the steps 1, 1/2, 1/4, ... along (dw, db) that decreases the objective enough.
     ///
-    /// ``along`` is the change of z in a whole step, ``promised`` the change of the objective that the model predicts.
-    /// Returns false, and moves nothing, if no step is good.
+    /// ``along`` is the change of z in a full step, ``promised`` the change of the objective that the model predicts. Returns
+    /// false and changes nothing if no step is good enough.
     bool advance(Constants dw, double db, Constants along, double promised);
 
 private:

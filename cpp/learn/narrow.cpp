@@ -1,17 +1,17 @@
-#include "narrow.hpp"
+#include "learn/narrow.hpp"
 
 #include <cmath>
 
 namespace counterleaf::learn {
 namespace {
 
-// Share of the diagonal of the Hessian that is added to it: a split that follows its rows more slowly from sweep to sweep
-// generalises better (Letter at alpha 0.3, 12,000 rows to learn from: 9.2 % of 3,000 held-out rows wrong without it, 8.5 %
-// with it; on other sets it makes no difference).
+// Share of the diagonal of the Hessian that is added to it. A split that follows its rows more slowly from sweep to sweep
+// generalises better. (Letter at alpha 0.3 with 12,000 training rows: 9.2 % of 3,000 held-out rows are wrong without it, 8.5 %
+// with it; on other sets it makes no difference.)
 constexpr double DAMPING = 1.0;
 constexpr std::size_t BLOCK = 4;  // rows at a time
-constexpr double FULL = 0.5;      // share of entries other than zero above which the zeros are written out
-constexpr double SETTLED = 1e-6;  // a pass whose largest gain is this share of the first pass's is the last one
+constexpr double FULL = 0.5;      // above this share of nonzero entries, rows are stored with their zeros
+constexpr double SETTLED = 1e-6;  // the last pass is the one whose largest gain is below this share of the first pass's
 
 class Narrow {
 public:
@@ -38,7 +38,7 @@ public:
 private:
     Entries row(std::size_t i) const { return problem_.rows[problem_.sample.rows[i]]; }
 
-    /// The gradient and the Hessian of the loss by w and, in the last place, by b.
+    /// The gradient and the Hessian of the loss by w and, in the last position, by b.
     void write_model() {
         std::fill_n(H_.data, H_.rows * H_.columns, 0.0);
         std::ranges::fill(grad_, 0.0);
@@ -70,7 +70,7 @@ private:
         }
     }
 
-    /// The same sums in the same order, some rows at a time, with their zeros written out and a 1 in the place of b.
+    /// The same sums in the same order, for a few rows at a time, stored with their zeros and a 1 in the position of b.
     void add_full_rows() {
         for (std::size_t first = 0; first < h_.size(); first += BLOCK) {
             const std::size_t count = std::min(BLOCK, h_.size() - first);
@@ -91,7 +91,7 @@ private:
         }
     }
 
-    /// Add the rows of the block, each times its weight, to ``sums``, up to the column ``last`` and what its lanes have beyond.
+    /// Add the rows of the block, each times its weight, to ``sums``, up to the column ``last`` and the rest of its lanes.
     void add_block(const double* weight, std::size_t last, double* sums) const {
         static_assert(BLOCK == 4);
         const Lanes a = same(weight[0]), b = same(weight[1]), c = same(weight[2]), d = same(weight[3]);
@@ -143,7 +143,7 @@ private:
     Numbers along_, g_, h_;
     Grid H_;
     Numbers Hd_, grad_, d_;
-    Grid block_;  // some rows
+    Grid block_;  // a few rows with their zeros
 };
 
 }  // namespace

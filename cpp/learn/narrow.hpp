@@ -1,11 +1,11 @@
-// Sparse logistic regression (see logistic.hpp) for few columns: the Hessian of the loss is written down.
+// Sparse logistic regression (see logistic.hpp) for few columns, with an explicit Hessian.
 #pragma once
 
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 namespace counterleaf::learn {
 
-/// Move ``split`` towards the optimum, until a step lowers the objective by no more than the share ``effort.tolerance``.
+/// Move ``split`` towards the optimum until a step decreases the objective by at most the share ``effort.tolerance``.
 void fit_narrow(const Problem& problem, Split& split, const Effort& effort, Scratch& scratch);
 
 }  // namespace counterleaf::learn

@@ -1,4 +1,4 @@
-#include "rows.hpp"
+#include "learn/rows.hpp"
 
 namespace counterleaf::learn {
 

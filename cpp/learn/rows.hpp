@@ -1,11 +1,11 @@
-// The training rows of the learner, and some of them as the problem of one split.
+// The training rows of the learner, and samples of them as the problem of one split.
 //
-// The rows are compressed: of each only the entries other than zero are stored, in the order of their columns.
+// Rows are compressed: only nonzero entries are stored, in the order of their columns.
 #pragma once
 
 #include <cstdint>
 
-#include "../view.hpp"
+#include "base/scratch.hpp"
 
 namespace counterleaf::learn {
 
@@ -16,7 +16,7 @@ struct Entries {
 
     std::size_t size() const { return columns.size(); }
 
-    /// x @ w in four partial sums, which the processor adds at the same time.
+    /// x @ w in four partial sums, which the processor adds in parallel.
     double dot(Constants w) const {
         double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
         std::size_t k = 0;
@@ -38,7 +38,7 @@ struct Rows {
     std::size_t width;
 
     std::size_t size() const { return starts.size() - 1; }
-    /// The share of entries other than zero.
+    /// The share of nonzero entries.
     double fill() const {
         return static_cast<double>(values.size()) / (static_cast<double>(size()) * static_cast<double>(width));
     }

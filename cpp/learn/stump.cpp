@@ -1,4 +1,4 @@
-#include "stump.hpp"
+#include "learn/stump.hpp"
 
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ struct Sides {
     void add(const Sides& other) { up += other.up, down += other.down; }
 };
 
-/// The places of a sample's rows in the order of a column; rows with equal entries keep their order.
+/// The rows of a sample in the order of a column; rows with equal entries keep their order.
 class Order {
 public:
     explicit Order(const Sample& sample) : rows_(sample.rows), keys_(rows_.size()), room_(rows_.size()) {}
@@ -47,10 +47,10 @@ private:
     }
 
     std::span<const int> rows_;
-    std::vector<std::uint64_t> keys_, room_;  // a rank and, in the lower half, a place
+    std::vector<std::uint64_t> keys_, room_;  // a rank and, in the lower half, a position
 };
 
-/// Halfway from low to high; neighbouring numbers have no middle, and the cut is the one that the split's closed side keeps.
+/// The midpoint of low and high. Adjacent floats have no midpoint; then the cut is the value on the closed side of the split.
 double between(double low, double high, double sign) {
     const double middle = low / 2.0 + high / 2.0;
     if (sign > 0.0 && middle <= low) return high;

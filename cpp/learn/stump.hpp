@@ -1,14 +1,14 @@
-// The best axis-aligned split of weighted rows that each want one side: exact, by sorting every column.
+// The best axis-aligned split of weighted rows that should each go to one side, found exactly by sorting every column.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "logistic.hpp"
+#include "learn/logistic.hpp"
 
 namespace counterleaf::learn {
 
-/// Rows with every entry written out, in any order of memory.
+/// A dense table in any memory order.
 struct Table {
     const double* data;
     std::size_t rows, columns;
@@ -44,11 +44,11 @@ struct Cut {
 
 /// The cut that sends the least weight to the wrong side.
 ///
-/// A cut without a feature sends every row to one side; one with a feature must miss less by more than ``lam``. Ties go to the
-/// first feature and the lowest threshold.
+/// A cut without a feature sends every row to one side; one with a feature must reduce the missed weight by more than ``lam``.
+/// Ties go to the first feature and the lowest threshold.
 Cut best_cut(const Columns& columns, const Sample& sample, double lam);
 
-/// Replace a split of at most one column by the best cut, unless that is no better. Returns whether it did.
+/// Replace a split of at most one column by the best cut if that is better. Returns whether it did.
 bool improve_cut(const Columns& columns, const Sample& sample, double alpha, Split& split);
 
 /// The column of the largest weight of a split.

@@ -1,19 +1,19 @@
-#include "sweep.hpp"
+#include "learn/sweep.hpp"
 
 #include <numeric>
 
-#include "narrow.hpp"
-#include "wide.hpp"
+#include "learn/narrow.hpp"
+#include "learn/wide.hpp"
 
 namespace counterleaf::learn {
 namespace {
 
-// One Newton step of three passes at each visit: the next sweep goes on from there, with the rows that the split then decides
-// about. Solving each problem to the end took longer and generalised worse (Letter, 12,000 rows to learn from: 10.4 % of 3,000
-// held-out rows wrong at alpha 0.3, 9.2 % with single steps; Spambase 7.6 and 7.0 %).
+// One Newton step of three passes at each visit; the next sweep continues from there, with the rows that the split then decides
+// about. Solving each problem completely took longer and generalised worse. (Letter at alpha 0.3 with 12,000 training rows:
+// 10.4 % of 3,000 held-out rows are wrong, 9.2 % with single steps; Spambase: 7.6 and 7.0 %.)
 constexpr Effort ONE_STEP{.steps = 1, .passes = 3, .tolerance = 0.0};
 
-/// A better split in place of ``split``. Returns whether it changed.
+/// Improve ``split``. Returns whether it changed.
 bool improve_split(const Rows& rows, const Sample& sample, const Rule& rule, Split& split, Scratch& scratch) {
     double total = 0.0, up = 0.0;
     for (std::size_t i = 0; i < sample.size(); ++i) {
@@ -58,7 +58,7 @@ Sweep::Sweep(const Rows& rows, const Columns* columns, const Tree& tree, std::ve
         for (std::size_t node = 0; node < tree_.size(); ++node) column_.push_back(main_column(tree_.split(node).w));
 }
 
-/// An axis-aligned split multiplies one number: its other weights are zero.
+/// An axis-aligned split needs one product, because its other weights are zero.
 bool Sweep::goes_right(std::size_t r, int node) const {
     const Split split = tree_.split(node);
     if (!columns_) return split.sends_right(rows_[r]);
@@ -66,8 +66,8 @@ bool Sweep::goes_right(std::size_t r, int node) const {
     return split.w[j] * columns_->table()(r, j) + split.b >= 0.0;
 }
 
-void Sweep::route(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::route(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         int node = 0;
         for (std::size_t depth = 1; depth < path_.size(); ++depth) {
             if (!tree_.nodes[node].is_leaf()) node = child(r, node);
@@ -86,8 +86,8 @@ void Sweep::enter(std::size_t depth) {
     std::ranges::fill(changed_, 0);
 }
 
-void Sweep::judge(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::judge(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         wanted_[r] = Wanted::Either;
         const Tree::Node node = tree_.nodes[path_[depth_][r]];
         if (node.is_leaf()) continue;
@@ -100,20 +100,20 @@ void Sweep::judge(Stretch stretch) {
     }
 }
 
-std::vector<std::size_t> Sweep::gather() {
+std::vector<std::size_t> Sweep::collect() {
     const std::vector<int>& here = path_[depth_];
     std::vector<std::size_t> counts(tree_.size(), 0);
     for (std::size_t r = 0; r < here.size(); ++r)
         if (wanted_[r] != Wanted::Either) ++counts[here[r]];
     std::inclusive_scan(counts.begin(), counts.end(), starts_.begin() + 1);
-    gathered_.resize(starts_.back());
+    collected_.resize(starts_.back());
     side_.resize(starts_.back());
     decided_weight_.resize(starts_.back());
     std::vector<std::size_t> place(starts_.begin(), starts_.end() - 1);
     for (std::size_t r = 0; r < here.size(); ++r) {
         if (wanted_[r] == Wanted::Either) continue;
         const std::size_t at = place[here[r]]++;
-        gathered_[at] = static_cast<int>(r);
+        collected_[at] = static_cast<int>(r);
         side_[at] = wanted_[r] == Wanted::Right ? 1.0 : -1.0;
         decided_weight_[at] = weight_[r];
     }
@@ -122,7 +122,7 @@ std::vector<std::size_t> Sweep::gather() {
 
 Sample Sweep::sample(int node) const {
     const std::size_t first = starts_[node], count = starts_[node + 1] - first;
-    return {std::span(gathered_).subspan(first, count), std::span(side_).subspan(first, count),
+    return {std::span(collected_).subspan(first, count), std::span(side_).subspan(first, count),
             std::span(decided_weight_).subspan(first, count)};
 }
 
@@ -137,8 +137,8 @@ void Sweep::improve(std::span<const int> nodes, const Rule& rule) {
     }
 }
 
-void Sweep::refresh(Stretch stretch) {
-    for (std::size_t r = stretch.first; r < stretch.last; ++r) {
+void Sweep::refresh(RowRange range) {
+    for (std::size_t r = range.first; r < range.last; ++r) {
         const int node = path_[depth_][r];
         if (!tree_.nodes[node].is_leaf() && changed_[node]) now_[r] = goes_right(r, node) ? either_[r].right : either_[r].left;
     }

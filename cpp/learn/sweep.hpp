@@ -1,20 +1,20 @@
-// One sweep over a tree of fixed shape: where rows go, what each split decides about them, better splits.
+// One sweep over a tree of fixed shape: route the rows, find what each split decides about them, and improve the splits.
 //
-// A split decides about the rows that reach its node and of whose two labels, through the left and through the right child,
-// exactly one is right; each of these rows wants one side. Splits of one depth share no rows.
+// A split decides about a row that reaches its node if exactly one of the two labels is right that the row would get through
+// the left and through the right child; the row should then go to that side. Splits of one depth share no rows.
 //
-// The functions that take a stretch of rows or some nodes write only to places of these rows or nodes: threads may share the
-// work, and the result is the same. All others are called by one thread at a time.
+// The functions that take a range of rows or some nodes write only to the data of these rows or nodes, so threads can share the
+// work with the same result. All other functions must be called by one thread at a time.
 #pragma once
 
 #include <vector>
 
-#include "rows.hpp"
-#include "stump.hpp"
+#include "learn/rows.hpp"
+#include "learn/stump.hpp"
 
 namespace counterleaf::learn {
 
-/// A tree: the root is node 0 and children come after their parent. W and b belong to the caller, and change.
+/// A tree with root 0 whose children come after their parents. W and b belong to the caller, and sweeps change them.
 struct Tree {
     struct Node {
         int left, right;  // -1 at a leaf
@@ -37,21 +37,20 @@ struct Tree {
     std::size_t depth() const;
 };
 
-/// How a split becomes a better one.
+/// How to improve a split.
 struct Rule {
     double alpha;
     bool cautious;  // keep an oblique split if the new one sends more weight to the wrong side
     bool narrow;    // few columns: fit_narrow
 };
 
-struct Stretch {
+struct RowRange {
     std::size_t first, last;
 };
 
 class Sweep {
 public:
-    /// ``labels`` and ``weight`` are those of the rows. Splits are axis-aligned, and stay so, if there are ``columns``: those
-    /// of the same rows.
+    /// ``labels`` and ``weight`` belong to the rows. With ``columns`` (of the same rows), splits are axis-aligned and stay so.
     Sweep(const Rows& rows, const Columns* columns, const Tree& tree, std::vector<int> labels, std::vector<double> weight);
 
     const Rows& rows() const { return rows_; }
@@ -59,26 +58,26 @@ public:
     std::size_t depth() const { return path_.size() - 1; }
 
     /// Follow rows from the root to their leaves.
-    void route(Stretch stretch);
+    void route(RowRange range);
     std::span<const int> leaves() const { return path_.back(); }
 
-    /// Give rows the label of their leaf; ``sure`` is, by node, the label of every leaf below, or -1 where these differ.
+    /// Give rows the label of their leaf; ``sure`` holds, by node, the label that all leaves below share, or -1 if they differ.
     void label(std::span<const int> labels, std::vector<int> sure);
 
-    /// Turn to the splits of one depth; the caller starts with the deepest and goes up.
+    /// Select the splits of one depth; the caller starts with the deepest.
     void enter(std::size_t depth);
 
-    /// Find out to which side each row should go at its node.
-    void judge(Stretch stretch);
+    /// Find the side to which each row should go at its node.
+    void judge(RowRange range);
 
-    /// Collect, for each node, the rows about which it decides. Returns how many these are, by node.
-    std::vector<std::size_t> gather();
+    /// Collect, for each node, the rows about which it decides. Returns their number by node.
+    std::vector<std::size_t> collect();
 
     /// Find better splits for some nodes.
     void improve(std::span<const int> nodes, const Rule& rule);
 
-    /// Bring the labels of the rows up to date with the splits of this depth.
-    void refresh(Stretch stretch);
+    /// Update the labels of the rows after the splits of this depth have changed.
+    void refresh(RowRange range);
 
 private:
     enum class Wanted : std::int8_t { Either, Left, Right };
@@ -95,16 +94,16 @@ private:
     const Tree& tree_;
     std::vector<int> labels_;
     std::vector<double> weight_;
-    std::vector<std::vector<int>> path_;  // [d][r]: the node of row r at depth d; a row that has reached its leaf stays there
-    std::vector<int> now_;                // the label that each row gets
+    std::vector<std::vector<int>> path_;  // [d][r]: the node of row r at depth d; a row stays at its leaf
+    std::vector<int> now_;                // the current label of each row
     std::vector<int> sure_;
     std::size_t depth_ = 0;
     std::vector<Labels> either_;  // the labels that each row would get from its node of this depth
     std::vector<Wanted> wanted_;
     std::vector<char> changed_;        // by node
     std::vector<std::size_t> column_;  // by node: the column of an axis-aligned split
-    std::vector<std::size_t> starts_;  // node k decides about the gathered rows from starts_[k] to starts_[k + 1]
-    std::vector<int> gathered_;
+    std::vector<std::size_t> starts_;  // node k decides about the collected rows from starts_[k] to starts_[k + 1]
+    std::vector<int> collected_;
     std::vector<double> side_, decided_weight_;
 };
 

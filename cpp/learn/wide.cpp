@@ -1,4 +1,4 @@
-#include "wide.hpp"
+#include "learn/wide.hpp"
 
 #include <cmath>
 #include <utility>
@@ -7,11 +7,11 @@
 namespace counterleaf::learn {
 namespace {
 
-constexpr double INSIDE = 0.9;      // share of lam below which the slope of a coordinate at zero lets it rest
-constexpr double FIRST_GOAL = 0.3;  // passes end where the slopes have shrunk to this share of those at the start
-constexpr double NEXT_GOAL = 0.25;  // and to this share of the last goal, once one pass has been enough
+constexpr double INSIDE = 0.9;      // a coordinate at zero may rest if its slope is below this share of lam
+constexpr double FIRST_GOAL = 0.3;  // passes end when the slopes have decreased to this share of the initial ones
+constexpr double NEXT_GOAL = 0.25;  // and then to this share of the last goal, once one pass is enough
 
-/// How far the slope of the loss by a weight is from a slope that the optimum may have there.
+/// The distance of the slope of the loss by a weight from the slopes that are optimal there.
 double excess(double w, double slope, double lam) {
     return w != 0.0 ? std::fabs(slope + std::copysign(lam, w)) : std::max(std::fabs(slope) - lam, 0.0);
 }
@@ -88,7 +88,7 @@ private:
         descent_.begin();
     }
 
-    /// The slopes of the loss by each weight, and the coordinates that are not at their optimum or not at zero.
+    /// Compute the slopes of the loss by each weight, and list the coordinates that are not optimal or not zero.
     ///
     /// Returns ``off`` plus the excess of all slopes.
     double find_active(double off) {
@@ -109,9 +109,9 @@ private:
         return off;
     }
 
-    /// The active columns one after another, and the curvature of the loss by each weight.
+    /// Write the active columns one after another, and the curvature of the loss by each weight.
     ///
-    /// The entries of all others are written to one place behind them, which is faster than a test of each entry.
+    /// The entries of all other columns are written to one position behind them, which is faster than testing each entry.
     void write_columns() {
         std::size_t total = 0;
         for (const int j : active_) total += stored_[j];
@@ -138,7 +138,8 @@ private:
         }
     }
 
-    /// Coordinate descent on the model, from d = 0, until the excess of the slopes is at most ``goal``. Returns the passes.
+    /// Coordinate descent on the model, from d = 0, until the excess of the slopes is at most ``goal``. Returns the number of
+    /// passes.
     ///
     /// Invariant: g holds the slopes of the model by z: the first derivatives plus h times the change of z so far.
     int minimise_model(double second, double goal, int passes) {
@@ -159,9 +160,9 @@ private:
         return passes;
     }
 
-    /// One pass over the first ``used`` of the active coordinates; if they ``may_rest``, those that do go behind the others.
+    /// One pass over the first ``used`` active coordinates. If they ``may_rest``, those that rest are moved behind the others.
     ///
-    /// Returns ``off`` plus the excess of the slopes that it met.
+    /// Returns ``off`` plus the excess of the slopes on the way.
     double visit(std::size_t& used, bool may_rest, double off) {
         const double lam = problem_.lam;
         for (std::size_t a = 0; a < used;) {
@@ -183,7 +184,7 @@ private:
         return off;
     }
 
-    /// The change of z in a whole step. Returns the change of the objective that the model predicts.
+    /// The change of z in a full step. Returns the change of the objective that the model predicts.
     double move_along(double first) {
         std::ranges::fill(along_, db_);
         double promised = first * db_;
@@ -205,7 +206,7 @@ private:
     Numbers along_, g_, h_, d_, grad_, curve_;
     double db_ = 0.0;
     Places room_, active_;                          // active_ is the front of room_
-    std::vector<std::size_t> stored_, end_, step_;  // by column: its entries, where those of an active one end, 1 if active
+    std::vector<std::size_t> stored_, end_, step_;  // by column: its entries, their end if active, 1 if active
     Places rows_;
     Numbers values_;
     Shuffle shuffle_;

@@ -1,37 +1,37 @@
-#include "interior.hpp"
+#include "quadratic/interior.hpp"
 
-#include "band.hpp"
-#include "dense.hpp"
+#include "linear/band.hpp"
+#include "linear/dense.hpp"
 
 namespace counterleaf {
 namespace {
 
 constexpr int STEPS = 80;
-constexpr double TOLERANCE = 1e-12;  // of the terms of a residual, and of the cost
-constexpr double NEAR = 1e-8;        // weight of the pull to the last point
-constexpr double SOFT = 1e-15;       // and to the last multipliers
-constexpr double SHARE = 0.995;      // of the way to the boundary
-constexpr double LEAST = 1e-17;      // product of a distance and its multiplier to aim at
+constexpr double TOLERANCE = 1e-12;  // relative to the terms of a residual, and to the cost
+constexpr double NEAR = 1e-8;        // weight of the proximal term in the point
+constexpr double SOFT = 1e-15;       // weight of the proximal term in the multipliers
+constexpr double SHARE = 0.995;      // share of the distance to the boundary
+constexpr double LEAST = 1e-17;      // the smallest target for the product of a distance and its multiplier
 
-/// The distance to a bound and its multiplier, both positive; without a bound, infinite and 0.
+/// The distance to a bound and its multiplier, both positive; infinite and 0 if there is no bound.
 struct Side {
     double room = INF, weight = 0.0;
-    double off = 0.0;   // what is missing from ``room`` being the distance
-    double goal = 0.0;  // that room * weight is to reach, less what it is
+    double off = 0.0;   // the difference between ``room`` and the distance
+    double goal = 0.0;  // the target of room * weight minus its value
     double step_room = 0.0, step_weight = 0.0;
 
     bool exists() const { return room < INF; }
     bool outweighs() const { return exists() && weight > room; }
     double stiffness() const { return weight / room; }
-    /// What the multiplier will push with if the distance stays.
+    /// The force of the multiplier if the distance does not change.
     double push() const { return exists() ? (goal + weight * off) / room : 0.0; }
-    /// The step that follows from a change of the distance.
+    /// Set the step that follows from a change of the distance.
     void follow(double change) {
         if (!exists()) return;
         step_room = change - off;
         step_weight = (goal - weight * step_room) / room;
     }
-    /// The largest step, up to ``most``, that leaves both nonnegative.
+    /// The largest step up to ``most`` that leaves both nonnegative.
     double reach(double most) const {
         if (step_room < -room / most) most = -room / step_room;
         if (step_weight < -weight / most) most = -weight / step_weight;
@@ -44,15 +44,15 @@ struct Side {
     }
 };
 
-/// A feature, or one of the two halves that it is the difference of.
+/// A feature, or one of the two halves whose difference it is.
 struct Half {
     std::size_t feature;
     double sign, curve, slope, lower, upper;
     double x = 0.0, step = 0.0;
-    double bend = 0.0, force = 0.0;  // of the equation  sign (2 P dz - A' dlam) + bend step = force
+    double bend = 0.0, force = 0.0;  // coefficients of the equation  sign (2 P dz - A' dlam) + bend step = force
     Side below{}, above{};
 
-    /// The force with the bounds eliminated.
+    /// The force after the bounds are eliminated.
     double pushed() const { return force + below.push() - above.push(); }
 };
 
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    /// Features that can move, as one half or two; the others stay at their bound.
+    /// List the features that can move, as one half or two; the others stay at their bound.
     void split() {
         halves.reserve(2 * n);
         for (std::size_t j = 0; j < n; ++j) {
@@ -113,18 +113,18 @@ private:
 
     bool is_pair(std::size_t h) const { return h + 1 < halves.size() && halves[h + 1].feature == halves[h].feature; }
 
-    void gather_point() {
+    void set_point() {
         for (const Half& half : halves) z[half.feature] = 0.0;
         for (const Half& half : halves) z[half.feature] += half.sign * half.x;
     }
 
-    /// The point of the box near the source, away from its bounds; the products of distances and multipliers are all alike.
+    /// Start near the source and away from the bounds, with equal products of distances and multipliers.
     void start() {
         for (Half& half : halves) {
             const double room = half.upper - half.lower, least = std::min(1.0, 0.25 * room);
             half.x = std::min(std::max(0.0, half.lower + least), half.upper - least);
         }
-        gather_point();
+        set_point();
         double far = 1.0, steep = 1.0;
         for (std::size_t t = 0; t < m; ++t) far = std::max(far, std::fabs(miss(p, t, z).total));
         for (const Half& half : halves) steep = std::max(steep, std::fabs(half.slope));
@@ -160,9 +160,10 @@ private:
         return count > 0 ? total / static_cast<double>(count) : 0.0;
     }
 
-    /// The residuals of all equations, in ``off`` and ``force``, and whether they are small; false if they are not finite.
+    /// Compute the residuals ``off`` and ``force`` of all equations and whether they are small; returns false if they are not
+    /// finite.
     bool measure() {
-        gather_point();
+        set_point();
         std::ranges::fill(price, 0.0);
         std::ranges::fill(size, 0.0);
         for (std::size_t t = 0; t < m; ++t) p.rows.add(t, lam[t], price, size);
@@ -178,7 +179,7 @@ private:
                          half.above.weight;
             const double terms = 1.0 + size[half.feature] + std::fabs(half.slope) + half.below.weight + half.above.weight;
             worst = std::max(worst, std::fabs(half.force) / terms);
-            half.below.off = half.lower - half.x + half.below.room;  // NaN without a bound, and never looked at
+            half.below.off = half.lower - half.x + half.below.room;  // NaN without a bound; not used then
             half.above.off = half.x - half.upper + half.above.room;
         }
         for (std::size_t t = 0; t < m; ++t) {
@@ -216,8 +217,8 @@ private:
         return true;
     }
 
-    /// Line t of the factor S of X X' + bend: Gram-Schmidt, twice, on X with the roots of ``bend`` behind it, since the product
-    /// would square the angles between rows away.
+    /// Compute line t of the factor S of X X' + bend by Gram-Schmidt, applied twice, on X followed by the roots of ``bend``.
+    /// Forming the product would square the condition number.
     void orthogonalise(std::size_t t) {
         double* line = Y[t];
         std::copy_n(X[t], wide, line);
@@ -234,8 +235,8 @@ private:
         for (std::size_t i = 0; i < wide + m; ++i) line[i] /= S[t][t];
     }
 
-    /// Set what the products of room and weight are to reach, corrected by a share of what the last direction misses. (All of
-    /// it where only a small part of that direction can be gone would make the steps cycle.)
+    /// Set the targets for the products of room and weight, corrected by a share of the second-order error of the last
+    /// direction. The full correction would make the steps cycle if only a small part of that direction is possible.
     void aim(double mu, double share) {
         each_side([&](Side& side) {
             side.goal = mu - side.room * side.weight;
@@ -243,7 +244,7 @@ private:
         });
     }
 
-    /// The Newton step to the goals.
+    /// Compute the Newton step to the targets.
     void direct() {
         std::size_t i = 0;
         for (std::size_t h = 0; h < halves.size(); ++h, ++i) {
@@ -275,7 +276,7 @@ private:
         }
     }
 
-    /// (2 P + E) step - A' step_lam = right and A step + bend step_lam = goal, refined once.
+    /// Solve (2 P + E) step - A' step_lam = right and A step + bend step_lam = goal, with one refinement.
     void solve_step() {
         std::ranges::fill(step, 0.0);
         std::ranges::fill(step_lam, 0.0);
@@ -309,7 +310,7 @@ private:
         for (std::size_t t = 0; t < m; ++t) lam[t] = t < p.equal ? lam[t] + by * step_lam[t] : slack[t].weight;
     }
 
-    /// The pieces on which the features seem to be: at a bound whose multiplier outweighs the room to it.
+    /// Guess the pieces: a feature is at a bound if the multiplier exceeds the distance.
     void place() {
         for (std::size_t t = p.equal; t < m; ++t)
             if (!slack[t].outweighs()) lam[t] = 0.0;
@@ -345,7 +346,7 @@ private:
     const Numbers E, right;                      // per feature of the part: the diagonal and the right-hand side
     const Numbers step, price, size;             // per feature
     const Numbers goal, bend, step_lam, change;  // per row
-    const Grid X, Y, S;  // L^-1 A', a line per row; the same orthogonal, and the factor of the rows' system
+    const Grid X, Y, S;  // L^-1 A', one line per row; the same orthogonalised; the factor of the rows' system
     std::vector<Half> halves;
     std::vector<Side> slack;  // of the rows; an equality has none
     std::size_t wide = 0;

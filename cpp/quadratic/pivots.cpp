@@ -1,17 +1,18 @@
-#include "pivots.hpp"
+#include "quadratic/pivots.hpp"
 
-#include "band.hpp"
+#include "linear/band.hpp"
 
 namespace counterleaf {
 namespace {
 
 constexpr int STEPS = 200;
+constexpr int NONE_WRONG = -1;
 constexpr int PATIENCE = 12;         // rounds without fewer wrong pieces before they change one at a time
-constexpr double ROUNDING = 1e-13;   // of its terms: below this a number has no sign
-constexpr double KEPT = 1e-11;       // of its terms: a row that misses by less holds
-constexpr double NEAR = 1e-9;        // of its terms: a row that has less room is taken for active when pieces are given
-constexpr double LEAST = 2e-16;      // of the largest change or price: what rounding does to any other
-constexpr double EXPLAINED = 1e-20;  // of a row's square: a row of which the other active ones leave less is left out
+constexpr double ROUNDING = 1e-13;   // relative to its terms: a smaller number has no sign
+constexpr double HOLDS = 1e-11;      // relative to its terms: a row that misses by less holds
+constexpr double NEAR = 1e-9;        // relative to its terms: for given pieces, a row with less room counts as active
+constexpr double LEAST = 2e-16;      // relative to the largest change or price: the rounding error of the others
+constexpr double EXPLAINED = 1e-20;  // relative to its square: a row with a smaller rest depends on the other active rows
 
 /// The slopes of phi to the right and to the left of a point.
 struct Slopes {
@@ -33,10 +34,10 @@ public:
           X(scratch.grid(m + 1, padded(n) + Factor::padding)), S(scratch.grid(m, m)), used(scratch.places(m)),
           active(scratch.places(m)), switched(scratch.places(m)), turned(scratch.values<Piece>(n)) {}
 
-    QuadraticBound run(double cut, const QuadraticProof& proof, const Stop& stop) {
+    QuadraticBound run(double limit, const QuadraticProof& proof, const Stop& stop) {
         activate();
         double bound = -INF;
-        bool again = false;  // the pieces are those of the last step: only its residual is left to solve for
+        bool again = false;  // the pieces have not changed: solve for the residual only
         for (int step = 0; step < STEPS && !stop(); ++step) {
             if (!again) {
                 lay_out();
@@ -44,15 +45,15 @@ public:
                 span_rows();
                 std::ranges::fill(lam, 0.0);
             }
-            for (int sweep = again || p.weak ? 2 : 1; sweep > 0; --sweep) correct();
+            for (int sweep = again || p.nearly_singular ? 2 : 1; sweep > 0; --sweep) correct();
             bound = keep(bound, step == 0, proof);
             judge();
             if (wrong == 0 && again) return {QuadraticStatus::Converged, bound};
             again = wrong == 0;
             if (again) continue;
-            if (last < 0) break;  // a row fails and nothing can help it
+            if (last_feature == NONE_WRONG && last_row == NONE_WRONG) break;  // a row fails, and no feature can change that
             move_on();
-            if (bound > cut) return {QuadraticStatus::Cut, bound};
+            if (bound > limit) return {QuadraticStatus::AboveLimit, bound};
         }
         return {QuadraticStatus::Stuck, bound};
     }
@@ -71,7 +72,7 @@ public:
     }
 
 private:
-    /// Rows with a multiplier, or that the point misses, are active at first; no feature is on a piece whose bound is infinite.
+    /// Rows with a multiplier, or that the point misses, start as active; features leave pieces with an infinite bound.
     void activate() {
         for (std::size_t j = 0; j < n; ++j) {
             if (piece[j] == Piece::Low && p.lower[j] == -INF) piece[j] = Piece::Down;
@@ -83,7 +84,7 @@ private:
         }
     }
 
-    /// Put the features on their pieces, free ones at 0, and list the free ones.
+    /// Put the features on their pieces, the free ones at 0, and list the free ones.
     void lay_out() {
         part.clear();
         for (std::size_t j = 0; j < n; ++j) {
@@ -97,7 +98,7 @@ private:
         multiply(p.P, z, Pz);
     }
 
-    /// Orthonormal X with L^-1 A' = X' S' for the active rows; one that the others explain is left out.
+    /// Compute an orthonormal X with L^-1 A' = X' S' for the active rows; dependent rows are left out.
     void span_rows() {
         std::size_t listed = 0;
         for (std::size_t t = 0; t < m; ++t) {
@@ -115,12 +116,12 @@ private:
         }
     }
 
-    /// Make x, line ``rank`` of X, orthonormal to the lines before it; false if these explain it.
+    /// Make x, line ``rank`` of X, orthonormal to the lines before it; false if it depends on them.
     bool orthogonalise(double* x) {
         const double whole = sweeps.dot(x, x, wide);
         double left = whole, *s = S[rank];
         std::fill_n(s, rank, 0.0);
-        for (int pass = 0; pass < 2; ++pass) {  // a second one where the first lost digits
+        for (int pass = 0; pass < 2; ++pass) {  // a second pass if the first lost digits
             for (std::size_t b = 0; b < rank; ++b) {
                 const double along = sweeps.dot(x, X[b], wide);
                 sweeps.add(-along, X[b], x, wide);
@@ -136,7 +137,7 @@ private:
         return true;
     }
 
-    /// Solve K z = A' lam - slopes and A z = r on the free features and the used rows, for the residual of what is there.
+    /// Solve K z = A' lam - slopes and A z = r on the free features and the used rows, for the current residual.
     void correct() {
         double* w = X[rank];
         for (std::size_t i = 0; i < part.size(); ++i) {
@@ -165,7 +166,7 @@ private:
 
     std::size_t row(std::size_t b) const { return static_cast<std::size_t>(used[b]); }
 
-    /// The better of the bound and what the multipliers and the tangent at z prove.
+    /// Keep the better of the bound and the bound that the multipliers and the tangent at z prove.
     double keep(double bound, bool first, const QuadraticProof& proof) {
         std::ranges::copy(lam, known.begin());
         const double proved = prove(p, {known, z}, Pz, scratch);
@@ -175,7 +176,7 @@ private:
         return proved;
     }
 
-    /// Find the pieces on which features and rows belong, how many are wrong, and the last of those.
+    /// Find the pieces on which features and rows belong, and count the wrong ones.
     void judge() {
         for (std::size_t j = 0; j < n; ++j) {
             const double total = 2.0 * Pz.value[j] + 2.0 * p.pull[j] * (z[j] - centre[j]);
@@ -184,31 +185,31 @@ private:
         for (std::size_t t = 0; t < m; ++t)
             if (lam[t] != 0.0) p.rows.add(t, lam[t], price, size);
         for (std::size_t j = 0; j < n; ++j) turned[j] = belongs(j);
-        wrong = 0, last = -1;
+        wrong = 0, last_feature = last_row = NONE_WRONG;
         const double least = LEAST * largest_of(z), idle = LEAST * largest_of(size);
         for (std::size_t t = 0; t < m; ++t) judge_row(t, least, idle);
         for (std::size_t j = 0; j < n; ++j)
-            if (turned[j] != piece[j]) ++wrong, last = std::max(last, static_cast<int>(j));
+            if (turned[j] != piece[j]) ++wrong, last_feature = static_cast<int>(j);
     }
 
-    /// ``least`` is what rounding may do to a row whose terms are all small, ``idle`` what it may do to a multiplier of 0.
+    /// ``least`` bounds the rounding of a row whose terms are all small, ``idle`` that of a multiplier of 0.
     void judge_row(std::size_t t, double least, double idle) {
         const auto [off, terms] = miss(p, t, z);
-        const double kept = KEPT * terms + least;
+        const double tolerance = HOLDS * terms + least;
         switched[t] = active[t];
         if (!active[t]) {
             switched[t] = off < -(ROUNDING * terms + least);
         } else if (lam[t] != 0.0) {
             switched[t] = t < p.equal || lam[t] > -idle;
-        } else if (off < -kept || (t < p.equal && off > kept)) {
+        } else if (off < -tolerance || (t < p.equal && off > tolerance)) {
             ++wrong;
-            for (std::size_t j = 0; j < n; ++j)  // no free feature can mend this row: free them all
+            for (std::size_t j = 0; j < n; ++j)  // no free feature can repair this row: free them all
                 if (p.can_move(j) && !is_free(piece[j])) turned[j] = z[j] >= 0.0 ? Piece::Up : Piece::Down;
         }
-        if (switched[t] != active[t]) ++wrong, last = static_cast<int>(n + t);
+        if (switched[t] != active[t]) ++wrong, last_row = static_cast<int>(t);
     }
 
-    /// The piece on which a feature belongs, given its price.
+    /// The piece on which a feature belongs at its price.
     Piece belongs(std::size_t j) const {
         const double lower = p.lower[j], upper = p.upper[j];
         const Phi phi = p.phi(j);
@@ -218,10 +219,10 @@ private:
             if (z[j] > upper) return Piece::High;
             if (piece[j] == Piece::Up ? z[j] >= 0.0 : z[j] <= 0.0) return piece[j];
             if (phi.slope_up > phi.slope_down) return Piece::Kink;
-            if (phi.curve_up == phi.curve_down) return piece[j];  // the two pieces are one
+            if (phi.curve_up == phi.curve_down) return piece[j];  // both pieces are the same
             return piece[j] == Piece::Up ? Piece::Down : Piece::Up;
         }
-        if (piece[j] == Piece::Kink && lower > 0.0) return Piece::Low;  // a box narrowed since
+        if (piece[j] == Piece::Kink && lower > 0.0) return Piece::Low;  // the box was narrowed since
         if (piece[j] == Piece::Kink && upper < 0.0) return Piece::High;
         const double at = piece[j] == Piece::Kink ? 0.0 : piece[j] == Piece::Low ? lower : upper;
         const auto [right, left] = slopes_at(phi, at);
@@ -231,20 +232,19 @@ private:
         return piece[j];
     }
 
-    /// Switch all that are wrong, or only the last one where that has not helped for a while.
+    /// Switch all wrong pieces, or only the last one if that has not helped for a while.
     void move_on() {
         if (wrong < fewest)
             fewest = wrong, patience = PATIENCE;
         else
             --patience;
-        const auto at = static_cast<std::size_t>(last);
         if (patience > 0) {
             std::ranges::copy(turned, piece.begin());
             std::ranges::copy(switched, active.begin());
-        } else if (at < n) {
-            piece[at] = turned[at];
+        } else if (last_row != NONE_WRONG) {
+            active[last_row] = switched[last_row];
         } else {
-            active[at - n] = switched[at - n];
+            piece[last_feature] = turned[last_feature];
         }
     }
 
@@ -257,7 +257,7 @@ private:
     const Scratch::Frame frame;
     Part part;  // the free features
     Factor factor;
-    const Product Pz;                     // of z as it is now
+    const Product Pz;                     // of the current z
     const Numbers diagonal, price, size;  // per feature
     const Numbers target, change, known;  // per row
     const Grid X, S;                      // lines of X: a number per free feature
@@ -265,15 +265,15 @@ private:
     const std::span<Piece> turned;
     std::size_t rank = 0, wide = 0;  // lines of X, and their padded length
     std::size_t wrong = 0, fewest = std::numeric_limits<std::size_t>::max();
-    int last = -1;  // of what is wrong: a feature, or n plus a row
+    int last_feature = NONE_WRONG, last_row = NONE_WRONG;  // the last wrong feature and row
     int patience = PATIENCE;
 };
 
 }  // namespace
 
-QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double cut, const QuadraticState& state,
+QuadraticBound pivot(const QuadraticProgram& program, Constants centre, double limit, const QuadraticState& state,
                      const QuadraticProof& proof, Scratch& scratch, const Stop& stop) {
-    return Pivots(program, centre, state, scratch).run(cut, proof, stop);
+    return Pivots(program, centre, state, scratch).run(limit, proof, stop);
 }
 
 bool solve_on_pieces(const QuadraticProgram& program, Constants centre, const QuadraticState& state, Scratch& scratch) {

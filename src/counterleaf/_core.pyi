@@ -1,4 +1,4 @@
-"""The compiled core; cpp/README.md says what is in it. Arrays are contiguous."""
+"""The compiled core, described in cpp/README.md. All arrays are contiguous."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -237,7 +237,7 @@ class learn:  # noqa: N801  # a module of the extension
         def improve(self, nodes: _Whole, alpha: float, cautious: bool, narrow: bool) -> None: ...
         def refresh(self, first: int, last: int) -> None: ...
 
-class trial:  # noqa: N801  # likewise
+class trial:  # noqa: N801  # a module of the extension
     @staticmethod
     def newton(A: _Real, r: _Real, equal: int, curves: _Real) -> tuple[int, float, _Real, _Real, _Real]: ...
     @staticmethod

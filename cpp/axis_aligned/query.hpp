@@ -1,0 +1,23 @@
+// The question about one row, and its answer.
+#pragma once
+
+#include "base/numbers.hpp"
+#include "base/threads.hpp"
+
+namespace counterleaf::axis_aligned {
+
+/// The question about one row. A row with NaN or with a number beyond ``limit`` is Unanswered.
+struct Query {
+    Constants row;
+    Constants least;         // the least class cost of a leaf below each node, INF if none is a target
+    Constants lower, upper;  // of each variable
+    double limit;
+};
+
+struct Found {
+    Outcome outcome = Outcome::None;
+    int leaf = -1;
+    double cost = INF;
+};
+
+}  // namespace counterleaf::axis_aligned

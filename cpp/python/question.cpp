@@ -1,0 +1,181 @@
+// The binding of the parts of a question: rows, layouts, prices, targets and limits become checked values.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cmath>
+
+#include "python/binding.hpp"
+#include "question/question.hpp"
+
+using namespace nanobind::literals;
+
+namespace counterleaf {
+namespace {
+
+using Whole = Line<std::int64_t>;
+
+std::vector<int> narrowed(const Whole& line) { return {line.data(), line.data() + line.size()}; }
+
+template <class T>
+std::vector<T> copied(const auto& numbers) {
+    return {numbers.data(), numbers.data() + numbers.size()};
+}
+
+Rows make_rows(const Whole& indptr, const Whole& indices, const Line<double>& data, const Line<double>& bias,
+               std::size_t width) {
+    const std::size_t n = bias.size();
+    expect(indptr.size() == n + 1 && indices.size() == data.size(), "the arrays of the rows differ in length");
+    expect(indptr(0) == 0 && std::ranges::is_sorted(span_of(indptr)) && indptr(n) == static_cast<std::int64_t>(data.size()),
+           "the rows do not fit together");
+    expect(width <= std::numeric_limits<int>::max() && are_within(indices, 0, width), "a column is out of range");
+    return {.start = {indptr.data(), indptr.data() + n + 1},
+            .columns = narrowed(indices),
+            .weights = copied<double>(data),
+            .bias = copied<double>(bias)};
+}
+
+Layout make_layout(const Whole& group, const Whole& feature, const Table<double>& step, const Whole& first, const Whole& last) {
+    const std::size_t width = group.size(), groups = first.size();
+    expect(feature.size() == width && step.shape(0) == 2 && step.shape(1) == width && last.size() == groups,
+           "the arrays of the layout differ in length");
+    expect(are_within(group, -1, groups) && are_within(first, 0, width) && are_within(last, 1, width + 1),
+           "a group is out of range");
+    Layout layout{
+        .group = narrowed(group), .feature = narrowed(feature), .step = {}, .first = narrowed(first), .last = narrowed(last)};
+    layout.plain = groups == 0;
+    for (std::size_t d = 0; d < width; ++d) {
+        expect(step(0, d) >= 0.0 && (step(0, d) == 0.0 || step(1, d) > 0.0), "a step is not positive");
+        layout.step.push_back({step(0, d), step(1, d)});
+        layout.plain = layout.plain && step(0, d) == 0.0;
+    }
+    for (std::size_t g = 0; g < groups; ++g) {
+        expect(layout.first[g] < layout.last[g], "a group is empty");
+        for (int v = layout.first[g]; v < layout.last[g]; ++v)
+            expect(layout.group[v] == static_cast<int>(g), "the groups do not fit the variables");
+    }
+    return layout;
+}
+
+Sparse make_sparse(const Whole& indptr, const Whole& indices, const Line<double>& data, std::size_t width) {
+    expect(indptr.size() == width + 1 && indices.size() == data.size() && indptr(0) == 0 &&
+               std::ranges::is_sorted(span_of(indptr)) && indptr(width) == static_cast<std::int64_t>(data.size()) &&
+               are_within(indices, 0, width),
+           "the matrix does not fit together");
+    return {narrowed(indptr), narrowed(indices), copied<double>(data)};
+}
+
+Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, const Line<double>& separable, const Whole& order,
+                       const std::tuple<Whole, Whole, Line<double>>& scaled, double theta) {
+    const std::size_t width = order.size();
+    expect(separable.size() == width && are_finite(span_of(separable)), "the curvature that is kept does not fit the order");
+    std::vector<bool> seen(width, false);
+    expect(are_within(order, 0, width), "the order is out of range");
+    for (std::int64_t d : span_of(order)) {
+        expect(!seen[d], "the order names a variable twice");
+        seen[d] = true;
+    }
+    const auto sparse = [&](const auto& parts) {
+        return make_sparse(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), width);
+    };
+    return {sparse(matrix), copied<double>(separable), narrowed(order), sparse(scaled), theta};
+}
+
+Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves, bool curved,
+                   bool flat, bool runs, const Coupling* coupling) {
+    const std::size_t width = size.size();
+    expect(rows.shape(0) == COSTS && rows.shape(1) == width, "the prices differ in length");
+    expect(are_finite({rows.data(), rows.size()}) && are_finite(span_of(size)), "the prices hold NaN or infinity");
+    expect(coupling == nullptr || coupling->order.size() == width, "the coupling does not fit the prices");
+    const auto line = [&](std::size_t k) { return std::vector<double>(row_of(rows, k).begin(), row_of(rows, k).end()); };
+    static std::atomic<std::uint64_t> made{0};
+    Prices prices{.id = ++made,
+                  .curve_up = line(CURVE_UP),
+                  .slope_up = line(SLOPE_UP),
+                  .curve_down = line(CURVE_DOWN),
+                  .slope_down = line(SLOPE_DOWN),
+                  .size = copied<double>(size),
+                  .moves = {},
+                  .curved = curved,
+                  .flat = flat,
+                  .runs = runs,
+                  .coupling = {}};
+    for (const Table<double>& table : moves) {
+        expect(table.shape(0) == table.shape(1), "the prices of changes are not square");
+        expect(are_finite({table.data(), table.size()}), "the prices hold NaN or infinity");
+        prices.moves.push_back(copied<double>(table));
+    }
+    if (coupling != nullptr) prices.coupling.push_back(*coupling);
+    return prices;
+}
+
+Target make_target(const Line<double>& below, const Whole& first, const Whole& leaves) {
+    expect(first.size() == below.size() && leaves.size() == below.size(), "the arrays of the target differ in length");
+    expect(are_within(first, 0, below.size() + 1), "a leaf is out of range");
+    return {copied<double>(below), narrowed(first), narrowed(leaves)};
+}
+
+/// The clauses: where the two boxes of each begin and end among the entries, and the entries, one line per source.
+struct Clauses {
+    std::vector<Clause> all;
+    std::vector<int> where;
+    std::vector<double> lower, upper;
+    std::size_t lines = 1;
+};
+
+Clauses make_clauses(const Table<std::int64_t>& starts, const Whole& where, const Table<double>& lower,
+                     const Table<double>& upper) {
+    expect(starts.shape(1) == 3 && lower.shape(1) == where.size() && upper.shape(1) == where.size() &&
+               lower.shape(0) == upper.shape(0),
+           "the arrays of the clauses differ in length");
+    Clauses out{{}, narrowed(where), copied<double>(lower), copied<double>(upper), lower.shape(0)};
+    const auto is_nan = [](double end) { return std::isnan(end); };
+    expect(std::ranges::none_of(out.lower, is_nan) && std::ranges::none_of(out.upper, is_nan), "a clause holds NaN");
+    for (std::size_t i = 0; i < starts.shape(0); ++i) {
+        expect(0 <= starts(i, 0) && starts(i, 0) <= starts(i, 1) && starts(i, 1) <= starts(i, 2) &&
+                   starts(i, 2) <= static_cast<std::int64_t>(where.size()),
+               "a clause is out of range");
+        out.all.push_back({static_cast<int>(starts(i, 0)), static_cast<int>(starts(i, 1)), static_cast<int>(starts(i, 2))});
+    }
+    return out;
+}
+
+Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool widens, const Whole& held, const Rows& rows,
+                   std::size_t equal, int most, const Clauses& clauses) {
+    const std::size_t width = lower.shape(1), lines = lower.shape(0);
+    expect(upper.shape(0) == lines && upper.shape(1) == width && lines > 0, "the bounds differ in shape");
+    expect(clauses.where.empty() || clauses.lines == lines, "the clauses do not fit the bounds");
+    expect(equal <= rows.size() && are_within(held, 0, width), "the limits do not fit together");
+    for (int v : clauses.where) expect(0 <= v && v < static_cast<int>(width), "a variable of a clause is out of range");
+    for (int v : rows.columns) expect(v < static_cast<int>(width), "a variable of a row is out of range");
+    return {.width = width,
+            .lines = lines,
+            .lower = copied<double>(lower),
+            .upper = copied<double>(upper),
+            .widens = widens,
+            .not_choosable = narrowed(held),
+            .rows = rows,
+            .equal = equal,
+            .most = most,
+            .clauses = clauses.all,
+            .where = clauses.where,
+            .entry_lower = clauses.lower,
+            .entry_upper = clauses.upper};
+}
+
+}  // namespace
+
+void bind_parts(nb::module_& m) {
+    nb::class_<Rows>(m, "Rows").def(nb::new_(&make_rows), "indptr"_a, "indices"_a, "data"_a, "bias"_a, "width"_a);
+    nb::class_<Layout>(m, "Layout").def(nb::new_(&make_layout), "group"_a, "feature"_a, "step"_a, "first"_a, "last"_a);
+    nb::class_<Coupling>(m, "Coupling").def(nb::new_(&make_coupling), "matrix"_a, "kept"_a, "order"_a, "scaled"_a, "theta"_a);
+    nb::class_<Prices>(m, "Prices")
+        .def(nb::new_(&make_prices), "rows"_a, "size"_a, "moves"_a, "curved"_a, "flat"_a, "runs"_a,
+             "coupling"_a.none() = nb::none());
+    nb::class_<Target>(m, "Target").def(nb::new_(&make_target), "below"_a, "first"_a, "leaves"_a);
+    nb::class_<Clauses>(m, "Clauses").def(nb::new_(&make_clauses), "starts"_a, "where"_a, "lower"_a, "upper"_a);
+    nb::class_<Limits>(m, "Limits")
+        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "held"_a, "rows"_a, "equal"_a, "most"_a, "clauses"_a);
+}
+
+}  // namespace counterleaf
