@@ -17,7 +17,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
     "02_adult_story.py": [
         "If capital-gain were ",
         "with everything locked: infeasible",
-        "These cannot all hold: ",
+        "These constraints cannot all hold: ",
         "proved: True",
     ],
     "03_images.py": ["confirmed: True", "\nTrue\n"],

@@ -69,7 +69,7 @@ def test_the_fewest_constraints_in_conflict_are_named():
 
 def test_a_conflict_reads_as_a_sentence():
     text = str(ask([cl.freeze("type"), cl.between("rooms", 1, 5), cl.freeze("dog")]))
-    assert "These cannot all hold: freeze('type'); between('rooms', 1, 5)." in text
+    assert "These constraints cannot all hold: freeze('type'); between('rooms', 1, 5)." in text
     assert text.endswith("This is proved.")
 
 
