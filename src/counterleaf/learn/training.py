@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from counterleaf.answer.tree_text import looks
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.learn.classifier import TAOClassifier
+from counterleaf.table.frames import Column, Frame, concat, cross_table, kind_of
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
@@ -27,8 +34,8 @@ _MANY_WORDS, _SHARE = 30, 0.5  # a column with more different words than this, i
 class Table:
     """The columns to learn from, the classes, and the columns and rows that were left out."""
 
-    X: pd.DataFrame
-    y: pd.Series[Any]
+    X: Frame
+    y: Column
     name: str
     left_out: dict[str, str]  # the name of a column, or a number of rows, and the reason
     categories: list[str]  # the columns that are treated as categories
@@ -43,11 +50,11 @@ class Trained:
     settings: dict[str, Any]
     chosen: bool  # cross-validation chose the settings
     rows: int  # the number of training rows
-    truth: pd.Series[Any]  # the labels of the rows held out
+    truth: Column  # the labels of the rows held out
     predicted: Any
 
 
-def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
+def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
     """Separate the label from the other columns, and leave out the columns that a tree cannot learn from."""
     for option, columns in (("--drop", drop), ("--category", category)):
         if label in columns:
@@ -79,19 +86,19 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
         if reason:
             left_out[column] = reason
             X = X.drop(columns=column)
-        elif pd.api.types.is_numeric_dtype(X[column]):
+        elif _is_numeric(X[column]):
             X[column] = _plain(X[column], name)
     if not X.shape[1]:
         reasons = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         note = f"; left out: {reasons}" if reasons else ""
         raise CounterleafError(f"{name} has no column to learn from besides the label {label!r}{note}")
-    categories = [column for column in X.columns if column in category or not pd.api.types.is_numeric_dtype(X[column])]
+    categories = [column for column in X.columns if column in category or not _is_numeric(X[column])]
     return Table(X, y, name, left_out, categories)
 
 
-def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
+def _classes(y: Column, label: str, name: str) -> Column:
     """The label as text, whole numbers or booleans; pandas reads the latter as floats if some rows have no label."""
-    if pd.api.types.is_float_dtype(y):
+    if kind_of(y) == "f":
         if not (np.isfinite(y) & (y == np.floor(y)) & (y.abs() < 2**53)).all():
             strange = next(value for value in y if not float(value).is_integer())
             raise CounterleafError(
@@ -99,8 +106,8 @@ def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
                 f"first, or write the classes as words"
             )
         return y.astype(np.int64)
-    if pd.api.types.is_numeric_dtype(y):
-        return y.astype(bool if pd.api.types.is_bool_dtype(y) else np.int64)
+    if _is_numeric(y):
+        return y.astype(bool if kind_of(y) == "b" else np.int64)
     kinds = {type(value) for value in y}
     if kinds == {bool}:
         return y.astype(bool)
@@ -112,13 +119,13 @@ def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
     return y.astype(object)
 
 
-def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
+def _plain(column: Column, name: str) -> Column:
     """A column of numbers or booleans in NumPy's types."""
     gaps = bool(column.isna().any())
-    if pd.api.types.is_bool_dtype(column):
+    if kind_of(column) == "b":
         return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
-    if pd.api.types.is_extension_array_dtype(column):
-        column = column.astype(np.float64) if gaps or pd.api.types.is_float_dtype(column) else column.astype(np.int64)
+    if not isinstance(column.dtype, np.dtype):
+        column = column.astype(np.float64) if gaps or kind_of(column) == "f" else column.astype(np.int64)
     strange = column[column.abs() > _LARGEST]
     if len(strange):
         raise CounterleafError(
@@ -128,17 +135,22 @@ def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
     return column
 
 
-def _useless(column: pd.Series[Any]) -> str:
+def _is_numeric(column: Column) -> bool:
+    """Whether a column has numbers or booleans."""
+    return kind_of(column) in "biuf"
+
+
+def _useless(column: Column) -> str:
     """The reason to leave a column out; empty if a tree can learn from it."""
     if column.isna().all():
         return "no value at all"
-    if column.dtype.kind in "Mm":
+    if kind_of(column) in "Mm":
         return "dates"
-    if pd.api.types.is_integer_dtype(column) and len(column) > _MANY_WORDS:
+    if kind_of(column) in "iu" and len(column) > _MANY_WORDS:
         numbers = column.dropna()
         dense = numbers.is_unique and numbers.max() - numbers.min() < 2 * len(column)
         return "a running number" if dense and len(numbers) == len(column) else ""
-    if pd.api.types.is_numeric_dtype(column):
+    if _is_numeric(column):
         return ""
     kinds = {type(value) for value in column.dropna()}
     if not all(issubclass(kind, (str, bool, int, float, np.generic)) for kind in kinds):
@@ -153,8 +165,6 @@ def _useless(column: pd.Series[Any]) -> str:
 
 def train(table: Table, learner: str, depth: int | None, alpha: float | None, test: float, seed: int) -> Trained:
     """Hold rows out, choose the settings that were not passed, fit the pipeline and make its explainer."""
-    from sklearn.model_selection import train_test_split
-
     X, y = table.X, table.y
     X_test, y_test = X.iloc[:0], y.iloc[:0]
     if test > 0:
@@ -165,7 +175,7 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
             raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
         stratify = y[~alone] if min(size, left) >= y[~alone].nunique() else None
         X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=size, random_state=seed, stratify=stratify)
-        X, y = pd.concat([X, table.X[alone]]), pd.concat([y, table.y[alone]])
+        X, y = concat([X, table.X[alone]]), concat([y, table.y[alone]])
         lost = sorted(set(table.y) - set(y))
         if lost:
             raise CounterleafError(
@@ -180,17 +190,9 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
     return Trained(model, explainer, short, chosen, len(X), y_test, predicted)
 
 
-def _pipeline(X: pd.DataFrame, categories: list[str], learner: str, seed: int) -> Any:
+def _pipeline(X: Frame, categories: list[str], learner: str, seed: int) -> Any:
     """One-hot categories, imputed numbers (standardised for TAO), and the learner."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import Pipeline, make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
-    from counterleaf.learn import TAOClassifier
-
-    flags = [name for name in X.columns if pd.api.types.is_bool_dtype(X[name]) and name not in categories]
+    flags = [name for name in X.columns if kind_of(X[name]) == "b" and name not in categories]
     numbers = [name for name in X.columns if name not in categories and name not in flags]
     fill = SimpleImputer(strategy="median")
     steps = [
@@ -203,11 +205,9 @@ def _pipeline(X: pd.DataFrame, categories: list[str], learner: str, seed: int) -
 
 
 def _settings(
-    model: Any, X: pd.DataFrame, y: pd.Series[Any], learner: str, depth: int | None, alpha: float | None, seed: int
+    model: Any, X: Frame, y: Column, learner: str, depth: int | None, alpha: float | None, seed: int
 ) -> tuple[dict[str, Any], bool]:
     """Choose the settings that were not passed: the smallest tree within one standard error of the best in cross-validation."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
-
     least = min(math.ceil(math.log2(y.nunique())), _DEPTHS[-1])
     grid: dict[str, list[Any]] = {
         "tree__max_depth": [depth] if depth is not None else [d for d in _DEPTHS if d >= least] or [_DEPTHS[-1]]
@@ -261,6 +261,6 @@ def report(table: Table, trained: Trained) -> str:
         if accuracy <= common.iloc[0]:
             lines.append("The tree is not better: these columns may not separate the classes, or there are too few rows")
         if len(counts) <= 8:
-            crossed = pd.crosstab(trained.truth.to_numpy(), trained.predicted, rownames=["truth"], colnames=["predicted"])
+            crossed = cross_table(trained.truth.to_numpy(), trained.predicted, ("truth", "predicted"))
             lines += ["", str(crossed), ""]
     return "\n".join(lines)
