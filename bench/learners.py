@@ -135,6 +135,7 @@ class Learner:
 
     @property
     def version(self):
+        """The package and its version."""
         base = " on scikit-learn " + importlib.metadata.version("scikit-learn") if self.package == "treeple" else ""
         return f"{self.package} {importlib.metadata.version(self.package)}{base}"
 

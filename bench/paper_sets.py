@@ -62,6 +62,7 @@ def _german():
 
 
 def _grid(depths, alpha=(1.0, 0.3, 3.0, 10.0), init=("auto", "classes"), **others):
+    """The settings of TAO that cross-validation compares."""
     return {"max_depth": list(depths), "alpha": list(alpha), "init": list(init), **others}
 
 

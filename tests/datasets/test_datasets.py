@@ -1,3 +1,5 @@
+"""The bundled data sets and MNIST: content, schemas, splits, checksums and error messages."""
+
 import dataclasses
 import gzip
 import hashlib

@@ -1,3 +1,5 @@
+"""Nearest row and Feature Tweaking against plain implementations."""
+
 import math
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""``counterleaf bench``: a small run, the parts of it, and the reference solvers."""
+
 import functools
 import math
 import re

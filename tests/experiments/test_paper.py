@@ -1,3 +1,5 @@
+"""``counterleaf reproduce``: a small run, its files, and the errors of its options."""
+
 import base64
 import json
 import re

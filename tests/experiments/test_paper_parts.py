@@ -1,3 +1,5 @@
+"""Data, trees, instances, referees and figures of the paper's experiments."""
+
 import json
 import math
 

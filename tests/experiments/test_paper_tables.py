@@ -1,3 +1,5 @@
+"""The tables of the paper's experiments, their verdicts, and the published numbers."""
+
 import math
 import re
 from pathlib import Path

@@ -16,9 +16,10 @@ _UCI = "UCI Machine Learning Repository"
 
 
 def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: bool = False) -> Any:
-    """Load Adult: does a person of the US census of 1994 earn more than 50,000 dollars?
+    """Load Adult, a sample of the US census of 1994.
 
-    By default only complete rows and 12 columns are loaded, as in the paper.
+    The label is whether a person earns more than 50,000 dollars. By default only complete rows and 12
+    columns are loaded, as in the paper.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: 
 
 
 def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> Any:
-    """Load Breast Cancer Wisconsin (Original): is a tumour benign or malignant?
+    """Load Breast Cancer Wisconsin (Original).
 
-    The features are 9 gradings from 1 to 10.
+    The label is whether a tumour is benign or malignant; the features are 9 gradings from 1 to 10.
 
     Parameters
     ----------
@@ -100,7 +101,9 @@ def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> 
 
 
 def load_german_credit(*, codes: bool = False, return_X_y: bool = False) -> Any:
-    """Load German Credit: is an applicant at a German bank a good or a bad credit risk?
+    """Load German Credit, applicants for a credit at a German bank.
+
+    The label is whether an applicant is a good or a bad credit risk.
 
     Parameters
     ----------
@@ -134,9 +137,9 @@ def load_german_credit(*, codes: bool = False, return_X_y: bool = False) -> Any:
 
 
 def load_letter(*, return_X_y: bool = False) -> Any:
-    """Load Letter: which capital letter does an image show?
+    """Load Letter, images of capital letters.
 
-    The features are 16 measurements of the image, each from 0 to 15.
+    The label is the letter; the features are 16 measurements of the image, each from 0 to 15.
 
     Parameters
     ----------
@@ -158,9 +161,10 @@ def load_letter(*, return_X_y: bool = False) -> Any:
 
 
 def load_spambase(*, return_X_y: bool = False) -> Any:
-    """Load Spambase: is an e-mail spam?
+    """Load Spambase, a collection of e-mails.
 
-    The features are the percentages of 48 words and 6 characters, and three statistics of the runs of capital letters.
+    The label is whether an e-mail is spam; the features are the percentages of 48 words and 6 characters, and three statistics
+    of the runs of capital letters.
 
     Parameters
     ----------

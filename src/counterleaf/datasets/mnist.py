@@ -33,9 +33,10 @@ _KINDS = {
 
 
 def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool = False) -> Any:
-    """Load MNIST: which digit does an image show?
+    """Load MNIST, images of handwritten digits.
 
-    The features are 28 x 28 grey levels from 0 to 1 in the columns ``p0_0`` to ``p27_27``, by row and column.
+    The label is the digit; the features are 28 x 28 grey levels from 0 to 1, in columns from ``p0_0`` to ``p27_27`` by row and
+    column of the image.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
 
 def _download() -> list[Bytes]:
     """Pixels and labels from OpenML."""
-    from sklearn.datasets import fetch_openml
+    from sklearn.datasets import fetch_openml  # only a download needs scikit-learn
 
     try:
         data, target = fetch_openml("mnist_784", version=1, as_frame=False, return_X_y=True)

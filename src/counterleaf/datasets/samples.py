@@ -63,7 +63,7 @@ def save(folder: Path) -> list[Path]:
 
 
 def _pipeline(table: pd.DataFrame) -> Any:
-    """Fit a typical scikit-learn pipeline."""
+    """Fit a typical scikit-learn pipeline; the other samples do not need to import scikit-learn."""
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder

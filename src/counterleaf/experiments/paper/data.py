@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from counterleaf import datasets
 from counterleaf.datasets import Dataset
@@ -120,8 +121,6 @@ def _random_levels(names: list[str], sizes: tuple[int, ...], seed: int) -> Level
 
 def _digits() -> Dataset:
     """scikit-learn's 8 x 8 digits with grey levels from 0 to 1."""
-    from sklearn.datasets import load_digits
-
     data, target = load_digits(return_X_y=True, as_frame=True)
     schema = Schema([Numeric(name, 0.0, 1.0) for name in data.columns])
     return Dataset(

@@ -35,6 +35,7 @@ class Gurobi:
     def __init__(self, seconds: float = 1e9, tight: bool = False) -> None:
         import gurobipy
 
+        self._module: Any = gurobipy
         self._env: Any = gurobipy.Env(empty=True)
         for setting in ("OutputFlag", "MIPGap", "MIPGapAbs"):
             self._env.setParam(setting, 0)
@@ -57,8 +58,7 @@ class Gurobi:
 
     def solve(self, program: Program) -> Array | None:
         """The best y; None if there is none."""
-        import gurobipy
-
+        gurobipy = self._module
         with gurobipy.Model(env=self._env) as model:
             if program.power == 1:
                 lp = program.linear()

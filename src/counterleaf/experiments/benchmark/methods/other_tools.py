@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
 
 from counterleaf.experiments.benchmark.cases import Case
 from counterleaf.experiments.benchmark.measurement import Measurement, measure_rows, short_message
@@ -54,7 +55,6 @@ def _quiet() -> Any:
 def _treecf(case: Case, budget: float) -> Propose:
     """treecf's exact backend; it explains forests, so the tree is passed as a forest of one tree."""
     import treecf
-    from sklearn.ensemble import RandomForestClassifier
 
     subject = case.subject
     forest = RandomForestClassifier(n_estimators=1)
