@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number, number
@@ -18,6 +17,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.question.constraint import Among, among, listed
 from counterleaf.question.target import read_target
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import is_frame, make_frame, take
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -46,7 +46,7 @@ class NearestRow:
 
     def __init__(self, model: Any, rows: Any, schema: Schema | None = None) -> None:
         self.explainer = Explainer(model, data=rows if schema is None else None, schema=schema)
-        self._rows = rows if hasattr(rows, "columns") else np.asarray(rows)
+        self._rows = rows if is_frame(rows) else np.asarray(rows)
         vectors = among(self._rows).vectors(self.explainer.schema)
         tree = self.explainer.tree
         self._predicted = tree.value[tree.apply(vectors)]
@@ -83,7 +83,7 @@ class NearestRow:
             places = (
                 places if len(places) else np.arange(len(self._predicted))
             )  # then no row reaches the target, and the answer says so
-            self._of_target[wanted] = among(self._rows.iloc[places] if hasattr(self._rows, "iloc") else self._rows[places])
+            self._of_target[wanted] = among(take(self._rows, places))
         return self.explainer.explain(
             row, target=target, cost=cost, constraints=[*listed(constraints), self._of_target[wanted]], count=count
         )
@@ -164,7 +164,7 @@ class FeatureTweaking:
         tweaked = tweaked[np.isin(tree.value[tree.apply(tweaked)], wanted)]
         near = tweaked[np.argsort(((tweaked - source) ** 2).sum(axis=1), kind="stable")[:count]]
         rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
-        proposed = Among(f"among({len(near)} tweaked rows)", pd.DataFrame(rows, columns=schema.names))
+        proposed = Among(f"among({len(near)} tweaked rows)", make_frame(rows, schema.names))
         return self.explainer.explain(row, target=target, cost=cost, constraints=proposed, count=count)
 
     def _tweak(self, source: Array, leaf: int) -> Array:
