@@ -99,10 +99,10 @@ def test_an_explainer_from_json_can_be_replaced_too():
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(frame[["age", "pay"]], y)
     explainer = cl.Explainer(model, data=frame[["age", "pay"]])
     new = cl.Numeric("pay", 0, 1e6, step=1000)
-    ours = cl.Explainer.from_json(explainer.to_json()).replace(new)
-    assert ours.to_json() == explainer.replace(new).to_json()
+    ours = cl.Explainer.from_json(explainer.to_json()).with_features(new)
+    assert ours.to_json() == explainer.with_features(new).to_json()
     assert told(ours.explain(frame[["age", "pay"]].iloc[0])) == told(
-        explainer.replace(new).explain(frame[["age", "pay"]].iloc[0])
+        explainer.with_features(new).explain(frame[["age", "pay"]].iloc[0])
     )
 
 
@@ -110,7 +110,7 @@ def test_an_explainer_from_json_can_be_replaced_too():
     ("features", "words"),
     [
         (["age"], r"with_features got 'age'; expected features such as Numeric\('age', 18, 90\), known by their names"),
-        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "with_features got feature 'age' twice; give it once"),
+        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "with_features got feature 'age' twice; pass it once"),
         ([cl.Numeric("height")], "no feature 'height'; the features are 'age', 'job', 'owner'"),
         (
             [cl.Categorical("age", [1, 2])],

@@ -65,5 +65,5 @@ def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
         return feature, swapped, high, high
 
     monkeypatch.setattr(counterleaf.model.readers, "cuts", shifted)
-    with pytest.raises(cl.CounterleafError, match="routes rows otherwise"):
+    with pytest.raises(cl.CounterleafError, match="does not route rows as its thresholds say"):
         cl.read_tree(model)

@@ -76,11 +76,11 @@ def custom(base):
         (KBinsDiscretizer(2, strategy="uniform"), r"\(KBinsDiscretizer\) cannot be folded: only scalers, encoders"),
         (
             TargetEncoder(target_type="continuous"),
-            r"\(TargetEncoder\) cannot be folded: only scalers, encoders, imputers and selections of columns can; apply it",
+            r"\(TargetEncoder\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply it",
         ),
         (
             custom(StandardScaler),
-            r"\(Doubler\) cannot be folded: only scalers, encoders, imputers and selections of columns can; apply",
+            r"\(Doubler\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply",
         ),
         (
             FunctionTransformer(np.abs),
@@ -89,7 +89,7 @@ def custom(base):
         ),
         (
             SimpleImputer(add_indicator=True),
-            r"\(SimpleImputer with add_indicator=True\) cannot be folded: add_indicator=True makes columns that",
+            r"\(SimpleImputer with add_indicator=True\) cannot be folded: add_indicator=True adds columns that",
         ),
         (
             make_pipeline(StandardScaler(), OneHotEncoder()),
@@ -172,7 +172,7 @@ def test_schemas_that_do_not_fit():
         fold(marked, Schema([Numeric("age")]))
     both = frame.assign(city=pd.Series([None, np.nan, *["Rome"] * 238], dtype=object))
     with pytest.raises(
-        CounterleafError, match=r"^column 'city' of the data tells missing values by None and nan, two things to an"
+        CounterleafError, match=r"^column 'city' of the data marks missing values by None and nan, which are two categories to an"
     ):
         fold(model, Schema([Numeric("age"), Categorical("job", ["cook"]), *rest]), both)
 
@@ -207,5 +207,5 @@ def test_steps_that_do_not_do_what_they_should(monkeypatch):
     scale.transform = honest
     first = probing.first
     monkeypatch.setattr(probing, "first", lambda *given: np.nextafter(first(*given), np.inf))
-    with pytest.raises(CounterleafError, match="the pipeline routes rows otherwise than its steps tell; report"):
+    with pytest.raises(CounterleafError, match="the pipeline does not route rows as its steps say; report"):
         fold(model, schema, frame)

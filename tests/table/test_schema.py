@@ -17,7 +17,7 @@ import counterleaf as cl
         (lambda: cl.Numeric("a", math.inf), "no finite number"),
         (lambda: cl.Numeric("a", "low"), "a bound is 'low'; expected a number"),
         (lambda: cl.Numeric(1), "expected a string"),
-        (lambda: cl.Schema(None), "made of a list"),
+        (lambda: cl.Schema(None), "features is None; expected a list of features"),
         (lambda: cl.Schema([]), "at least one feature"),
         (lambda: cl.Schema(["a"]), "entry 0 is a str"),
         (lambda: cl.Schema([cl.Numeric("a"), cl.Numeric("a")]), "'a' is in the schema twice"),
