@@ -172,7 +172,8 @@ def test_schemas_that_do_not_fit():
         fold(marked, Schema([Numeric("age")]))
     both = frame.assign(city=pd.Series([None, np.nan, *["Rome"] * 238], dtype=object))
     with pytest.raises(
-        CounterleafError, match=r"^column 'city' of the data marks missing values by None and nan, which are two categories to an"
+        CounterleafError,
+        match=r"^column 'city' of the data marks missing values by None and nan, which are two categories to an",
     ):
         fold(model, Schema([Numeric("age"), Categorical("job", ["cook"]), *rest]), both)
 
