@@ -51,7 +51,7 @@ class Categorical(DecisionTreeClassifier):
         ("tree", "cannot read a str"),
     ],
 )
-def test_what_a_tree_cannot_hold_is_refused_by_name(model, reason):
+def test_models_that_are_not_a_tree_are_refused_by_name(model, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         cl.read_tree(model)
 

@@ -54,7 +54,7 @@ def test_corrupt_trees_are_refused_with_the_reason(changes, reason):
         stump(**changes)
 
 
-def test_a_cycle_beside_the_root_is_refused():
+def test_a_cycle_apart_from_the_root_is_refused():
     with pytest.raises(cl.CounterleafError, match="4 nodes form a cycle"):
         cl.Tree([-1, 2, 1, -1, -1], [-1, 3, 4, -1, -1], np.zeros((5, 1)), np.zeros(5), np.zeros(5, int))
 
@@ -77,7 +77,7 @@ def test_sparse_and_dense_weights_give_the_same_tree():
     assert stump(weights=sparse.csr_array(np.array(STUMP["weights"]))).to_json() == stump().to_json()
 
 
-def test_weights_that_are_no_matrix_are_refused():
+def test_weights_that_are_not_a_matrix_are_refused():
     weights = sparse.csr_array(np.array(STUMP["weights"]))
     weights.indices = weights.indices + 7
     with pytest.raises(cl.CounterleafError, match="weights is not a valid sparse matrix"):
@@ -97,7 +97,7 @@ def test_pickles_hold_the_tree_also_older_ones_with_weights_of_scipy():
 
 
 @pytest.mark.parametrize("rows", [[[np.nan, 0.0]], [[np.inf, 0.0]]])
-def test_rows_without_a_way_are_refused(rows):
+def test_rows_with_gaps_are_refused(rows):
     with pytest.raises(cl.CounterleafError, match="NaN or infinity"):
         stump().predict(rows)
     with pytest.raises(cl.CounterleafError, match="needs \\(rows, 2\\)"):
@@ -144,6 +144,6 @@ def broken(**changes):
         (broken(left=[2, -1, -1]), "several parents"),
     ],
 )
-def test_json_that_is_no_tree_is_refused(text, reason):
+def test_json_that_is_not_a_tree_is_refused(text, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         cl.Tree.from_json(text)

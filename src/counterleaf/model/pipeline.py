@@ -238,7 +238,7 @@ def _check(probe: Probe, tree: Tree) -> None:
 
 
 def _rows_at_splits(probe: Probe, tree: Tree) -> list[list[float]]:
-    """Return a row on either side of every split, as codes of the raw columns; numbers are as close to the split as they can."""
+    """Return the codes of a row on either side of every split; a number that is split on is the closest one to the split."""
     _, swapped, low_side, high_side = cuts(tree)
     features = probe.features
     feature_of = {start + v: k for k, start in enumerate(probe.starts) for v in range(features[k].size)}

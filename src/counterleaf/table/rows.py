@@ -67,7 +67,7 @@ class Sheet:
         return [self.rows[:, place[name]] for name in self.schema.names]
 
     def _is_encoded(self) -> bool:
-        """Whether the table as a whole is its own codes."""
+        """Whether all cells of the table equal their codes."""
         names = column_names(self.rows) if self.named else self._order
         fits = names == self.schema.names and not self.schema.fills and not self.polars
         return fits and all(map(_is_native, self.schema, self.columns))

@@ -76,7 +76,7 @@ class Schema:
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)  # name -> position
     _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)  # bounds of the variables
-    # for each feature: the type of values that are their own codes, and the codes of texts; other values are checked
+    # for each feature: the type of values that equal their codes, and the codes of texts; other values are checked
     _kinds: tuple[Any, ...] = field(init=False, repr=False, compare=False)
     _places: tuple[dict[Any, int], ...] = field(init=False, repr=False, compare=False)
 
