@@ -19,7 +19,7 @@ from counterleaf.answer.tree_text import looks
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.learn.classifier import TAOClassifier
-from counterleaf.table.frames import Column, Frame, concat, cross_table, kind_of
+from counterleaf.table.frames import Column, Frame, concat, cross_table, kind_of, number_kind
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
@@ -86,19 +86,19 @@ def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[st
         if reason:
             left_out[column] = reason
             X = X.drop(columns=column)
-        elif _is_numeric(X[column]):
+        elif number_kind(X[column]):
             X[column] = _plain(X[column], name)
     if not X.shape[1]:
         reasons = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         note = f"; left out: {reasons}" if reasons else ""
         raise CounterleafError(f"{name} has no column to learn from besides the label {label!r}{note}")
-    categories = [column for column in X.columns if column in category or not _is_numeric(X[column])]
+    categories = [column for column in X.columns if column in category or not number_kind(X[column])]
     return Table(X, y, name, left_out, categories)
 
 
 def _classes(y: Column, label: str, name: str) -> Column:
     """The label as text, whole numbers or booleans; pandas reads the latter as floats if some rows have no label."""
-    if kind_of(y) == "f":
+    if number_kind(y) == "float":
         if not (np.isfinite(y) & (y == np.floor(y)) & (y.abs() < 2**53)).all():
             strange = next(value for value in y if not float(value).is_integer())
             raise CounterleafError(
@@ -106,8 +106,8 @@ def _classes(y: Column, label: str, name: str) -> Column:
                 f"first, or write the classes as words"
             )
         return y.astype(np.int64)
-    if _is_numeric(y):
-        return y.astype(bool if kind_of(y) == "b" else np.int64)
+    if number_kind(y):
+        return y.astype(bool if number_kind(y) == "bool" else np.int64)
     kinds = {type(value) for value in y}
     if kinds == {bool}:
         return y.astype(bool)
@@ -122,10 +122,10 @@ def _classes(y: Column, label: str, name: str) -> Column:
 def _plain(column: Column, name: str) -> Column:
     """A column of numbers or booleans in NumPy's types."""
     gaps = bool(column.isna().any())
-    if kind_of(column) == "b":
+    if number_kind(column) == "bool":
         return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
     if not isinstance(column.dtype, np.dtype):
-        column = column.astype(np.float64) if gaps or kind_of(column) == "f" else column.astype(np.int64)
+        column = column.astype(np.float64) if gaps or number_kind(column) == "float" else column.astype(np.int64)
     strange = column[column.abs() > _LARGEST]
     if len(strange):
         raise CounterleafError(
@@ -135,22 +135,17 @@ def _plain(column: Column, name: str) -> Column:
     return column
 
 
-def _is_numeric(column: Column) -> bool:
-    """Whether a column has numbers or booleans."""
-    return kind_of(column) in "biuf"
-
-
 def _useless(column: Column) -> str:
     """The reason to leave a column out; empty if a tree can learn from it."""
     if column.isna().all():
         return "no value at all"
     if kind_of(column) in "Mm":
         return "dates"
-    if kind_of(column) in "iu" and len(column) > _MANY_WORDS:
+    if number_kind(column) == "int" and len(column) > _MANY_WORDS:
         numbers = column.dropna()
         dense = numbers.is_unique and numbers.max() - numbers.min() < 2 * len(column)
         return "a running number" if dense and len(numbers) == len(column) else ""
-    if _is_numeric(column):
+    if number_kind(column):
         return ""
     kinds = {type(value) for value in column.dropna()}
     if not all(issubclass(kind, (str, bool, int, float, np.generic)) for kind in kinds):
@@ -192,7 +187,7 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
 
 def _pipeline(X: Frame, categories: list[str], learner: str, seed: int) -> Any:
     """One-hot categories, imputed numbers (standardised for TAO), and the learner."""
-    flags = [name for name in X.columns if kind_of(X[name]) == "b" and name not in categories]
+    flags = [name for name in X.columns if number_kind(X[name]) == "bool" and name not in categories]
     numbers = [name for name in X.columns if name not in categories and name not in flags]
     fill = SimpleImputer(strategy="median")
     steps = [
