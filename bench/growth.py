@@ -1,7 +1,8 @@
-"""How the time per row grows with features, leaves, depth and categories, one at a time, as one Markdown table.
+"""Measure how the time per row grows with features, leaves, depth and categories; prints one Markdown table.
 
-Trees are random, cut at the mean of the rows that reach a split: oblique ones over a few features at a time, and axis-aligned
-ones of the same shape. Milliseconds per row, L1, by ``explain_many`` with one worker. Machines are noisy: read the growth.
+Trees are random and split at the mean of the rows that reach a node: oblique trees over a few features at a time, and
+axis-aligned trees of the same shape. Times are milliseconds per row of ``explain_many`` with one worker and the cost L1.
+Machines are noisy: compare the growth.
 """
 
 import argparse
@@ -14,8 +15,8 @@ import pandas as pd
 from scipy import sparse
 
 import counterleaf as cl
-from counterleaf.experiments.benchmark.line import timed
-from counterleaf.experiments.benchmark.table import head, line, machine, number
+from counterleaf.experiments.benchmark.measurement import timed
+from counterleaf.experiments.benchmark.tables import machine, number, table_head, table_row
 
 FEATURES, LEAVES, DEPTHS, CATEGORIES = (10, 100, 1000, 10_000), (10, 100, 1000, 10_000), (6, 10, 20, 30), (2, 10, 50, 200)
 ROWS, REPEATS, TOGETHER = 200, 3, 5  # the last: features in an oblique split
@@ -24,7 +25,7 @@ TRIES = 20  # splits drawn for a node before it stays a leaf
 
 
 def grow(X, groups, leaves, depth, together, rng, deep=False):
-    """A tree whose largest leaf, or deepest one if it is to be ``deep``, is split next; its leaves say 0 and 1 in turn."""
+    """Grow a random tree: always split the largest leaf, or the deepest one if ``deep``; leaves have labels 0 and 1 in turn."""
     left, right, value, bias, splits = [-1], [-1], [0], [0.0], [None]
     queue, made = [(0, 0, 0, np.arange(len(X)))], 1  # order, node, level, rows
     while queue and made < leaves:
@@ -47,10 +48,10 @@ def grow(X, groups, leaves, depth, together, rng, deep=False):
 
 
 def draw(X, rows, groups, together, rng, share):
-    """A split that sends rows both ways: columns, weights, cut and who goes right; None if none was found."""
+    """Draw a split that sends rows both ways: columns, weights, threshold and the rows that go right; None if none is found."""
     for _ in range(TRIES):
         chosen = [groups[k] for k in rng.choice(len(groups), min(together, len(groups)), replace=False)]
-        if together == 1:  # one column: of a category one of the values that are there
+        if together == 1:  # one column: for a category one of the values that occur
             columns = chosen[0][[X[rng.choice(rows), chosen[0]].argmax()]]
             weights = np.ones(1)
         else:
@@ -65,6 +66,7 @@ def draw(X, rows, groups, together, rng, share):
 
 
 def numbers(features, leaves, depth, rows, rng, deep=False):
+    """Measure trees over numeric features."""
     X = rng.random((min(SAMPLE, CELLS // features), features))
     schema = cl.Schema([cl.Numeric(f"x{k}", 0.0, 1.0) for k in range(features)])
     groups = [np.array([k]) for k in range(features)]
@@ -72,7 +74,7 @@ def numbers(features, leaves, depth, rows, rng, deep=False):
 
 
 def categories(size, rows, rng):
-    """Ten numbers, and two features with so many categories."""
+    """Measure trees over ten numbers and two features with ``size`` categories each."""
     n, words = 10_000, [f"v{k:03d}" for k in range(size)]
     codes = rng.integers(size, size=(n, 2))
     frame = pd.DataFrame(rng.random((n, 10)), columns=[f"x{k}" for k in range(10)])
@@ -84,37 +86,38 @@ def categories(size, rows, rng):
 
 
 def measure(schema, X, groups, table, leaves, depth, rng, deep=False):
-    """(leaves, depth, milliseconds per row) for an oblique and an axis-aligned tree."""
+    """Leaves, depth and milliseconds per row for an oblique and an axis-aligned tree."""
     out = []
     for together in (TOGETHER, 1):
         tree = grow(X, groups, leaves, depth, together, rng, deep)
-        explainer, asked = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "progress": False}
-        explainer.explain_many(table[:2], **asked)  # prepares the tree
-        found, first = timed(explainer.explain_many, table, **asked)
-        assert found["confirmed"].all(), "an answer that the model does not confirm"
-        times = [timed(explainer.explain_many, table, **asked)[1] for _ in range(REPEATS if first < 5000 else 0)]
+        explainer, options = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "progress": False}
+        explainer.explain_many(table[:2], **options)  # prepares the tree
+        found, first = timed(explainer.explain_many, table, **options)
+        assert found["confirmed"].all(), "the model does not confirm an answer"
+        times = [timed(explainer.explain_many, table, **options)[1] for _ in range(REPEATS if first < 5000 else 0)]
         out.append((len(tree.leaves), tree.depth, statistics.median(times or [first]) / len(found)))
     return out
 
 
 def main():
+    """Parse the options and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the two smaller values of each")
     parser.add_argument("--rows", type=int, default=ROWS)
-    asked = parser.parse_args()
-    sys.stdout.reconfigure(line_buffering=True)  # a long run is read while it goes
-    few = slice(2 if asked.quick else None)
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # show the lines of a long run as they come
+    few = slice(2 if options.quick else None)
     jobs = [
         *((f"{n:,} features", numbers, (n, 100, 20)) for n in FEATURES[few]),
         *((f"{n:,} leaves", numbers, (20, n, 30)) for n in LEAVES[few]),
-        *((f"depth {n}", lambda *given: numbers(*given, deep=True), (20, 60, n)) for n in DEPTHS[few]),
+        *((f"depth {n}", lambda *sizes: numbers(*sizes, deep=True), (20, 60, n)) for n in DEPTHS[few]),
         *((f"{n} categories in each of two features", categories, (n,)) for n in CATEGORIES[few]),
     ]
     print(f"{machine(('counterleaf', 'scikit-learn'))}\n")
-    print(head(("what grows", "oblique: leaves, depth", "ms per row", "axis-aligned: leaves, depth", "ms per row")))
-    for words, job, given in jobs:
-        found = job(*given, asked.rows, np.random.default_rng(0))
-        print(line([words, *(cell for leaves, depth, ms in found for cell in (f"{leaves:,}, {depth}", number(ms)))]))
+    print(table_head(("what grows", "oblique: leaves, depth", "ms per row", "axis-aligned: leaves, depth", "ms per row")))
+    for title, job, sizes in jobs:
+        found = job(*sizes, options.rows, np.random.default_rng(0))
+        print(table_row([title, *(cell for leaves, depth, ms in found for cell in (f"{leaves:,}, {depth}", number(ms)))]))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Learners of trees on the same splits: test error, training error, size and seconds per fit, as one Markdown table.
+"""Compare learners of trees on the same splits: test error, training error, size and seconds per fit, in one Markdown table.
 
-Every learner gets the same columns, standardised by the training part (pixels keep their one scale). What is chosen is
-chosen inside the training part: by 5-fold cross-validation, or, where a test part is given, by one held-out fifth of the
-training rows. Results are kept in bench/results and found again, so that a long run can be stopped; --fresh computes anew.
-Beside them stand the paper's own test errors (its table 6, one split) and those of TAO in trials before this estimator,
-whose settings were partly chosen with the test error in sight. Machines are noisy: read seconds as orders of magnitude.
+Every learner gets the same columns, standardised with the training part (pixels keep one common scale). Settings are chosen
+within the training part: by 5-fold cross-validation or, if there is an official test part, by one held-out fifth of the
+training rows. Results are saved in bench/results and reused, so that a long run can be stopped; --fresh computes all of them
+again. The table also lists the test errors of the paper (its table 6, one split) and those of TAO in trials before this
+estimator, whose settings were partly chosen by their test error. Machines are noisy: read seconds as orders of magnitude.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
-from counterleaf.experiments.benchmark.line import timed
-from counterleaf.experiments.benchmark.table import machine
+from counterleaf.experiments.benchmark.measurement import timed
+from counterleaf.experiments.benchmark.tables import machine
 
 RESULTS = Path(__file__).parent / "results" / "learners.jsonl"
 COLUMNS = ("data set", "learner", "test error %", "training error %", "depth", "leaves", "non-zeros per split",
@@ -36,7 +36,7 @@ COLUMNS = ("data set", "learner", "test error %", "training error %", "depth", "
 
 
 class PrunedCART(ClassifierMixin, BaseEstimator):
-    """Grown full, then pruned by cost complexity as cross-validation chooses: the paper's CART."""
+    """The CART of the paper: a full tree, pruned by the cost complexity that cross-validation chooses."""
 
     def __init__(self, cv=5, candidates=30, random_state=None):
         self.cv, self.candidates, self.random_state = cv, candidates, random_state
@@ -44,7 +44,7 @@ class PrunedCART(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         tree = DecisionTreeClassifier(random_state=self.random_state)
         steps = tree.cost_complexity_pruning_path(X, y).ccp_alphas
-        steps = steps[steps > 0]  # rounding leaves some a hair below
+        steps = steps[steps > 0]  # rounding makes some slightly negative
         alphas = [0.0, *np.geomspace(steps.min(), steps.max(), self.candidates)] if len(steps) else [0.0]
         self.search_ = GridSearchCV(tree, {"ccp_alpha": alphas}, cv=self.cv, error_score="raise").fit(X, y)
         return self
@@ -54,7 +54,7 @@ class PrunedCART(ClassifierMixin, BaseEstimator):
 
 
 class YDFTree(ClassifierMixin, BaseEstimator):
-    """YDF's single tree with sparse oblique splits, pruned on a tenth of the training rows as is its default."""
+    """YDF's single tree with sparse oblique splits, pruned on a tenth of the training rows, which is its default."""
 
     def __init__(self, max_depth, random_state=None):
         self.max_depth, self.random_state = max_depth, random_state
@@ -66,66 +66,76 @@ class YDFTree(ClassifierMixin, BaseEstimator):
         learner = ydf.CartLearner(
             label="y",
             split_axis="SPARSE_OBLIQUE",
-            max_depth=self.max_depth + 1,  # counts nodes on a path
+            max_depth=self.max_depth + 1,  # YDF counts the nodes on a path
             random_seed=self.random_state,
         )
         self.model_ = learner.train({"x": X.astype(np.float32), "y": y})
         return self
 
     def predict(self, X):
-        return self.model_.predict_class({"x": X.astype(np.float32)}).astype(int)  # it names classes by text
+        return self.model_.predict_class({"x": X.astype(np.float32)}).astype(int)  # YDF names classes by strings
 
 
 def tao(data, depth, seed, quick, **settings):
+    """TAO at a fixed depth."""
     return cl.TAOClassifier(max_depth=depth, random_state=seed, **settings)
 
 
 def tao_chosen(data, depth, seed, quick):
+    """TAO with settings chosen by cross-validation."""
     return GridSearchCV(tao(data, depth, seed, quick), grid(data, quick), cv=folds(data, seed), n_jobs=2, error_score="raise")
 
 
 def tao_axis(data, depth, seed, quick):
+    """Axis-aligned TAO."""
     return tao(data, depth, seed, quick, init="cart", axis_aligned=True)
 
 
 def grid(data, quick):
+    """The settings of TAO that cross-validation compares."""
     return {name: values[:2] if quick else values for name, values in data.grid.items()}
 
 
 def cart(data, depth, seed, quick):
+    """CART, pruned."""
     return PrunedCART(folds(data, seed), 8 if quick else 30, seed)
 
 
 def treeple(data, depth, seed, quick):
+    """treeple's oblique tree."""
     from treeple.tree import ObliqueDecisionTreeClassifier
 
     return ObliqueDecisionTreeClassifier(max_depth=depth, random_state=seed)
 
 
 def logistic(data, depth, seed, quick):
+    """Logistic regression, its strength chosen on small sets."""
     model = LogisticRegression(max_iter=2000)
     return GridSearchCV(model, {"C": [0.01, 0.1, 1.0, 10.0]}, cv=folds(data, seed)) if data.small else model
 
 
 def forest(data, depth, seed, quick):
+    """A random forest with its defaults."""
     return RandomForestClassifier(random_state=seed)
 
 
 def folds(data, seed):
+    """Five folds for small sets, else one held-out fifth."""
     return 5 if data.small else StratifiedShuffleSplit(1, test_size=0.2, random_state=seed)
 
 
 @dataclass(frozen=True)
 class Learner:
-    """``make(data, depth, seed, quick)`` gives the model; ``paper`` names the paper's figure that stands beside it."""
+    """A learner: ``make(data, depth, seed, quick)`` returns the model, ``paper`` is the name of the paper's number for it."""
 
-    words: str
+    title: str
     package: str
     make: Callable
     paper: str | None = None
 
     @property
     def version(self):
+        """The package and its version."""
         base = " on scikit-learn " + importlib.metadata.version("scikit-learn") if self.package == "treeple" else ""
         return f"{self.package} {importlib.metadata.version(self.package)}{base}"
 
@@ -143,21 +153,21 @@ LEARNERS = {
 
 
 def shape(model):
-    """(depth, leaves, mean non-zeros per split) of a fitted tree; None of anything else."""
-    model = getattr(model, "search_", model)  # CART inside
+    """Depth, leaves and mean number of non-zero weights per split of a fitted tree; None for another model."""
+    model = getattr(model, "search_", model)  # PrunedCART
     model = getattr(model, "best_estimator_", model)
     if isinstance(model, YDFTree):
         return ydf_shape(model.model_.get_tree(0).root)
     tree = getattr(model, "tree_", None)
     if tree is None:
         return None
-    own = isinstance(tree, cl.Tree)
-    left, right = (tree.left, tree.right) if own else (tree.children_left, tree.children_right)
+    is_ours = isinstance(tree, cl.Tree)
+    left, right = (tree.left, tree.right) if is_ours else (tree.children_left, tree.children_right)
     inner, level, depth = left >= 0, np.zeros(1, int), -1
     while len(level):
         depth, level = depth + 1, level[inner[level]]
         level = np.concatenate([left[level], right[level]])
-    if own:
+    if is_ours:
         nonzeros = np.diff(tree.weights.indptr)
     elif hasattr(tree, "get_projection_matrix"):  # treeple
         nonzeros = np.count_nonzero(tree.get_projection_matrix(), axis=1)
@@ -167,6 +177,7 @@ def shape(model):
 
 
 def ydf_shape(root):
+    """Depth, leaves and mean number of columns per split of a tree of YDF."""
     level, depth, leaves, nonzeros = [root], -1, 0, []
     while level:
         inner = [node for node in level if not node.is_leaf]
@@ -177,8 +188,9 @@ def ydf_shape(root):
 
 
 def measure(model, X, y, X_test, y_test):
+    """Fit a model and measure its errors, size and time."""
     few = np.concatenate([np.flatnonzero(y == label)[:8] for label in np.unique(y)])
-    clone(model).fit(X[few], y[few])  # some learners prepare on their first call
+    clone(model).fit(X[few], y[few])  # some learners initialise on their first call
     _, ms = timed(model.fit, X, y)
     search = getattr(model, "search_", model)
     train, test = (float(100 * np.mean(model.predict(A) != b)) for A, b in ((X, y), (X_test, y_test)))
@@ -190,13 +202,13 @@ def measure(model, X, y, X_test, y_test):
 
 @functools.cache
 def source():
-    """What tells one state of the package's code from another, committed or not."""
+    """The version and a checksum of the package's code, committed or not."""
     files = sorted(Path(cl.__file__).parent.rglob("*.py"))
     return f"{cl.__version__}-{hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:12]}"
 
 
 def results(data, parts, name, depth, quick, known):
-    """Yield one result per part, computed and written down unless known."""
+    """Yield one result per split; compute and save the unknown ones."""
     learner = LEARNERS[name]
     for seed, *rows in parts:
         key = {"set": data.name, "learner": name, "seed": seed, "depth": depth, "quick": quick}
@@ -204,7 +216,7 @@ def results(data, parts, name, depth, quick, known):
             key |= {"source": source(), "grid": grid(data, quick) if name == "tao-chosen" else None}
         text = json.dumps(key, sort_keys=True)
         if text not in known:
-            print(f"{data.name}, {learner.words.format(depth)}, seed {seed} ...", file=sys.stderr)
+            print(f"{data.name}, {learner.title.format(depth)}, seed {seed} ...", file=sys.stderr)
             known[text] = measure(learner.make(data, depth, seed, quick), *rows) | {"version": learner.version}
             RESULTS.parent.mkdir(exist_ok=True)
             with RESULTS.open("a") as file:
@@ -213,8 +225,9 @@ def results(data, parts, name, depth, quick, known):
 
 
 def report(data, name, depth, found):
+    """Print the line of a learner; ``found`` is its results, or a message."""
     learner = LEARNERS[name]
-    cells = [data.name, learner.words.format(depth)]
+    cells = [data.name, learner.title.format(depth)]
     if isinstance(found, str):
         cells += [found] + [""] * 5
     else:
@@ -229,25 +242,27 @@ def report(data, name, depth, found):
     print(f"| {' | '.join(cells)} |")
 
 
-def spread(found, what):
-    values = [each[what] for each in found]
+def spread(found, key):
+    """Mean and deviation over the splits."""
+    values = [each[key] for each in found]
     return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")
 
 
 def main():
+    """Parse the options and print the table."""
     sets, listed = data_sets(), lambda text: text.split(",")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=listed, help=f"of {', '.join(sets)}; by default all that do not take minutes per fit")
     parser.add_argument("--all", action="store_true", help="every set")
     parser.add_argument("--learners", type=listed, default=list(LEARNERS), help=f"of {', '.join(LEARNERS)}")
-    parser.add_argument("--seeds", type=int, help="splits, or seeds where the split is given")
+    parser.add_argument("--seeds", type=int, help="number of splits, or of seeds if the split is fixed")
     parser.add_argument("--quick", action="store_true", help="one or two seeds, small grids")
-    parser.add_argument("--fresh", action="store_true", help="compute what is known, too")
+    parser.add_argument("--fresh", action="store_true", help="compute saved results again")
     options = parser.parse_args()
     names = options.sets or [name for name in sets if options.all or name not in LONG]
     if unknown := [*(set(names) - set(sets)), *(set(options.learners) - set(LEARNERS))]:
         parser.error(f"unknown: {', '.join(unknown)}; sets are {', '.join(sets)}, learners are {', '.join(LEARNERS)}")
-    sys.stdout.reconfigure(line_buffering=True)  # a long run is read while it goes
+    sys.stdout.reconfigure(line_buffering=True)  # show the lines of a long run as they come
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() and not options.fresh else []
     known = {json.dumps(each["key"], sort_keys=True): each["result"] for each in map(json.loads, lines)}
     versions = set()
@@ -261,7 +276,7 @@ def main():
                     versions |= {each["version"] for each in found}
                 except ImportError:
                     found = "not installed"
-                except Exception as error:  # the table says so and goes on
+                except Exception as error:  # the table reports it, and the run continues
                     found = f"fails: {error!r:.90}"
                 report(data, name, depth, found)
     print(f"\n{machine(('counterleaf', 'scikit-learn'))}; results made with {', '.join(sorted(versions))}")

@@ -1,4 +1,4 @@
-"""Data to learn from: the paper's five tables, and MNIST where it lies beside the repository."""
+"""The data of ``learners.py``: the paper's five tables, and MNIST if its folder is next to the repository."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,16 +19,16 @@ MNIST = Path(__file__).resolve().parents[2] / "shared/data/mnist"
 
 @dataclass
 class DataSet:
-    """Rows with a given number of training rows at the front, or none: then stratified 80/20 splits."""
+    """A data set with an official training part, or with stratified 80/20 splits."""
 
     name: str
-    read: Callable  # () -> (rows, columns), labels, training rows or None
+    read: Callable  # () -> rows, labels, and the number of training rows or None
     depths: tuple[int, ...]  # of the trees; the first is the paper's
-    grid: dict  # of TAO, what cross-validation chooses from; a quick run takes the first two of each
+    grid: dict  # settings of TAO that cross-validation compares; a quick run uses the first two of each
     seeds: int
     scaled: bool = True
     paper: dict = field(default_factory=dict)  # the paper's table 6, test error in %
-    trials: str = ""  # TAO's test error in the trials before this estimator
+    trials: str = ""  # test error of TAO in the trials before this estimator
 
     @property
     def small(self) -> bool:
@@ -36,31 +36,33 @@ class DataSet:
         return self.seeds > 3
 
     def parts(self, seeds: int) -> Iterator[tuple]:
-        """Yield (seed, training rows, labels, test rows, labels); missing numbers and scales come from the training part."""
-        X, labels, given = self.read()
+        """Yield (seed, training rows, labels, test rows, labels); medians and scales come from the training part."""
+        X, labels, n_train = self.read()
         y = np.unique(labels, return_inverse=True)[1]
         for seed in range(seeds):
-            if given is None:
+            if n_train is None:
                 train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
             else:
-                train, test = np.arange(given), np.arange(given, len(y))
+                train, test = np.arange(n_train), np.arange(n_train, len(y))
             steps = [SimpleImputer(strategy="median"), *([StandardScaler()] if self.scaled else [])]
             prepare = make_pipeline(*steps).fit(X[train])
             yield seed, prepare.transform(X[train]), y[train], prepare.transform(X[test]), y[test]
 
 
 def _paper(load, **options):
-    """A set as numbers, a 0/1 column per category after them."""
+    """A set as numbers, followed by a 0/1 column per category."""
     found = load(**options)
     return pd.get_dummies(found.data).to_numpy(float), found.target.to_numpy(), found.n_train
 
 
 def _german():
-    X, labels, given = _paper(datasets.load_german_credit, codes=True)  # the columns in the order of the codes
-    return X, labels == "bad", given
+    """German Credit with the columns in the order of the codes."""
+    X, labels, n_train = _paper(datasets.load_german_credit, codes=True)
+    return X, labels == "bad", n_train
 
 
 def _grid(depths, alpha=(1.0, 0.3, 3.0, 10.0), init=("auto", "classes"), **others):
+    """The settings of TAO that cross-validation compares."""
     return {"max_depth": list(depths), "alpha": list(alpha), "init": list(init), **others}
 
 
@@ -85,14 +87,14 @@ _PAPER = [
     DataSet("adult", partial(_paper, datasets.load_adult), (12, 8),
             _grid((12, 8), (1.0, 0.3, 3.0), ("auto",), ccp_alpha=[0.0, 2e-4, 5e-4]), 3,
             paper={"tao": 14.6, "cart": 14.7, "forest": 14.1}, trials="14.35 ± 0.10 (depth 8)"),
-    DataSet(  # one scale for all pixels: unit deviations would blow up those at the rim
+    DataSet(  # one scale for all pixels: unit deviations would exaggerate those at the border
         "mnist", partial(_paper, datasets.load_mnist, folder=MNIST), (9,), _grid((9,), (1.0, 2.0), ("auto",)), 1,
         scaled=False, paper={"tao": 5.2, "cart": 11.9, "forest": 3.1}, trials="4.86 (4.72-4.96)",
     ),
 ]  # fmt: skip
-LONG = {"mnist"}  # minutes per fit: only where asked for
+LONG = {"mnist"}  # takes minutes per fit: only with --all or --sets
 
 
 def data_sets():
-    """By name."""
+    """The available data sets by name."""
     return {each.name: each for each in _PAPER if each.name != "mnist" or MNIST.is_dir()}

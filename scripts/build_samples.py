@@ -1,7 +1,7 @@
-"""Rebuild the trees that come along in src/counterleaf/samples, and the table of its README.
+"""Rebuild the sample models in src/counterleaf/datasets/models, and the table of its README.
 
-Learns one oblique tree on each of three data sets that come along with counterleaf or scikit-learn, and writes it with its
-features and spreads as ``Explainer.to_json`` does. Takes less than a minute.
+Learns one oblique tree on each of three data sets bundled with counterleaf or scikit-learn, and writes its explainer with
+``Explainer.to_json``. Takes less than a minute.
 
     python scripts/build_samples.py
 """
@@ -19,42 +19,42 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
 
-FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/samples"
+FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/datasets/models"
 
-README = """# Trees that come along
+README = """# Sample models
 
-Three decision trees as `Explainer.to_json` writes them: the tree over the table's own columns, the features (bounds as seen in
-the training rows, whole numbers whole), and the spreads behind named weights. No row of any table is in them.
+Three explainers written by `Explainer.to_json`: the tree over the columns of the table, the features (with the bounds observed
+in the training rows), and the spreads used by named weights. They contain no rows of the tables.
 `scripts/build_samples.py` builds them and this page; `Explainer.from_json` reads them.
 
 | file | learned from | licence of the data | how | leaves | columns per split | accuracy on test rows | commonest class |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {lines}
-The trees are parts of counterleaf, BSD-3-Clause. They show what counterleaf answers; they are no model to decide about anybody.
-Settings were chosen for small trees with few columns per split. German Credit's did best in cross-validation on its training
-rows; Adult's were picked among nineteen whose accuracies on the test rows lay between 0.852 and 0.858, so that the figure
-flatters it a little; Digits' are those of the main README.
+The trees are part of counterleaf (BSD-3-Clause). They demonstrate counterleaf; do not use them to decide about people.
+The settings were chosen for small trees with few columns per split. Those of German Credit did best in cross-validation on its
+training rows. Those of Adult were selected from nineteen settings with accuracies between 0.852 and 0.858 on the test rows, so
+its accuracy is slightly optimistic. Those of Digits are the ones in `docs/learning.md`.
 """
 
 
 def table_pipeline(data, learner):
-    """One-hot categories and standardised numbers before a learner."""
-    words = list(data.select_dtypes(exclude="number").columns)
-    numbers = [name for name in data.columns if name not in words]
-    return make_pipeline(make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers)), learner)
+    """A pipeline of one-hot categories, standardised numbers and a learner."""
+    categories = list(data.select_dtypes(exclude="number").columns)
+    numbers = [name for name in data.columns if name not in categories]
+    return make_pipeline(make_column_transformer((OneHotEncoder(), categories), (StandardScaler(), numbers)), learner)
 
 
 def german():
-    """(pipeline, explainer, rows and labels to test on): is the credit granted?"""
+    """Pipeline, explainer, test rows and test labels for the question whether a credit is granted."""
     X_train, X_test, y_train, y_test = load_german_credit().split()
-    words = {"good": "granted", "bad": "refused"}
+    decision = {"good": "granted", "bad": "refused"}
     learner = cl.TAOClassifier(max_depth=3, alpha=25, n_restarts=3, random_state=0)
-    model = table_pipeline(X_train, learner).fit(X_train, y_train.map(words))
-    return model, cl.Explainer(model, data=X_train), X_test, y_test.map(words)
+    model = table_pipeline(X_train, learner).fit(X_train, y_train.map(decision))
+    return model, cl.Explainer(model, data=X_train), X_test, y_test.map(decision)
 
 
 def adult():
-    """The same: does a person earn above 50,000 dollars?"""
+    """The same for the question whether a person earns more than 50,000 dollars."""
     X_train, X_test, y_train, y_test = load_adult().split()
     learner = cl.TAOClassifier(max_depth=6, alpha=60, ccp_alpha=0.0001, random_state=0)
     model = table_pipeline(X_train, learner).fit(X_train, y_train)
@@ -62,7 +62,7 @@ def adult():
 
 
 def digits():
-    """The same: which digit is drawn? Grey levels may be any number from 0 to 16."""
+    """The same for the question which digit an image shows; grey levels are numbers from 0 to 16."""
     pixels, labels = load_digits(return_X_y=True)
     names = [f"p{row}_{column}" for row in range(8) for column in range(8)]
     X_train, X_test, y_train, y_test = train_test_split(pd.DataFrame(pixels, columns=names), labels, random_state=0)
@@ -98,20 +98,20 @@ TREES = {
 
 
 def main():
-    """Learn, write, read back, tell."""
+    """Learn the trees, write them, read them back and print a summary."""
     FILES.mkdir(exist_ok=True)
     lines = ""
     for name, (learn, origin, licence, how) in TREES.items():
         model, explainer, X_test, y_test = learn()
         text = explainer.to_json()
         tree = cl.Explainer.from_json(text).tree
-        said = tree.predict(np.array([explainer.schema.encode(row) for _, row in X_test.iterrows()]))
-        if not np.array_equal(said, model.predict(X_test)):
-            raise SystemExit(f"{name}: the tree written does not say what the model says")
+        predicted = tree.predict(np.array([explainer.schema.encode(row) for _, row in X_test.iterrows()]))
+        if not np.array_equal(predicted, model.predict(X_test)):
+            raise SystemExit(f"{name}: the saved tree and the model predict different labels")
         file = f"{name}.json"
         (FILES / file).write_text(text)
         per_split = np.diff(tree.weights.indptr)[tree.left >= 0].mean()
-        accuracy, common = (said == y_test).mean(), pd.Series(y_test).value_counts(normalize=True).max()
+        accuracy, common = (predicted == y_test).mean(), pd.Series(y_test).value_counts(normalize=True).max()
         cells = (f"`{file}`", origin, licence, how, len(tree.leaves), f"{per_split:.1f}", f"{accuracy:.3f}", f"{common:.3f}")
         lines += f"| {' | '.join(map(str, cells))} |\n"
         print(f"{file}: {len(text):,} bytes, {len(tree.leaves)} leaves, accuracy {accuracy:.4f}")

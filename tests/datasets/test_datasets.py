@@ -1,3 +1,5 @@
+"""The bundled data sets and MNIST: content, schemas, splits, checksums and error messages."""
+
 import dataclasses
 import gzip
 import hashlib
@@ -20,7 +22,7 @@ from counterleaf.datasets import mnist
 from counterleaf.datasets.german import MEANINGS
 
 SHARED = Path(__file__).resolve().parents[3] / "shared/data"
-beside = pytest.mark.skipif(not SHARED.is_dir(), reason="the raw files do not lie beside the repository")
+needs_raw_files = pytest.mark.skipif(not SHARED.is_dir(), reason="the raw files are not next to the repository")
 LOADERS = {
     "adult": datasets.load_adult,
     "breast_cancer": datasets.load_breast_cancer,
@@ -58,7 +60,7 @@ def test_letter_has_its_documented_counts():
 
 
 @pytest.mark.parametrize("load", LOADERS.values())
-def test_the_schema_holds_every_row(load):
+def test_the_schema_covers_every_row(load):
     found = load()
     assert found.schema.names == list(found.data.columns)
     for feature, (_, column) in zip(found.schema, found.data.items(), strict=True):
@@ -106,32 +108,32 @@ def test_a_random_split_keeps_the_shares_and_its_seed():
 
 
 def test_adult_with_its_gaps_and_all_columns():
-    kept = datasets.load_adult(missing="keep", all_columns=True)
-    assert kept.data.shape == (48842, 14)
-    assert kept.n_train == 32561
-    gaps = kept.data.isna()
+    whole = datasets.load_adult(missing="keep", all_columns=True)
+    assert whole.data.shape == (48842, 14)
+    assert whole.n_train == 32561
+    gaps = whole.data.isna()
     assert gaps.any(axis=1)[:32561].sum() == 2399
     assert gaps.any(axis=1)[32561:].sum() == 1221
     assert gaps[:32561].sum()[lambda n: n > 0].to_dict() == {"workclass": 1836, "occupation": 1843, "native-country": 583}
-    assert {f.name for f in kept.schema if not isinstance(f, cl.Numeric) and f.missing} == {
+    assert {f.name for f in whole.schema if not isinstance(f, cl.Numeric) and f.missing} == {
         "workclass",
         "occupation",
         "native-country",
     }
-    row = kept.data[gaps.any(axis=1)].iloc[[0]]
-    assert kept.schema.encode(row).sum() > 0
-    assert list(datasets.load_adult().data) == [n for n in kept.data if n not in ("fnlwgt", "education-num")]
+    row = whole.data[gaps.any(axis=1)].iloc[[0]]
+    assert whole.schema.encode(row).sum() > 0
+    assert list(datasets.load_adult().data) == [n for n in whole.data if n not in ("fnlwgt", "education-num")]
 
 
 def test_the_gaps_of_breast_cancer():
-    kept = datasets.load_breast_cancer(missing="keep")
-    gaps = kept.data["bare_nuclei"].isna()
+    whole = datasets.load_breast_cancer(missing="keep")
+    gaps = whole.data["bare_nuclei"].isna()
     assert gaps.sum() == 16
-    assert kept.data.isna().sum().sum() == 16
-    assert kept.schema.features[5] == cl.Numeric("bare_nuclei", 1, 10, integer=True)
+    assert whole.data.isna().sum().sum() == 16
+    assert whole.schema.features[5] == cl.Numeric("bare_nuclei", 1, 10, integer=True)
     filled = datasets.load_breast_cancer().data
     assert filled["bare_nuclei"].dtype == np.int64
-    assert set(filled["bare_nuclei"][gaps]) == {int(kept.data["bare_nuclei"].median())}
+    assert set(filled["bare_nuclei"][gaps]) == {int(whole.data["bare_nuclei"].median())}
     dropped = datasets.load_breast_cancer(missing="drop")
     assert dropped.target.value_counts().to_dict() == {"benign": 444, "malignant": 239}
     assert dropped.data["bare_nuclei"].dtype == np.int64
@@ -148,7 +150,7 @@ def test_german_codes_and_their_meanings():
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("load", "message"),
     [
         (
             lambda: datasets.load_adult(missing="median"),
@@ -158,13 +160,13 @@ def test_german_codes_and_their_meanings():
             lambda: datasets.load_breast_cancer(missing=None),
             "missing is None; expected one of 'median', 'drop', 'keep': pass one of them",
         ),
-        (datasets.load_mnist, "MNIST does not come along; pass folder= with its four IDX files, or download=True"),
+        (datasets.load_mnist, "MNIST is not bundled; pass folder= with its four IDX files, or download=True"),
         (lambda: datasets.load_mnist("here", download=True), "folder is 'here' and download is True; pass one of them"),
     ],
 )
-def test_wrong_settings_get_one_clear_line(ask, message):
+def test_wrong_settings_get_one_clear_line(load, message):
     with pytest.raises(cl.CounterleafError, match=f"^{re.escape(message)}$"):
-        ask()
+        load()
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -176,7 +178,7 @@ def test_the_files_are_those_of_their_readme(name):
     assert LOADERS[name]().citation.split("doi:")[1] in line
 
 
-def test_data_sets_are_reached_when_asked_for():
+def test_data_sets_are_imported_on_first_use_and_without_scikit_learn():
     code = (
         "import sys, counterleaf as cl; assert 'counterleaf.datasets' not in sys.modules; "
         "cl.datasets.load_letter(); assert 'sklearn' not in sys.modules"
@@ -184,7 +186,8 @@ def test_data_sets_are_reached_when_asked_for():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@beside
+@needs_raw_files
+@pytest.mark.slow
 def test_the_values_are_those_of_the_raw_files():
     about = json.loads((SHARED / "attributes.json").read_text())
 
@@ -254,22 +257,22 @@ def test_idx_files_plain_and_gzipped(tiny, monkeypatch):
             b"\0\0\x08\x03\0\0\0\0",
             "starts with the bytes 00 00 08 03; expected an IDX file, 00000801",
         ),
-        ("t10k-labels-idx1-ubyte", b"", "starts with the bytes ; expected an IDX file, 00000801: is it another?"),
+        ("t10k-labels-idx1-ubyte", b"", "starts with the bytes ; expected an IDX file, 00000801: check the file"),
         (
             "t10k-labels-idx1-ubyte",
             b"\0\0\x08\x01\0\0\0\x02\x03",
-            "has 1 bytes of content; its header says 2: get the file again",
+            "has 1 bytes of content; the header says 2: get it again",
         ),
-        ("t10k-labels-idx1-ubyte.gz", b"no gzip", "t10k-labels-idx1-ubyte.gz does not unpack (Not a gzipped file"),
+        ("t10k-labels-idx1-ubyte.gz", b"no gzip", "t10k-labels-idx1-ubyte.gz cannot be unpacked (Not a gzipped file"),
         (
             "t10k-labels-idx1-ubyte.gz",
             gzip.compress(bytes(99), mtime=0)[:-9],
-            "t10k-labels-idx1-ubyte.gz does not unpack (Compressed",
+            "t10k-labels-idx1-ubyte.gz cannot be unpacked (Compressed",
         ),
         (
             "t10k-labels-idx1-ubyte.gz",
             gzip.compress(b"", mtime=0)[:10] + b"\xff" * 9,
-            "t10k-labels-idx1-ubyte.gz does not unpack (Error",
+            "t10k-labels-idx1-ubyte.gz cannot be unpacked (Error",
         ),
     ],
     ids=[
@@ -280,7 +283,7 @@ def test_idx_files_plain_and_gzipped(tiny, monkeypatch):
         "no gzip",
         "cut",
         "garbled",
-    ],  # the bytes hold no time: workers must agree on names
+    ],  # the bytes contain no time: workers must agree on names
 )
 def test_broken_idx_files_get_one_clear_line(tiny, name, content, message):
     if content is None:
@@ -305,7 +308,7 @@ def test_other_content_is_refused(tiny, monkeypatch):
 
 
 def openml(pixels, labels):
-    """What scikit-learn makes of OpenML's copy: floats, and labels as texts."""
+    """A substitute for scikit-learn's download from OpenML: floats, and labels as strings."""
 
     def fetch(name, *, version, as_frame, return_X_y):
         assert (name, version, as_frame, return_X_y) == ("mnist_784", 1, False, True)
@@ -325,24 +328,25 @@ def test_a_download_is_checked_like_a_folder(tiny, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reason"),
     [
         (URLError("no route\nto host"), "URLError: <urlopen error no route to host>"),
         (IncompleteRead(b""), "IncompleteRead: IncompleteRead(0 bytes read)"),
         (ValueError("md5 checksum differs"), "ValueError: md5 checksum differs"),
     ],
 )
-def test_a_failed_download_gets_one_clear_line(monkeypatch, error, told):
+def test_a_failed_download_gets_one_clear_line(monkeypatch, error, reason):
     def fetch(*_, **__):
         raise error
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-    message = f"MNIST did not come from OpenML ({told}); check the network, or pass folder= with its four IDX files"
+    message = f"cannot download MNIST from OpenML ({reason}); check the network, or pass folder= with its IDX files"
     with pytest.raises(cl.CounterleafError, match=f"^{re.escape(message)}$"):
         datasets.load_mnist(download=True)
 
 
-@pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST does not lie beside the repository")
+@pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not next to the repository")
+@pytest.mark.slow
 def test_mnist_itself(monkeypatch):
     digits = datasets.load_mnist(SHARED / "mnist")
     assert repr(digits) == "<MNIST: 70,000 rows, 784 features, 10 classes; the first 60,000 rows train>"
@@ -350,6 +354,6 @@ def test_mnist_itself(monkeypatch):
     assert y_train.value_counts().sort_index().tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert y_test.value_counts().sort_index().tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert (X_train.to_numpy().min(), X_test.to_numpy().max()) == (0.0, 1.0)
-    pixels, labels = mnist._local(SHARED / "mnist")
+    pixels, labels = mnist._read_folder(SHARED / "mnist")
     monkeypatch.setattr("sklearn.datasets.fetch_openml", openml(pixels.tobytes(), labels))
     assert datasets.load_mnist(download=True).target.equals(digits.target)

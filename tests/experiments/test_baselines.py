@@ -1,3 +1,5 @@
+"""Nearest row and Feature Tweaking against plain implementations."""
+
 import math
 
 import numpy as np
@@ -31,7 +33,7 @@ def random_tree(seed, classes=3):
 
 
 def tweaked(model, x, target, epsilon, only_failed):
-    """Feature Tweaking once more, from scikit-learn's arrays and its own predict."""
+    """Feature Tweaking from scikit-learn's arrays and predict, as a reference."""
     tree, found = model.tree_, []
     stack = [(0, [])]
     while stack:
@@ -57,12 +59,12 @@ def tweaked(model, x, target, epsilon, only_failed):
 def test_the_nearest_row_is_that_of_a_plain_search(seed):
     model, X = random_tree(seed)
     nearest, exact = NearestRow(model, X), cl.Explainer(model, data=X)
-    said = model.predict(X)
+    predicted = model.predict(X)
     for row in X[:12]:
         for target in model.classes_:
             for power, cost in ((1, cl.L1()), (2, cl.L2())):
                 answer = nearest.explain(row, target=target, cost=cost)
-                expected = (np.abs(X[said == target] - row) ** power).sum(axis=1).min()
+                expected = (np.abs(X[predicted == target] - row) ** power).sum(axis=1).min()
                 assert answer[0].cost == pytest.approx(expected, rel=1e-12)
                 assert answer[0].confirmed
                 assert answer.certificate.check()
@@ -73,15 +75,15 @@ def test_the_nearest_row_obeys_constraints_or_there_is_none():
     frame = load_iris(as_frame=True).data
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(frame, load_iris().target)
     nearest = NearestRow(model, frame)
-    row, kept = frame.iloc[0], cl.freeze("sepal length (cm)")
-    answer = nearest.explain(row, target=1, cost=cl.L2(), constraints=kept)
+    row, frozen = frame.iloc[0], cl.freeze("sepal length (cm)")
+    answer = nearest.explain(row, target=1, cost=cl.L2(), constraints=frozen)
     same = frame[(frame["sepal length (cm)"] == row["sepal length (cm)"]) & (model.predict(frame) == 1)]
     assert answer[0].cost == pytest.approx(((same - row) ** 2).sum(axis=1).min())
     assert answer[0].row["sepal length (cm)"] == row["sepal length (cm)"]
     none = nearest.explain(row, target=1, constraints=cl.freeze("sepal length (cm)", "sepal width (cm)"))
     assert str(none.status) == "infeasible"
-    told = "and obeys your constraints (in the way: freeze('sepal length (cm)', 'sepal width (cm)'))."
-    assert str(none) == f"None of the given rows makes the model say 1 {told}"
+    rest = "and obeys your constraints (in the way: freeze('sepal length (cm)', 'sepal width (cm)'))."
+    assert str(none) == f"None of the given rows makes the model say 1 {rest}"
 
 
 def test_the_nearest_row_of_a_table_with_categories():
@@ -111,10 +113,11 @@ def test_both_take_whole_pipelines():
     bare = DecisionTreeClassifier(max_leaf_nodes=15, random_state=0).fit(encode.transform(X_train), y_train)
     order = [*encode.named_transformers_["onehotencoder"].get_feature_names_out(), *X_train.select_dtypes("number")]
     answered = 0
-    for _, row in X_test.iloc[:25].iterrows():
+    for _, row in X_test.iloc[:12].iterrows():
         target = {"good": "bad", "bad": "good"}[model.predict(pd.DataFrame([row]))[0]]
         best = exact.explain(row, target=target, cost=cl.L2())
-        for answer in (nearest.explain(row, target=target, cost=cl.L2()), tweaking.explain(row, target=target, cost=cl.L2())):
+        tweak = tweaking.explain(row, target=target, cost=cl.L2())
+        for answer in (nearest.explain(row, target=target, cost=cl.L2()), tweak):
             for found in answer:
                 answered += 1
                 assert found.confirmed
@@ -122,9 +125,8 @@ def test_both_take_whole_pipelines():
         assert len(order) == bare.n_features_in_
         x = encode.transform(pd.DataFrame([row]))[0]
         free = tweaked(bare, x, target, 0.01, True)  # before rounding; whole numbers and categories make it dearer, or undo it
-        tweak = tweaking.explain(row, target=target, cost=cl.L2())
         assert not len(tweak) or tweak[0].cost >= free
-    assert answered > 25
+    assert answered > 12
 
 
 @pytest.mark.parametrize("only_failed", [False, True])
@@ -155,9 +157,9 @@ def test_a_large_epsilon_overshoots_and_then_there_is_no_answer():
 def test_rounding_a_tweaked_category_undoes_it():
     tweaking = FeatureTweaking(jobs_tree(), schema=JOBS)
     clerk = tweaking.explain({"age": 30.0, "job": "clerk"}, target="yes", cost=cl.L2())
-    assert clerk.status == "infeasible"  # 0.51 judge beside 1.0 clerk is a clerk
+    assert clerk.status == "infeasible"  # 0.51 judge and 1.0 clerk is a clerk
     cook = tweaking.explain({"age": 39.5, "job": "cook"}, target="yes", cost=cl.L2())
-    assert cook.status == "infeasible"  # becoming 0.51 of a judge looked nearer than to age
+    assert cook.status == "infeasible"  # becoming 0.51 of a judge seemed nearer than a change of age
     assert cl.Explainer(jobs_tree(), schema=JOBS).explain({"age": 39.5, "job": "cook"}, target="yes")[0].changes == {
         "age": (39.5, 40.5)
     }
@@ -192,7 +194,7 @@ def test_several_tweaks_come_nearest_first():
             lambda: FeatureTweaking(jobs_tree(), schema=JOBS).explain(
                 {"age": 30, "job": "cook"}, target="yes", constraints=cl.freeze("age")
             ),
-            "Feature Tweaking takes no constraints; use Explainer or NearestRow",
+            "Feature Tweaking does not support constraints; use Explainer or NearestRow",
         ),
     ],
 )

@@ -1,3 +1,5 @@
+"""Data, trees, instances, referees and figures of the paper's experiments."""
+
 import json
 import math
 
@@ -6,8 +8,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
-from counterleaf.experiments.paper import figures, grounds, referee, trees
-from counterleaf.experiments.paper.instances import LEVELS, NORMS, Contest
+from counterleaf.experiments.paper import figures, referee, trees
+from counterleaf.experiments.paper.data import load_data
+from counterleaf.experiments.paper.instances import LEVELS, NORMS, MethodComparison
 from counterleaf.experiments.paper.trees import AXIS, OBLIQUE
 from counterleaf.learn import TAOClassifier
 
@@ -17,37 +20,37 @@ from counterleaf.learn import TAOClassifier
     [("breast", 9, (0, 11, 22)), ("spambase", 57, (0, 18, 53)), ("letter", 16, (0, 25, 62)), ("german", 61, (0, 7, 15)),
      ("adult", 102, (0, 7, 14))],
 )  # fmt: skip
-def test_grounds_are_the_papers(key, columns, shares):
-    ground = grounds.load(key, 0)
-    assert ground.X.shape[1] == columns
-    assert tuple(math.floor(ground.share(level) + 0.5 - 1e-9) for level in range(LEVELS)) == shares
-    assert set(ground.levels[0]) <= set(ground.levels[1]) <= set(ground.levels[2])
-    if ground.table is None:
-        assert ground.X.min() == 0
-        assert ground.X.max() == 1
-    assert not set(ground.train) & set(ground.test)
-    assert len(ground.train) + len(ground.test) == len(ground.X)
-    np.testing.assert_array_equal(ground.schema.encode(ground.row(3)), ground.X[3])
+def test_the_data_are_the_papers(key, columns, shares):
+    data = load_data(key, 0)
+    assert data.X.shape[1] == columns
+    assert tuple(math.floor(data.share(level) + 0.5 - 1e-9) for level in range(LEVELS)) == shares
+    assert set(data.levels[0]) <= set(data.levels[1]) <= set(data.levels[2])
+    if data.table is None:
+        assert data.X.min() == 0
+        assert data.X.max() == 1
+    assert not set(data.train) & set(data.test)
+    assert len(data.train) + len(data.test) == len(data.X)
+    np.testing.assert_array_equal(data.schema.encode(data.row(3)), data.X[3])
 
 
 def test_a_tree_is_learned_once_and_restored_bit_for_bit(tmp_path, monkeypatch):
-    ground = grounds.load("breast", 0)
-    first = {kind: trees.grow(ground, kind, 0, tmp_path) for kind in trees.KINDS}
-    for kind, grown in first.items():
-        np.testing.assert_array_equal(grown.predict(ground.X), grown.tree.predict(ground.X))
-        assert grown.errors(ground)[1] < 15
+    data = load_data("breast", 0)
+    first = {kind: trees.learn_tree(data, kind, 0, tmp_path) for kind in trees.KINDS}
+    for learned in first.values():
+        np.testing.assert_array_equal(learned.predict(data.X), learned.tree.predict(data.X))
+        assert learned.errors(data)[1] < 15
     monkeypatch.setattr(TAOClassifier, "fit", None)
-    again = trees.grow(ground, OBLIQUE, 0, tmp_path)
+    again = trees.learn_tree(data, OBLIQUE, 0, tmp_path)
     assert again.tree.to_json() == first[OBLIQUE].tree.to_json()
-    np.testing.assert_array_equal(again.predict(ground.X), first[OBLIQUE].predict(ground.X))
+    np.testing.assert_array_equal(again.predict(data.X), first[OBLIQUE].predict(data.X))
     monkeypatch.undo()
     path = tmp_path / "breast-oblique.json"
-    kept = json.loads(path.read_text())
-    path.write_text(json.dumps(kept | {"bias": [2 * b for b in kept["bias"]]}))  # no longer the tree that was learned
-    assert trees.grow(ground, OBLIQUE, 0, tmp_path).tree.to_json() == first[OBLIQUE].tree.to_json()
-    assert trees.grow(ground, OBLIQUE, 1, tmp_path).settings["seed"] == 1
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps(saved | {"bias": [2 * b for b in saved["bias"]]}))  # no longer the tree that was learned
+    assert trees.learn_tree(data, OBLIQUE, 0, tmp_path).tree.to_json() == first[OBLIQUE].tree.to_json()
+    assert trees.learn_tree(data, OBLIQUE, 1, tmp_path).settings["seed"] == 1
     (tmp_path / "breast-axis.json").write_text("{")
-    assert trees.grow(ground, AXIS, 0, tmp_path).tree.to_json() == first[AXIS].tree.to_json()
+    assert trees.learn_tree(data, AXIS, 0, tmp_path).tree.to_json() == first[AXIS].tree.to_json()
 
 
 def test_scikit_learn_agrees_on_the_two_sides_of_a_threshold():
@@ -61,21 +64,23 @@ def test_scikit_learn_agrees_on_the_two_sides_of_a_threshold():
         assert math.nextafter(last, math.inf) == first
 
 
-@pytest.mark.parametrize("key", ["breast", "german"])
-def test_referees_agree_with_the_search_and_with_each_other(key):
-    ground = grounds.load(key, 1)
+@pytest.mark.parametrize("key", ["breast", pytest.param("german", marks=pytest.mark.slow)])
+def test_referees_agree_with_the_search_and_with_each_other(key, monkeypatch):
+    monkeypatch.setitem(trees._TAO, key, {name: values[:1] for name, values in trees._TAO[key].items()})  # nothing to choose
+    data = load_data(key, 1)
+    learned = {kind: trees.learn_tree(data, kind, 1) for kind in trees.KINDS}
     for kind in trees.KINDS:
-        contest = Contest(ground, trees.grow(ground, kind, 1))
-        drawn = contest.draw(2, 5)
+        comparison = MethodComparison(data, learned[kind])
+        drawn = comparison.draw(2, 5)
         assert len(drawn) == 4
         for level in range(LEVELS):
             for norm in NORMS:
-                lines = contest.run(drawn, level, norm, lambda: None)
+                lines = comparison.run(drawn, level, norm, lambda: None)
                 assert (lines["cost"] - lines["optimum"]).abs().max() <= 1e-7 * lines["optimum"].max()
-    rows = ground.X[ground.test[:3]]
+    rows = data.X[data.test[:3]]
     free = np.zeros(rows.shape[1], bool)
-    target = contest.explainer.tree.classes.tolist()[0]
-    enumeration = referee.Enumeration(trees.grow(ground, OBLIQUE, 1).tree, ground.schema)
+    target = comparison.explainer.tree.classes.tolist()[0]
+    enumeration = referee.Enumeration(learned[OBLIQUE].tree, data.schema)
     for power in (1, 2):
         costs = [enumeration.cost(row, target, free, power) for row in rows]
         enumeration.gurobi, env = None, enumeration.gurobi
@@ -85,34 +90,34 @@ def test_referees_agree_with_the_search_and_with_each_other(key):
         np.testing.assert_allclose(others, costs, rtol=1e-6, atol=1e-8)  # the interior point ends at 1e-10 of the terms
 
 
-def test_a_row_from_which_nothing_leads_to_the_target_is_passed_over():
-    ground = grounds.load("letter", 0)
-    model = DecisionTreeClassifier(max_leaf_nodes=30, random_state=0).fit(ground.X[ground.train], ground.y[ground.train])
-    contest = Contest(ground, trees.Grown(cl.read_tree(model), model, np.ones(16), {"kind": AXIS}))
-    drawn = contest.draw(1, 0)
+def test_a_target_that_a_row_cannot_reach_is_skipped():
+    data = load_data("letter", 0)
+    model = DecisionTreeClassifier(max_leaf_nodes=30, random_state=0).fit(data.X[data.train], data.y[data.train])
+    comparison = MethodComparison(data, trees.LearnedTree(cl.read_tree(model), model, np.ones(16), {"kind": AXIS}))
+    drawn = comparison.draw(1, 0)
     assert drawn["passed"].sum() > 0
     assert drawn["unproved"].sum() == 0
-    asked = []
-    explain = contest.explainer.explain
-    contest.explainer.explain = lambda **question: asked.append(1) or explain(**question)
-    drawn = contest.draw(1, 0)
-    assert len(asked) == len(drawn) + drawn["passed"].sum()  # none is forgotten
-    contest.explainer.explain = explain
-    assert contest.run(drawn, LEVELS - 1, "l2", lambda: None)["cost"].notna().all()
+    calls = []
+    explain = comparison.explainer.explain
+    comparison.explainer.explain = lambda **question: calls.append(1) or explain(**question)
+    drawn = comparison.draw(1, 0)
+    assert len(calls) == len(drawn) + drawn["passed"].sum()  # every call is counted
+    comparison.explainer.explain = explain
+    assert comparison.run(drawn, LEVELS - 1, "l2", lambda: None)["cost"].notna().all()
 
 
-def test_where_no_class_leads_to_another_there_is_one_line():
-    ground = grounds.load("breast", 0)
-    alone = DecisionTreeClassifier(max_depth=1, random_state=0).fit(
-        ground.X[ground.train], np.full(len(ground.train), "benign")
-    )
-    contest = Contest(ground, trees.Grown(cl.read_tree(alone), alone, np.ones(9), {"kind": AXIS}))
-    with pytest.raises(cl.CounterleafError, match="Breast Cancer: from no row does anything lead to another class"):
-        contest.draw(1, 0)
+def test_data_without_a_reachable_target_are_refused():
+    data = load_data("breast", 0)
+    alone = DecisionTreeClassifier(max_depth=1, random_state=0).fit(data.X[data.train], np.full(len(data.train), "benign"))
+    comparison = MethodComparison(data, trees.LearnedTree(cl.read_tree(alone), alone, np.ones(9), {"kind": AXIS}))
+    with pytest.raises(
+        cl.CounterleafError, match="Breast Cancer: no row can reach another class under the constraints; try another --seed"
+    ):
+        comparison.draw(1, 0)
 
 
 def test_q_is_the_papers():
-    Q = figures.neighbours((3, 4)).toarray()
+    Q = figures.neighbour_matrix((3, 4)).toarray()
     assert (Q.diagonal() == 1).all()
     assert np.unique(Q).tolist() == [-0.25, 0.0, 1.0]
     assert (Q == Q.T).all()

@@ -1,8 +1,7 @@
-"""The learner as its users see it: scikit-learn's contract, trees that are better than CART, the same whatever the threads."""
+"""TAOClassifier: scikit-learn's contract, trees better than CART, and results that do not depend on the number of threads."""
 
+import functools
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -18,11 +17,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import counterleaf as cl
+from counterleaf.learn import initial
 
 TAO = cl.TAOClassifier
 SETTINGS = [{}, {"init": "random"}, {"init": "classes"}, {"init": "cart"}, {"axis_aligned": True}]
 
 
+@functools.cache
 def scaled(load):
     X, y = load(return_X_y=True)
     return StandardScaler().fit_transform(X), y
@@ -36,7 +37,7 @@ def diagonal(n=400, seed=0):
 
 
 @parametrize_with_checks([TAO(max_depth=3, **settings) for settings in SETTINGS])
-def test_scikit_learns_own_checks(estimator, check):
+def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
@@ -58,7 +59,7 @@ def test_a_seed_gives_the_same_tree_and_another_one_another():
 def test_the_tree_is_the_best_of_the_sweeps(settings):
     X, y = scaled(load_breast_cancer)
     model = TAO(max_depth=3, random_state=0, **settings).fit(X, y)
-    start = 0 if settings.get("axis_aligned") else 1  # the start of bold sweeps is no answer
+    start = 0 if settings.get("axis_aligned") else 1  # the start of bold sweeps is not a result
     assert 1 - model.score(X, y) == pytest.approx(model.loss_curve_[start:].min())
     assert len(model.loss_curve_) == model.n_iter_ + 1
 
@@ -74,7 +75,7 @@ def test_axis_aligned_sweeps_are_never_worse_on_their_rows_than_the_cart_tree(lo
 
 
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
-def test_a_cart_tree_that_knows_its_rows_by_heart_is_not_the_answer(load):
+def test_a_cart_tree_that_memorises_its_rows_is_not_the_result(load):
     X, y = scaled(load)
     ours = cross_val_score(TAO(max_depth=6, random_state=0), X, y, cv=5).mean()
     cart = cross_val_score(DecisionTreeClassifier(max_depth=6, random_state=0), X, y, cv=5).mean()
@@ -96,17 +97,19 @@ def test_few_rows_of_a_rare_class_are_found(init):
     assert model.predict(X)[y == 1].mean() > (0.5 if init in ("cart", "auto") else 0.0)
 
 
-def test_small_weights_are_no_reason_to_stop_early():
+def test_small_weights_do_not_stop_the_search_early():
     X, y = load_iris(return_X_y=True)
     assert TAO(max_depth=3, init="classes", alpha=0.0, random_state=0).fit(X, y, np.full(len(y), 1e-6)).score(X, y) > 0.95
 
 
-def test_a_start_of_too_many_weights_is_refused():
-    X = sparse.random_array((30_000, 20_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+def test_a_start_of_too_many_weights_is_refused(monkeypatch):
+    assert initial._MOST == 200_000_000
+    monkeypatch.setattr(initial, "_MOST", 1_000_000)
+    X = sparse.random_array((3_000, 2_000), density=1e-3, format="csr", rng=np.random.default_rng(0))
     with pytest.raises(
-        cl.CounterleafError, match="a start of depth 14 over 20000 columns has too many weights; lower max_depth"
+        cl.CounterleafError, match="a start of depth 14 over 2000 columns has too many weights; lower max_depth"
     ):
-        TAO(max_depth=14, init="random", random_state=0).fit(X, np.arange(30_000) % 2)
+        TAO(max_depth=14, init="random", random_state=0).fit(X, np.arange(3_000) % 2)
 
 
 def test_an_oblique_boundary_takes_few_splits():
@@ -162,12 +165,12 @@ def test_no_leaf_is_empty_and_no_split_is_idle(settings):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_sparse_rows_learn_what_dense_ones_do(settings):
     X, y = load_digits(return_X_y=True)
-    for rows, most in ((X, 0.0), (np.where(X > 9, X, 0.0), 0.05)):  # few entries: zeros are kept, solvers walk another way
+    few = np.where(X > 9, X, 0.0)  # few entries: the rows stay sparse, and the solvers take other paths
+    for rows, kind, most in ((X, sparse.csr_array, 0.0), (few, sparse.csc_matrix, 0.05)):
         dense = TAO(max_depth=4, random_state=0, **settings).fit(rows, y)
-        for kind in (sparse.csr_array, sparse.csc_matrix):
-            held = TAO(max_depth=4, random_state=0, **settings).fit(kind(rows), y)
-            assert (held.predict(kind(rows)) == held.predict(rows)).all()
-            assert abs(held.score(rows, y) - dense.score(rows, y)) <= most
+        model = TAO(max_depth=4, random_state=0, **settings).fit(kind(rows), y)
+        assert (model.predict(kind(rows)) == model.predict(rows)).all()
+        assert abs(model.score(rows, y) - dense.score(rows, y)) <= most
 
 
 @pytest.mark.parametrize("load", [load_wine, load_digits])
@@ -181,10 +184,10 @@ def test_weights_count_as_repeated_rows():
     X, y = diagonal(150)
     y[:15] ^= 1
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    held = TAO(max_depth=3, random_state=0).fit(X, y, weight)
+    weighted = TAO(max_depth=3, random_state=0).fit(X, y, weight)
     repeated = TAO(max_depth=3, random_state=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert (held.predict(X) == repeated.predict(X)).all()
-    np.testing.assert_allclose(held.predict_proba(X), repeated.predict_proba(X))
+    assert (weighted.predict(X) == repeated.predict(X)).all()
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
 
 
 def test_class_weights_move_the_errors():
@@ -288,7 +291,7 @@ def test_at_the_end_of_a_pipeline_over_a_table():
         assert isinstance(answer[0].row["age"], (int, np.integer))
 
 
-def test_progress_is_told_when_asked_for(capsys):
+def test_verbose_reports_every_sweep(capsys):
     X, y = scaled(load_wine)
     TAO(max_depth=2, init="random", random_state=0, n_restarts=2).fit(X, y)
     assert capsys.readouterr() == ("", "")
@@ -299,13 +302,6 @@ def test_progress_is_told_when_asked_for(capsys):
     assert lines[0].startswith("TAO from random, restart 1 of 2: sweep 0 of 20, training error ")
     assert any(line.startswith("TAO from random, restart 2 of 2: sweep 1 of 20") for line in lines)
     assert f"training error {model.loss_curve_.min():.2%}" in err
-
-
-def test_importing_the_package_does_not_import_scikit_learn():
-    code = "import sys, counterleaf; assert 'sklearn' not in sys.modules; counterleaf.TAOClassifier; sys.modules['sklearn']"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match="module 'counterleaf' has no attribute 'TAO'"):
-        cl.TAO  # noqa: B018  # to look it up is what raises
 
 
 @pytest.mark.parametrize(
@@ -328,24 +324,26 @@ def test_importing_the_package_does_not_import_scikit_learn():
         ),
     ],
 )
-def test_parameters_that_make_no_sense(settings, message):
+def test_wrong_parameters_are_refused(settings, message):
     with pytest.raises(cl.CounterleafError) as caught:
         TAO(**settings).fit(*diagonal(50))
     assert str(caught.value) == message
 
 
-def test_weights_that_make_no_sense():
+def test_wrong_weights_are_refused():
     X, y = diagonal(50)
-    with pytest.raises(cl.CounterleafError, match="sample_weight holds a negative number; expected weights of 0 or more"):
+    with pytest.raises(cl.CounterleafError, match="sample_weight contains a negative number; expected weights of 0 or more"):
         TAO().fit(X, y, -np.ones(50))
     with pytest.raises(cl.CounterleafError, match="every row has weight 0; give at least one a positive weight"):
         TAO(class_weight={0: 0.0, 1: 0.0}).fit(X, y)
     for bad in (-1.0, np.nan, np.inf):
-        with pytest.raises(cl.CounterleafError, match="class_weight holds a number that is negative or not finite; expected"):
+        with pytest.raises(
+            cl.CounterleafError, match="class_weight contains a number that is negative or not finite; expected"
+        ):
             TAO(class_weight={0: bad}).fit(X, y)
 
 
-def test_rows_that_make_no_sense():
+def test_wrong_rows_are_refused():
     X, y = diagonal(50)
     with pytest.raises(ValueError, match="NaN"):
         TAO().fit(np.where(X > 1, np.nan, X), y)

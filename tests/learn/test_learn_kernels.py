@@ -1,5 +1,6 @@
-"""The parts of the learner against slow and independent ones: logistic regression, best cut, sweeps, pruning."""
+"""The parts of the learner against slow, independent implementations: logistic regression, best cut, sweeps, pruning."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -7,9 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from counterleaf import _core
-from counterleaf.learn.prune import prune
 from counterleaf.learn.rows import compress
-from counterleaf.learn.shape import Shape
+from counterleaf.learn.shape import Shape, prune
 
 kernels = _core.learn
 FITS = (kernels.Logistic.fit_narrow, kernels.Logistic.fit_wide)
@@ -26,7 +26,7 @@ def objective(X, t, s, w, b, lam):
 
 
 def referee(X, t, s, lam):
-    """w = p - q with p, q >= 0 makes it smooth: L-BFGS-B with bounds."""
+    """The optimum by L-BFGS-B with bounds: w = p - q with p, q >= 0 makes the objective smooth."""
     D = X.shape[1]
 
     def value(v):
@@ -40,9 +40,9 @@ def referee(X, t, s, lam):
     return minimize(value, np.zeros(2 * D + 1), jac=True, bounds=bounds, method="L-BFGS-B", options=options).fun
 
 
-@pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("seed", range(12))
-def test_sparse_logistic_regression_reaches_the_optimum(fit, seed):
+@functools.cache
+def random_regression(seed):
+    """A random problem, a start and the optimum, which is slow to compute and shared by both solvers."""
     rng = np.random.default_rng(seed)
     n, D = int(rng.integers(20, 200)), int(rng.integers(1, 40))
     X = rng.normal(size=(n, D)) * (rng.random((n, D)) < rng.uniform(0.2, 1.0))
@@ -50,8 +50,14 @@ def test_sparse_logistic_regression_reaches_the_optimum(fit, seed):
     s = rng.integers(1, 4, n).astype(float)
     lam = float(rng.choice([0.1, 1.0, 5.0]))
     start = rng.normal(size=D) if seed % 2 else np.zeros(D)  # a warm start may be anywhere
+    return X, t, s, lam, start, referee(X, t, s, lam)
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("seed", range(12))
+def test_sparse_logistic_regression_reaches_the_optimum(fit, seed):
+    X, t, s, lam, start, least = random_regression(seed)
     w, b = fit(logistic(X, t, s), start, 0.5, lam, steps=500, passes=500, tolerance=1e-9)
-    least = referee(X, t, s, lam)
     assert objective(X, t, s, w, b, lam) <= least + 1e-5 * max(1.0, least)
 
 
@@ -137,13 +143,13 @@ def follow(node, x, W, b):
 
 
 @pytest.mark.parametrize("columns", [False, True])
-def test_a_split_decides_about_the_rows_of_whose_two_labels_one_is_right(columns):
+def test_a_split_matters_to_rows_with_one_correct_branch(columns):
     sweep, X, y, W, b = small_sweep(columns)
     for first, last in ((0, 13), (13, 40)):
         sweep.route(first, last)
     assert sweep.leaves().tolist() == [follow(0, x, W, b) for x in X]
-    label, sure = np.array([0, 0, 1, 0, 2]), np.array([-1, -1, 1, 0, 2])
-    sweep.label(label, sure)
+    label, shared = np.array([0, 0, 1, 0, 2]), np.array([-1, -1, 1, 0, 2])
+    sweep.label(label, shared)
     for depth, node in ((1, 1), (0, 0)):
         sweep.enter(depth)
         sweep.judge(0, 40)
@@ -166,7 +172,7 @@ def test_a_split_decides_about_the_rows_of_whose_two_labels_one_is_right(columns
         sweep.refresh(0, 40)
 
 
-def test_whatever_serves_as_an_index_is_checked():
+def test_every_index_is_checked():
     X = np.array([[1.0, 2.0], [0.0, 3.0]])
     whole, one, sides = np.arange(2), np.ones(2), np.array([1.0, -1.0])
     indptr, indices, values = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.array([1.0, 2.0, 3.0])
@@ -245,8 +251,8 @@ def test_pruning_is_the_cheapest_of_all_prunings(seed):
             return alone if counts[node].sum() else 0.0
         return min(alone, cheapest(left[node]) + cheapest(right[node]))
 
-    kept, children = prune(shape, counts, price, 1e-9)
-    ends = kept[children[:, 0] < 0]
+    nodes, children = prune(shape, counts, price, 1e-9)
+    ends = nodes[children[:, 0] < 0]
     assert counts[ends].sum() == 60
     assert (counts[ends].sum(axis=1) > 0).all()
     assert sum(counts[k].sum() - counts[k].max() + price for k in ends) == pytest.approx(cheapest(0))

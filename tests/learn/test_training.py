@@ -1,8 +1,9 @@
-"""A tree from a table: what becomes of each column and label, and that the explainer says what the pipeline says."""
+"""A tree from a table: the treatment of every kind of column and label, and agreement of explainer and pipeline."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from support.cli_cases import loans
 
 import counterleaf as cl
@@ -40,7 +41,7 @@ def wild():
     return table
 
 
-def test_what_a_tree_cannot_learn_from_is_left_out_and_told():
+def test_columns_that_a_tree_cannot_learn_from_are_left_out_and_reported():
     table = prepare(wild())
     assert table.left_out == {
         "3 rows": "without says",
@@ -55,7 +56,7 @@ def test_what_a_tree_cannot_learn_from_is_left_out_and_told():
 
 
 @pytest.mark.parametrize("learner", training.LEARNERS)
-def test_the_explainer_says_what_the_pipeline_says(learner):
+def test_the_explainer_predicts_what_the_pipeline_predicts(learner):
     table = prepare(wild())
     trained = training.train(table, **{**QUICK, "learner": learner, "depth": 2, "alpha": 1.0 if learner == "tao" else None})
     again = cl.Explainer.from_json(trained.explainer.to_json())
@@ -131,43 +132,43 @@ TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
             loans().assign(says=[0.0, 1.5] * 80),
             "says",
             (),
-            "the label 'says' holds the number 1.5 in t.csv; expected classes: cut it into ranges first, or write the "
+            "the label 'says' contains the number 1.5 in t.csv; expected classes: cut it into ranges first, or write the "
             "classes as words",
         ),
         (
             loans().assign(says=["a", 1] * 80),
             "says",
             (),
-            "the label 'says' holds values of the kind int and str in t.csv; expected words or whole numbers",
+            "the label 'says' contains values of type int and str in t.csv; expected words or whole numbers",
         ),
         (
             loans().assign(says=[[1]] * 160),
             "says",
             (),
-            "the label 'says' holds values of the kind list in t.csv; expected words or whole numbers",
+            "the label 'says' contains values of type list in t.csv; expected words or whole numbers",
         ),
-        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from beside 'says'"),
+        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from besides the label 'says'"),
         (
             loans().assign(x=None),
             "says",
             ("k", "w"),
-            "t.csv has no column to learn from beside 'says'; left out: x (no value at all)",
+            "t.csv has no column to learn from besides the label 'says'; left out: x (no value at all)",
         ),
         (
             loans().assign(x=np.inf),
             "says",
             (),
-            "the column 'x' of t.csv holds inf; expected numbers up to 1e+30: correct it, or leave it out with --drop",
+            "the column 'x' of t.csv contains inf; expected numbers up to 1e+30: correct it, or leave it out with --drop",
         ),
         (
             loans().assign(x=-1e300),
             "says",
             (),
-            "the column 'x' of t.csv holds -1e+300; expected numbers up to 1e+30: correct it, or leave it out with --drop",
+            "the column 'x' of t.csv contains -1e+300; expected numbers up to 1e+30: correct it, or leave it out with --drop",
         ),
     ],
 )
-def test_what_cannot_be_learned_from_is_told(table, label, drop, line):
+def test_a_table_without_a_usable_label_or_column_is_refused(table, label, drop, line):
     with pytest.raises(CounterleafError) as error:
         prepare(table, label, drop)
     assert str(error.value) == line
@@ -185,7 +186,7 @@ def test_what_cannot_be_learned_from_is_told(table, label, drop, line):
         ),
     ],
 )
-def test_too_few_rows_are_told(table, test, line):
+def test_too_few_rows_are_refused(table, test, line):
     with pytest.raises(CounterleafError) as error:
         training.train(prepare(table), **{**QUICK, "test": test})
     assert str(error.value) == line
@@ -215,14 +216,12 @@ def test_a_seed_gives_the_same_tree_again(learner):
 
 
 def test_the_size_is_the_smallest_within_one_error_of_the_best():
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-
     table = prepare(loans())
     trained = training.train(table, **{**QUICK, "depth": None, "test": 0.0})
     assert trained.chosen
     scores = {}
     for depth in training._DEPTHS:
-        model = training._pipeline(table.X, table.words, "cart", 0).set_params(tree__max_depth=depth)
+        model = training._pipeline(table.X, table.categories, "cart", 0).set_params(tree__max_depth=depth)
         scores[depth] = cross_val_score(model, table.X, table.y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
     best = max(scores, key=lambda depth: scores[depth].mean())
     least = scores[best].mean() - scores[best].std() / np.sqrt(3)
@@ -241,16 +240,15 @@ def test_the_figures_of_the_report_are_true():
     leaves = trained.model[-1].get_n_leaves()
     assert lines[7].startswith("Learned from 117 rows: DecisionTreeClassifier, max_depth 3; ")
     assert f"; {leaves} leaves, " in lines[7]
-    held = table.X.loc[trained.truth.index]
-    right = np.mean(trained.model.predict(held) == table.y.loc[trained.truth.index])
+    held_out = table.X.loc[trained.truth.index]
+    accuracy = np.mean(trained.model.predict(held_out) == table.y.loc[trained.truth.index])
     common = trained.truth.value_counts(normalize=True)
     assert lines[8] == (
-        f"On the 40 rows held out: {right:.1%} right; always saying {common.index[0]} would be {common.iloc[0]:.1%}"
+        f"On the 40 rows held out: {accuracy:.1%} correct; always predicting {common.index[0]} would give {common.iloc[0]:.1%}"
     )
-    said = [int(cell) for line in lines[12:14] for cell in line.split()[1:]]
-    assert sum(said) == 40
-    assert said[0] + said[3] == round(right * 40)
-    assert {*table.X.index} == {*held.index} | {*table.X.index.difference(held.index)}
+    counted = [int(cell) for line in lines[12:14] for cell in line.split()[1:]]
+    assert sum(counted) == 40
+    assert counted[0] + counted[3] == round(accuracy * 40)
 
 
 def test_whole_numbers_with_gaps_stay_whole():
@@ -268,7 +266,7 @@ def test_numbers_that_are_names_become_categories():
         prepare(table, category=["cod"])
 
 
-def test_dates_and_running_numbers_are_left_out_and_told():
+def test_dates_and_running_numbers_are_left_out_and_reported():
     n = len(loans())
     days = pd.date_range("2020-01-01", periods=n)
     table = loans().assign(
@@ -280,15 +278,15 @@ def test_dates_and_running_numbers_are_left_out_and_told():
     assert "pay" not in left_out
 
 
-def test_a_tree_that_tells_nothing_says_so():
+def test_a_tree_without_skill_is_reported():
     table = prepare(pd.DataFrame({"x": np.random.default_rng(0).random(80), "says": ["a", "a", "a", "b"] * 20}))
     trained = training.train(table, **{**QUICK, "depth": 1})
-    told = training.report(table, trained)
-    assert ("That is no better" in told) == ((trained.said == trained.truth.to_numpy()).mean() <= 0.75)
-    assert "That is no better" in told
+    text = training.report(table, trained)
+    assert (trained.predicted == trained.truth.to_numpy()).mean() <= 0.75
+    assert "The tree is not better" in text
 
 
-def test_words_of_the_rows_held_out_can_be_asked_about():
+def test_words_of_the_rows_held_out_can_be_explained():
     table = loans()
     table["w"] = table["w"].astype(object)
     for k in range(0, len(table), 40):

@@ -1,4 +1,4 @@
-"""Questions about whole pipelines, asked as their users ask: every answer is put to the pipeline again."""
+"""Queries about whole pipelines as users write them: the pipeline predicts every answer again."""
 
 import io
 import re
@@ -104,7 +104,7 @@ def test_a_row_whose_columns_come_in_another_order():
 
 
 def test_from_a_file_to_an_answer_to_keep():
-    """A file with gaps, a pipeline, a question, an answer that is written and read again."""
+    """A file with gaps, a pipeline, a query, an answer that is written and read again."""
     frame, y = people(200, 7)
     text = frame.drop(columns="rate").assign(label=y).to_csv(index=False)
     table = pd.read_csv(io.StringIO(text))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.table.output import frame_of
+from counterleaf.table.frames import make_frame, records, take
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,9 +71,9 @@ class MarginPath(Sequence[Explanation]):
         """
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
-            best = answer.to_frame().iloc[1:2].to_dict("records")
+            best = records(take(answer.to_frame(), slice(1, 2)))
             rows.append({"margin": margin, "status": str(answer.status), **(best[0] if best else {})})
-        return frame_of(rows)
+        return make_frame(rows)
 
     def plot(self) -> Figure:
         """Draw the cost against the margin as a matplotlib figure; margins without an answer are shaded.

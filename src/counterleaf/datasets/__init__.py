@@ -1,4 +1,4 @@
-"""The paper's data sets: five tables that come along, and MNIST from a folder or OpenML."""
+"""The paper's data sets: five bundled tables, and MNIST from a folder or from OpenML."""
 
 from counterleaf.datasets.bundled import load_adult, load_breast_cancer, load_german_credit, load_letter, load_spambase
 from counterleaf.datasets.dataset import Dataset

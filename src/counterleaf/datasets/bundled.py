@@ -1,4 +1,4 @@
-"""The five tables that come along in ``files``; its README says where each comes from and what was changed."""
+"""The five bundled tables; ``files/README.md`` gives the origin of each and lists the changes made to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from counterleaf.datasets.dataset import Dataset, seen
+from counterleaf.datasets.dataset import Dataset, infer_schema
 from counterleaf.datasets.german import MEANINGS
 from counterleaf.errors import CounterleafError
 
@@ -16,10 +16,29 @@ _UCI = "UCI Machine Learning Repository"
 
 
 def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: bool = False) -> Any:
-    """Does a person of the US census of 1994 earn above 50,000 dollars? Rows are complete and in 12 columns, as in the paper.
+    """Load Adult, a sample of the US census of 1994.
 
-    ``missing="keep"`` keeps the 3,620 rows with gaps, ``all_columns=True`` the census weight and the years of education.
-    Returns a ``Dataset``, or (data, target) with ``return_X_y``; another ``missing`` raises ``CounterleafError``.
+    The label is whether a person earns more than 50,000 dollars. By default only complete rows and 12
+    columns are loaded, as in the paper.
+
+    Parameters
+    ----------
+    missing : {"drop", "keep"}, default="drop"
+        What to do with the 3,620 rows that have missing values.
+    all_columns : bool, default=False
+        Include the census weight and the years of education.
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
+
+    Raises
+    ------
+    CounterleafError
+        If ``missing`` has another value.
 
     Examples
     --------
@@ -35,15 +54,31 @@ def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: 
     if not all_columns:
         frame = frame.drop(columns=["fnlwgt", "education-num"])
     about = (f"{_UCI}, Adult (Census Income)", "Becker, B. and Kohavi, R. (1996). Adult. doi:10.24432/C5XW20")
-    return _made("Adult", frame, n_train, about, return_X_y)
+    return _dataset("Adult", frame, n_train, about, return_X_y)
 
 
 def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> Any:
-    """Is a tumour benign or malignant? The original Wisconsin set: 9 gradings from 1 to 10.
+    """Load Breast Cancer Wisconsin (Original).
 
-    16 rows lack ``bare_nuclei``: they get its median, or go with ``missing="drop"``, or stay as NaN with ``"keep"`` (rows that
-    no Explainer takes).
-    Returns a ``Dataset``, or (data, target) with ``return_X_y``; another ``missing`` raises ``CounterleafError``.
+    The label is whether a tumour is benign or malignant; the features are 9 gradings from 1 to 10.
+
+    Parameters
+    ----------
+    missing : {"median", "drop", "keep"}, default="median"
+        What to do with the 16 rows without a value of ``bare_nuclei``: fill in the median, drop the rows, or keep NaN (an
+        ``Explainer`` does not accept such rows).
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
+
+    Raises
+    ------
+    CounterleafError
+        If ``missing`` has another value.
 
     Examples
     --------
@@ -57,19 +92,30 @@ def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> 
     if missing == "median":
         frame["bare_nuclei"] = frame["bare_nuclei"].fillna(frame["bare_nuclei"].median())
     if missing != "keep":
-        frame["bare_nuclei"] = frame["bare_nuclei"].astype("int64")  # the gaps had made it float
+        frame["bare_nuclei"] = frame["bare_nuclei"].astype("int64")  # the missing values had made it float
     about = (
         f"{_UCI}, Breast Cancer Wisconsin (Original)",
         "Wolberg, W. (1990). Breast Cancer Wisconsin (Original). doi:10.24432/C5HP4Z",
     )
-    return _made("Breast Cancer", frame, None, about, return_X_y)
+    return _dataset("Breast Cancer", frame, None, about, return_X_y)
 
 
 def load_german_credit(*, codes: bool = False, return_X_y: bool = False) -> Any:
-    """Is a credit applicant of a German bank a good or a bad risk?
+    """Load German Credit, applicants for a credit at a German bank.
 
-    ``codes=True`` leaves the categories as the original file has them, A11 and so on.
-    Returns a ``Dataset``, or (data, target) with ``return_X_y``.
+    The label is whether an applicant is a good or a bad credit risk.
+
+    Parameters
+    ----------
+    codes : bool, default=False
+        Keep the codes of the original file, such as A11, instead of readable categories.
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
 
     Examples
     --------
@@ -87,13 +133,23 @@ def load_german_credit(*, codes: bool = False, return_X_y: bool = False) -> Any:
         f"{_UCI}, Statlog (German Credit Data)",
         "Hofmann, H. (1994). Statlog (German Credit Data). doi:10.24432/C5NC77",
     )
-    return _made("German Credit", frame, None, about, return_X_y)
+    return _dataset("German Credit", frame, None, about, return_X_y)
 
 
 def load_letter(*, return_X_y: bool = False) -> Any:
-    """Which capital letter is it? 16 measures of its picture, each from 0 to 15.
+    """Load Letter, images of capital letters.
 
-    Returns a ``Dataset``, or (data, target) with ``return_X_y``.
+    The label is the letter; the features are 16 measurements of the image, each from 0 to 15.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
 
     Examples
     --------
@@ -101,13 +157,24 @@ def load_letter(*, return_X_y: bool = False) -> Any:
     ['T', 'I', 'D', 'N', 'G']
     """
     about = (f"{_UCI}, Letter Recognition", "Slate, D. (1991). Letter Recognition. doi:10.24432/C5ZP40")
-    return _made("Letter", _read("letter"), 15_000, about, return_X_y)
+    return _dataset("Letter", _read("letter"), 15_000, about, return_X_y)
 
 
 def load_spambase(*, return_X_y: bool = False) -> Any:
-    """Is a mail spam? Percentages of 48 words and 6 characters, and three statistics of its runs of capitals.
+    """Load Spambase, a collection of e-mails.
 
-    Returns a ``Dataset``, or (data, target) with ``return_X_y``.
+    The label is whether an e-mail is spam; the features are the percentages of 48 words and 6 characters, and three statistics
+    of the runs of capital letters.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
 
     Examples
     --------
@@ -118,20 +185,22 @@ def load_spambase(*, return_X_y: bool = False) -> Any:
         f"{_UCI}, Spambase",
         "Hopkins, M., Reeber, E., Forman, G. and Suermondt, J. (1999). Spambase. doi:10.24432/C53G6X",
     )
-    return _made("Spambase", _read("spambase"), None, about, return_X_y)
+    return _dataset("Spambase", _read("spambase"), None, about, return_X_y)
 
 
 def _check(missing: Any, *choices: str) -> None:
+    """Raise ``CounterleafError`` unless ``missing`` is one of the choices."""
     if missing not in choices:
         raise CounterleafError(f"missing is {missing!r}; expected one of {', '.join(map(repr, choices))}: pass one of them")
 
 
 def _read(name: str) -> pd.DataFrame:
-    """A file as a frame with the label last; only an empty cell is a gap."""
+    """Read a bundled file as a frame with the label last; only an empty cell is a missing value."""
     with (resources.files("counterleaf.datasets") / "files" / f"{name}.csv.gz").open("rb") as file:
         return pd.read_csv(file, compression="gzip", keep_default_na=False, na_values=[""])
 
 
-def _made(name: str, frame: pd.DataFrame, n_train: int | None, about: tuple[str, str], return_X_y: bool) -> Any:
+def _dataset(name: str, frame: pd.DataFrame, n_train: int | None, about: tuple[str, str], return_X_y: bool) -> Any:
+    """Split off the label and return the form that the caller of a loader wants."""
     target = frame.pop(frame.columns[-1])
-    return (frame, target) if return_X_y else Dataset(name, frame, target, seen(frame), n_train, *about, _LICENCE)
+    return (frame, target) if return_X_y else Dataset(name, frame, target, infer_schema(frame), n_train, *about, _LICENCE)

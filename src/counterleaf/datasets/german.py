@@ -1,4 +1,4 @@
-"""What the codes of German Credit mean, in plain words, by feature; A47 (vacation) and A95 (single woman) never occur."""
+"""The meaning of the codes of German Credit, by feature; A47 (vacation) and A95 (single woman) do not occur."""
 
 MEANINGS = {
     "status_of_checking_account": {

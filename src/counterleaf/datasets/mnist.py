@@ -1,4 +1,4 @@
-"""MNIST, too large to come along: from a folder of its IDX files or from OpenML, its content checked either way."""
+"""MNIST, which is too large to bundle: read from its IDX files or from OpenML, and checked against a checksum."""
 
 from __future__ import annotations
 
@@ -26,36 +26,57 @@ _SUMS = {
     "pixels": "5b92582eb909c82a9bfefcd44acbe9233be3eb5b419a44cf211022ad2bf4bf96",
     "labels": "671ff9d70b4811116d55c3dd479efa7a981e2e62753ef7a6d5c15fea81e63d27",
 }
-_KINDS = {"images-idx3": (2051, 3), "labels-idx1": (2049, 1)}  # the number that opens an IDX file, and how many sizes follow
+_KINDS = {
+    "images-idx3": (2051, 3),
+    "labels-idx1": (2049, 1),
+}  # the first number of an IDX file, and the number of sizes after it
 
 
 def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool = False) -> Any:
-    """Which digit is it? 28 x 28 grey levels from 0 to 1, columns ``p0_0`` to ``p27_27`` by row and column.
+    """Load MNIST, images of handwritten digits.
 
-    ``folder`` holds the four IDX files, plain or as ``.gz``; ``download=True`` asks OpenML through scikit-learn, which keeps a
-    copy. Returns a ``Dataset``, or (data, target) with ``return_X_y``. Raises ``CounterleafError`` where the content is not
-    MNIST's, byte for byte.
+    The label is the digit; the features are 28 x 28 grey levels from 0 to 1, in columns from ``p0_0`` to ``p27_27`` by row and
+    column of the image.
+
+    Parameters
+    ----------
+    folder : str, Path or None, default=None
+        Folder with the four IDX files, plain or as ``.gz``.
+    download : bool, default=False
+        Download the data from OpenML through scikit-learn, which caches a copy.
+    return_X_y : bool, default=False
+        Return (data, target) instead of a ``Dataset``.
+
+    Returns
+    -------
+    Dataset or tuple of (DataFrame, Series)
+        The data set, or its rows and labels if ``return_X_y``.
+
+    Raises
+    ------
+    CounterleafError
+        If the files cannot be read, or their content is not exactly that of MNIST.
 
     Examples
     --------
     >>> load_mnist()
     Traceback (most recent call last):
         ...
-    counterleaf.errors.CounterleafError: MNIST does not come along; pass folder= with its four IDX files, or download=True
+    counterleaf.errors.CounterleafError: MNIST is not bundled; pass folder= with its four IDX files, or download=True
     """
     if folder is None and not download:
-        raise CounterleafError("MNIST does not come along; pass folder= with its four IDX files, or download=True")
+        raise CounterleafError("MNIST is not bundled; pass folder= with its four IDX files, or download=True")
     if folder is not None and download:
         raise CounterleafError(f"folder is {str(folder)!r} and download is True; pass one of them")
-    found = _downloaded() if folder is None else _local(Path(folder))
-    for (what, expected), values in zip(_SUMS.items(), found, strict=True):
-        got = hashlib.sha256(values.data).hexdigest()
-        if got != expected:
+    arrays = _download() if folder is None else _read_folder(Path(folder))
+    for (part, expected), values in zip(_SUMS.items(), arrays, strict=True):
+        digest = hashlib.sha256(values.data).hexdigest()
+        if digest != expected:
             where = "the OpenML copy" if folder is None else str(folder)
             raise CounterleafError(
-                f"the {what} in {where} are not MNIST's: sha256 {got[:16]}..., expected {expected[:16]}...; get another copy"
+                f"the {part} in {where} are not MNIST's: sha256 {digest[:16]}..., expected {expected[:16]}...; get another copy"
             )
-    pixels, labels = found
+    pixels, labels = arrays
     names = [f"p{row}_{column}" for row in range(28) for column in range(28)]
     data = pd.DataFrame(pixels.reshape(-1, 784) / 255.0, columns=names)
     target = pd.Series(labels.astype(np.int64), name="digit")
@@ -75,14 +96,15 @@ def load_mnist(folder: Any = None, download: bool = False, *, return_X_y: bool =
     )
 
 
-def _local(folder: Path) -> list[Bytes]:
+def _read_folder(folder: Path) -> list[Bytes]:
     """Pixels and labels, the training part before the test part."""
     return [
-        np.concatenate([_idx(folder, f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")]) for kind in _KINDS
+        np.concatenate([_read_idx(folder, f"{part}-{kind}-ubyte", *_KINDS[kind]) for part in ("train", "t10k")])
+        for kind in _KINDS
     ]
 
 
-def _idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
+def _read_idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
     """The bytes of an IDX file after its header of big-endian 32-bit numbers."""
     path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
     if path is None:
@@ -92,26 +114,27 @@ def _idx(folder: Path, name: str, magic: int, sizes: int) -> Bytes:
         try:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error) as error:
-            raise CounterleafError(f"{path} does not unpack ({error}); get the file again") from None
+            raise CounterleafError(f"{path} cannot be unpacked ({error}); get the file again") from None
     header = 4 * (1 + sizes)
     if len(raw) < header or int.from_bytes(raw[:4], "big") != magic:
         raise CounterleafError(
-            f"{path} starts with the bytes {raw[:4].hex(' ')}; expected an IDX file, {magic:08x}: is it another?"
+            f"{path} starts with the bytes {raw[:4].hex(' ')}; expected an IDX file, {magic:08x}: check the file"
         )
-    told = math.prod(np.frombuffer(raw, ">u4", sizes, offset=4).tolist())
-    if len(raw) - header != told:
-        raise CounterleafError(f"{path} has {len(raw) - header} bytes of content; its header says {told}: get the file again")
+    size = math.prod(np.frombuffer(raw, ">u4", sizes, offset=4).tolist())
+    if len(raw) - header != size:
+        raise CounterleafError(f"{path} has {len(raw) - header} bytes of content; the header says {size}: get it again")
     return np.frombuffer(raw, np.uint8, offset=header)
 
 
-def _downloaded() -> list[Bytes]:
-    from sklearn.datasets import fetch_openml
+def _download() -> list[Bytes]:
+    """Pixels and labels from OpenML."""
+    from sklearn.datasets import fetch_openml  # only a download needs scikit-learn
 
     try:
         data, target = fetch_openml("mnist_784", version=1, as_frame=False, return_X_y=True)
     except (OSError, HTTPException, EOFError, ValueError) as error:
-        told = " ".join(f"{type(error).__name__}: {error}".split())
+        message = " ".join(f"{type(error).__name__}: {error}".split())
         raise CounterleafError(
-            f"MNIST did not come from OpenML ({told}); check the network, or pass folder= with its four IDX files"
+            f"cannot download MNIST from OpenML ({message}); check the network, or pass folder= with its IDX files"
         ) from error
     return [np.ascontiguousarray(values, dtype=np.uint8) for values in (data, target.astype(np.int64))]

@@ -1,1 +1,1 @@
-"""Baselines, reference solvers, the benchmark, and the paper reproduced."""
+"""Baselines, reference solvers, the benchmark, and the paper's experiments."""

@@ -1,7 +1,7 @@
-"""Other people's methods behind the Explainer's call, so that anyone can compare.
+"""Published baselines with the interface of ``Explainer``, for comparisons.
 
-Both propose rows and take the cheapest that the model classifies as wanted. Their answers are Explanations like any other:
-``confirmed`` is the model's own word, and what is proved is that no other proposed row costs less.
+Both propose rows and choose the cheapest one that the model assigns to the target. They return an ``Explanation``: the model
+confirms the answer, and the certificate proves that no other proposed row costs less.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number, number
@@ -18,6 +17,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.question.constraint import Among, among, listed
 from counterleaf.question.target import read_target
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import is_frame, make_frame, take
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -25,12 +25,16 @@ __all__ = ["FeatureTweaking", "NearestRow"]
 
 
 class NearestRow:
-    """The nearest row of a data set that the model classifies as the target, as in the What-If tool (Wexler et al. 2020).
+    """The nearest row of a data set that the model assigns to the target, as in the What-If tool (Wexler et al. 2020).
 
     Parameters
     ----------
-    model, schema : as for ``Explainer``.
-    rows : the frame or array to choose from; features that ``schema`` does not give are read off it.
+    model : object
+        A model or pipeline, as for ``Explainer``.
+    rows : DataFrame or array-like
+        The rows to choose from. The features are inferred from them if there is no ``schema``.
+    schema : Schema or None, default=None
+        The features, as for ``Explainer``.
 
     Examples
     --------
@@ -42,43 +46,71 @@ class NearestRow:
 
     def __init__(self, model: Any, rows: Any, schema: Schema | None = None) -> None:
         self.explainer = Explainer(model, data=rows if schema is None else None, schema=schema)
-        self._rows = rows if hasattr(rows, "columns") else np.asarray(rows)
+        self._rows = rows if is_frame(rows) else np.asarray(rows)
         vectors = among(self._rows).vectors(self.explainer.schema)
         tree = self.explainer.tree
-        self._said = tree.value[tree.apply(vectors)]
-        self._chosen: dict[tuple[int, ...], Among] = {}
+        self._predicted = tree.value[tree.apply(vectors)]
+        self._of_target: dict[tuple[int, ...], Among] = {}
 
     def explain(
         self, row: Any, *, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
     ) -> Explanation:
-        """The nearest rows; the parameters are those of ``Explainer.explain``, but there are no limits."""
+        """Find the nearest rows of the target.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            The source row.
+        target : label, collection of labels or None, default=None
+            The wanted class, as for ``Explainer.explain``.
+        cost : Cost or None, default=None
+            The cost of a change, as for ``Explainer.explain``.
+        constraints : Constraint or list of Constraint, default=()
+            Constraints on the answer.
+        count : int or None, default=1
+            Number of answers, each from a different leaf; None for all.
+
+        Returns
+        -------
+        Explanation
+            The nearest rows, cheapest first.
+        """
         tree, schema = self.explainer.tree, self.explainer.schema
-        own = int(tree.value[tree.leaf_of(schema.encode(row))])
-        wanted = tuple(read_target(target, tree.classes, own))
-        if wanted not in self._chosen:
-            places = np.flatnonzero(np.isin(self._said, wanted))
-            places = places if len(places) else np.arange(len(self._said))  # none will do: that is the answer
-            self._chosen[wanted] = among(self._rows.iloc[places] if hasattr(self._rows, "iloc") else self._rows[places])
+        source_class = int(tree.value[tree.leaf_of(schema.encode(row))])
+        wanted = tuple(read_target(target, tree.classes, source_class))
+        if wanted not in self._of_target:
+            places = np.flatnonzero(np.isin(self._predicted, wanted))
+            places = (
+                places if len(places) else np.arange(len(self._predicted))
+            )  # then no row reaches the target, and the answer says so
+            self._of_target[wanted] = among(take(self._rows, places))
         return self.explainer.explain(
-            row, target=target, cost=cost, constraints=[*listed(constraints), self._chosen[wanted]], count=count
+            row, target=target, cost=cost, constraints=[*listed(constraints), self._of_target[wanted]], count=count
         )
 
 
 class FeatureTweaking:
-    """Feature Tweaking (Tolomei et al. 2017) on one tree whose tests look at one column each.
+    """Feature Tweaking (Tolomei et al. 2017) on one axis-aligned tree.
 
-    For every leaf of the target, the source is made to pass the tests on the way by ``epsilon``: a number goes to the threshold
-    plus or minus that. Of the results that reach the target the nearest in Euclidean distance is kept. It knows numbers only:
-    categories are tweaked as 0/1 columns and in the end the largest column of each wins, the rounding that Carreira-Perpiñán
-    and Hada describe (section 3.7); then the model may disagree, and there is no answer. It takes no constraints; numbers are
-    cut off at the bounds of their features and rounded to their grids.
+    For every leaf of the target, the source is changed to satisfy the tests on the path by ``epsilon``: a number is set to the
+    threshold plus or minus ``epsilon``. Of the results that reach the target, the nearest in Euclidean distance is chosen. The
+    method handles only numbers: categories are tweaked as 0/1 columns and then rounded to the largest column, as described by
+    Carreira-Perpiñán and Hada (section 3.7). If the model does not confirm the rounded row, there is no answer. Constraints
+    are not supported; numbers are clipped to the bounds of their features and rounded to their grids.
 
     Parameters
     ----------
-    model, data, schema : as for ``Explainer``.
-    epsilon : by how much a test is passed, in the units of the table.
-    only_failed : False tweaks the column of every test on the way, as in the article; True only of those that the source
-        fails, which is never farther.
+    model : object
+        A model or pipeline, as for ``Explainer``.
+    data : DataFrame, array-like or None, default=None
+        Rows from which the features are inferred, as for ``Explainer``.
+    schema : Schema or None, default=None
+        The features, as for ``Explainer``.
+    epsilon : float, default=0.01
+        By how much a test is satisfied, in the units of the table.
+    only_failed : bool, default=False
+        Tweak only the columns of tests that the source fails, which never gives a larger distance. By default the column of
+        every test on the path is tweaked, as in the article.
 
     Examples
     --------
@@ -101,23 +133,42 @@ class FeatureTweaking:
     def explain(
         self, row: Any, *, target: Any = None, cost: Any = None, constraints: Any = (), count: int | None = 1
     ) -> Explanation:
-        """The nearest tweaks; the parameters are those of ``Explainer.explain``, but ``constraints`` must be empty."""
+        """Find the nearest tweaked rows.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            The source row.
+        target : label, collection of labels or None, default=None
+            The wanted class, as for ``Explainer.explain``.
+        cost : Cost or None, default=None
+            The cost of a change, as for ``Explainer.explain``.
+        constraints : tuple, default=()
+            Must be empty.
+        count : int or None, default=1
+            Number of answers; None for all.
+
+        Returns
+        -------
+        Explanation
+            The nearest tweaked rows, cheapest first.
+        """
         if listed(constraints):
-            raise CounterleafError("Feature Tweaking takes no constraints; use Explainer or NearestRow")
+            raise CounterleafError("Feature Tweaking does not support constraints; use Explainer or NearestRow")
         check_whole_number("count", count, 1)
         tree, schema = self._tree, self.explainer.schema
         source = schema.encode(row)
         wanted = list(read_target(target, tree.classes, int(tree.value[self.explainer.tree.leaf_of(source)])))
         leaves = [leaf for leaf in tree.leaves.tolist() if tree.value[leaf] in wanted]
-        tweaked = np.array([self._pass(source, leaf) for leaf in leaves]).reshape(-1, schema.width)
+        tweaked = np.array([self._tweak(source, leaf) for leaf in leaves]).reshape(-1, schema.width)
         tweaked = tweaked[np.isin(tree.value[tree.apply(tweaked)], wanted)]
         near = tweaked[np.argsort(((tweaked - source) ** 2).sum(axis=1), kind="stable")[:count]]
         rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
-        proposed = Among(f"among({len(near)} tweaked rows)", pd.DataFrame(rows, columns=schema.names))
+        proposed = Among(f"among({len(near)} tweaked rows)", make_frame(rows, schema.names))
         return self.explainer.explain(row, target=target, cost=cost, constraints=proposed, count=count)
 
-    def _pass(self, source: Array, leaf: int) -> Array:
-        """The source made to pass the tests on the path to a leaf; the last one on a column stands."""
+    def _tweak(self, source: Array, leaf: int) -> Array:
+        """Change the source to satisfy the tests on the path to a leaf; of several tests on one column the last one counts."""
         x = source.copy()
         for column, threshold, above in self._tests[leaf]:
             if not self.only_failed or (source[column] > threshold) != above:
@@ -126,15 +177,15 @@ class FeatureTweaking:
 
 
 def _by_column(tree: Tree, schema: Schema) -> Tree:
-    """The same tree with one column per test: one about a single category, however it is written, looks at its 0/1 column."""
-    given, weights, bias = tree.weights.toarray(), np.zeros(tree.weights.shape), tree.bias.copy()
+    """Rewrite the tree with one column per test: a test for a single category, in any form, tests its 0/1 column."""
+    dense, weights, bias = tree.weights.toarray(), np.zeros(tree.weights.shape), tree.bias.copy()
     for node in np.flatnonzero(tree.left >= 0).tolist():
-        columns = np.flatnonzero(given[node])
+        columns = np.flatnonzero(dense[node])
         if len(columns) == 1:
-            weights[node] = given[node]
+            weights[node] = dense[node]
             continue
         span = schema.span(int(np.searchsorted(schema.starts, min(columns, default=0), side="right")) - 1)
-        sums = given[node, span] + tree.bias[node]
+        sums = dense[node, span] + tree.bias[node]
         right = sums >= 0 if tree.closed == "right" else sums > 0
         if not len(columns) or columns.max() >= span.stop or 1 not in (right.sum(), (~right).sum()):
             raise CounterleafError("Feature Tweaking needs tests of one column each; for an oblique tree use Explainer")
@@ -145,7 +196,7 @@ def _by_column(tree: Tree, schema: Schema) -> Tree:
 
 
 def _tests(tree: Tree) -> dict[int, list[tuple[int, float, bool]]]:
-    """By leaf, the tests on its path from the root: column, threshold, and whether the leaf lies above it."""
+    """The tests on the path to each leaf: column, threshold, and whether the leaf is above the threshold."""
     out: dict[int, list[tuple[int, float, bool]]] = {}
     stack: list[tuple[int, list[tuple[int, float, bool]]]] = [(0, [])]
     while stack:
@@ -161,9 +212,9 @@ def _tests(tree: Tree) -> dict[int, list[tuple[int, float, bool]]]:
 
 
 def _rounded(schema: Schema, x: Array) -> Array:
-    """The row nearest to a vector: numbers inside their bounds and on their grids, of 0/1 columns the largest."""
+    """Round a vector to a row: numbers to their bounds and grids, 0/1 columns to the category with the largest one."""
     lower, upper = schema.bounds()
-    codes = schema.gather(np.clip(x, lower, upper))  # of the columns of a category the largest
+    codes = schema.gather(np.clip(x, lower, upper))  # the category with the largest column
     for d, feature in enumerate(schema):
         if isinstance(feature, Numeric) and feature.grid is not None:
             codes[d] = round(codes[d] / float(feature.grid)) * float(feature.grid)

@@ -1,4 +1,4 @@
-"""Learn trees by tree alternating optimisation."""
+"""Learn decision trees by tree alternating optimisation (TAO)."""
 
 from counterleaf.learn.classifier import TAOClassifier
 

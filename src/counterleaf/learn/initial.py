@@ -1,4 +1,4 @@
-"""Trees to start from: random hyperplanes, hyperplanes between groups of classes, or a CART tree."""
+"""Initial trees: random hyperplanes, hyperplanes between groups of classes, or a CART tree."""
 
 from __future__ import annotations
 
@@ -10,38 +10,42 @@ from sklearn.tree import DecisionTreeClassifier
 from counterleaf._core import learn as kernels
 from counterleaf.errors import CounterleafError
 from counterleaf.learn.shape import Shape
-from counterleaf.learn.task import Settings, Task
+from counterleaf.learn.task import SplitSettings, Task
 from counterleaf.types import Array
 
-_MIDDLE = (0.4, 0.6)  # a random split cuts between these shares of its rows
-_RARE = 0.02  # a class with a smaller share of a node does not decide how the node is split
-_SPREAD = np.array([3.0, 1.0, 0.5])  # how much the leading directions of the class means weigh in a random mix
+_MIDDLE = (0.4, 0.6)  # a random split sends a share of its rows between these to the left
+_RARE = 0.02  # a class with a smaller share of a node has no influence on its first split
+_SPREAD = np.array([3.0, 1.0, 0.5])  # weights of the leading directions of the class means in a random mix
 
-_ROOM = 5_000_000  # weights of a complete tree up to which nodes of one class are split too: sweeps bring them other rows
-_MOST = 200_000_000  # weights of all nodes together: 1.6 GB, of which a search holds three copies
+_ROOM = 5_000_000  # weights of a complete tree up to which nodes of one class are split too: sweeps may send other rows there
+_MOST = 200_000_000  # weights of all nodes together: 1.6 GB, and a search needs three copies
 
 Split = tuple[Array, float]
 
 
 def random_start(task: Task, depth: int, rng: np.random.Generator) -> Shape:
-    """Gaussian directions, free of the columns' units, that cut their rows near the middle."""
+    """Draw Gaussian directions, scaled by the columns' deviations, that split their rows near the middle."""
     rows, weight, spread = task.rows.core, task.weight, task.rows.spread(task.weight)
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
 
     def choose(index: Array) -> Split:
+        """A random direction."""
         w = rng.standard_normal(len(scale)) * scale
         return w, _cut(rows.project(index, w), weight[index], rng.uniform(*_MIDDLE))
 
     return _grow(task, depth, choose)
 
 
-def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Generator) -> Shape:
-    """At each node its classes in two groups along a random mix of the leading directions of their means, separated by a
-    sparse logistic regression."""
+def class_start(task: Task, depth: int, settings: SplitSettings, rng: np.random.Generator) -> Shape:
+    """Separate two groups of classes at each node by sparse logistic regression.
+
+    The groups are formed along a random mix of the leading directions of the class means.
+    """
     rows, width = task.rows.core, len(task.rows.origin)
     roomy = 2 ** (depth + 1) * width <= _ROOM
 
     def choose(index: Array) -> Split:
+        """A hyperplane between two groups of the classes of some rows."""
         y, weight = task.y[index], task.weight[index]
         counts = np.bincount(y, weight, task.classes)
         common = np.flatnonzero(counts >= _RARE * counts.sum())
@@ -54,8 +58,8 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         group = np.full(task.classes, -1)
         group[common] = np.arange(len(common))
         used = np.flatnonzero(group[y] >= 0)
-        chosen, label, share = index[used], y[used], weight[used]
-        means = rows.sum_groups(chosen, group[label], share, len(common)) / size[:, None]
+        chosen, label, label_weight = index[used], y[used], weight[used]
+        means = rows.sum_groups(chosen, group[label], label_weight, len(common)) / size[:, None]
         means -= size @ means / size.sum()
         axes = _axes(means * np.sqrt(size)[:, None])
         mix = (rng.standard_normal(len(axes)) * _SPREAD[: len(axes)]) @ axes
@@ -64,9 +68,9 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
         half = min(int(np.searchsorted(below, below[-1] / 2)) + 1, len(common) - 1)
         side = np.zeros(task.classes)
         side[common[order[:half]]], side[common[order[half:]]] = -1.0, 1.0
-        problem = kernels.Logistic(rows, chosen, side[label], share)
+        problem = kernels.Logistic(rows, chosen, side[label], label_weight)
         fit = problem.fit_narrow if settings.narrow else problem.fit_wide
-        lam = kernels.strength(settings.alpha, share.sum())
+        lam = kernels.strength(settings.alpha, label_weight.sum())
         w, b = fit(np.zeros(width), 0.0, lam, steps=5, passes=10, tolerance=1e-2)
         up = rows.project(index, w) + b >= 0
         return (mix, _cut(rows.project(index, mix), weight, 0.5)) if up.all() or not up.any() else (w, b)
@@ -75,7 +79,7 @@ def class_start(task: Task, depth: int, settings: Settings, rng: np.random.Gener
 
 
 def _axes(means: Array) -> Array:
-    """The leading directions of the class means, each with its largest entry positive; none that is mere rounding."""
+    """The leading directions of the class means, each with its largest entry positive, without those due to rounding."""
     _, length, axes = np.linalg.svd(means, full_matrices=False)
     axes = axes[length > 1e-9 * length[0]][: len(_SPREAD)]
     largest = axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)]
@@ -83,7 +87,7 @@ def _axes(means: Array) -> Array:
 
 
 def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
-    """scikit-learn's greedy tree; a ``varied`` one looks at half of the columns at each split."""
+    """Fit scikit-learn's greedy tree; a ``varied`` one considers half of the columns at each split."""
     model = DecisionTreeClassifier(max_depth=depth, max_features=0.5 if varied else None, random_state=seed)
     tree = model.fit(task.X, task.y, task.weight).tree_
     order = [0]
@@ -94,14 +98,14 @@ def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
     place[order] = np.arange(len(order))
     inner, feature = tree.children_left[order] >= 0, tree.feature[order]
     W, b = np.zeros((len(order), tree.n_features)), np.zeros(len(order))
-    # scikit-learn sends x <= threshold left; a split here owns its face on the right, so the sides change places
+    # scikit-learn sends x <= threshold left; here the boundary belongs to the right side, so the sides are swapped
     W[inner, feature[inner]] = -1.0
     b[inner] = tree.threshold[order][inner] - task.rows.origin[feature[inner]]
     return Shape(place[tree.children_right[order]], place[tree.children_left[order]], W, b)
 
 
 def _grow(task: Task, depth: int, choose: Callable[[Array], Split]) -> Shape:
-    """A tree grown level by level to ``depth``, or until rows are all alike; ``choose`` proposes the split of some rows."""
+    """Grow a tree level by level to ``depth``, or until all rows are alike; ``choose`` proposes the split of some rows."""
     rows, width = task.rows.core, len(task.rows.origin)
     left, right, b = [], [], []
     splits: dict[int, Array] = {}
@@ -127,9 +131,10 @@ def _grow(task: Task, depth: int, choose: Callable[[Array], Split]) -> Shape:
 
 
 def _cut(z: Array, weight: Array, share: float) -> float:
-    """A bias that sends about the ``share`` of the weight with the least z left; some rows go each way unless all z agree.
+    """A bias that sends about ``share`` of the weight, the rows with the least z, to the left.
 
-    It lies amid two neighbours, so that rounding moves no row across.
+    Some rows go each way unless all z are equal. The cut is halfway between two neighbours, so that rounding moves no row
+    to the other side.
     """
     order = np.argsort(z, kind="stable")
     heights, below = z[order], np.cumsum(weight[order])

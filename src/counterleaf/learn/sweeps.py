@@ -1,8 +1,9 @@
-"""Tree alternating optimisation: one node at a time is made better with the rest of the tree held fixed.
+"""Tree alternating optimisation: improve one node at a time while the rest of the tree stays fixed.
 
-A split decides about the rows that reach its node and of whose two fates exactly one is right; each of them wants one side.
-To send them there is a binary problem of its own, solved by sparse logistic regression (or exactly, for axis-aligned splits).
-Nodes of one depth share no rows, so that they are improved side by side; depths follow one another from the deepest up.
+A split matters to a row that reaches its node if exactly one of its two branches leads the row to its class; that branch is
+the side where the row belongs. Sending these rows to their sides is a binary classification problem, solved by sparse
+logistic regression (or exactly, for axis-aligned splits). Nodes of one depth share no rows and are improved in parallel;
+depths follow one another, the deepest first.
 """
 
 from __future__ import annotations
@@ -13,58 +14,60 @@ import numpy as np
 
 from counterleaf._core import learn as kernels
 from counterleaf.learn.shape import Shape
-from counterleaf.learn.task import Settings, Task
-from counterleaf.learn.threads import Crew
+from counterleaf.learn.task import SplitSettings, Task
+from counterleaf.learn.threads import Workers
 from counterleaf.types import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
 
 
 class Sweeps:
-    """Sweeps over a tree, and the best tree they have seen: least misclassified weight, then least sum of |w|.
+    """Sweeps over a tree, and the best tree so far: least misclassified weight, then least sum of |w|.
 
-    ``bold`` takes every new split, which leaves local optima but may make the tree worse for a while; otherwise a split gives
-    way only to one that sends no more weight to the wrong side. ``kept`` says whether the start itself may be the answer.
+    ``bold`` sweeps accept every new split, which leaves local optima but may make the tree worse for a while; otherwise a
+    split is replaced only by one that sends no more weight to the wrong side. ``start_counts`` decides whether the start
+    itself may be the result.
     """
 
     def __init__(
         self,
         task: Task,
-        settings: Settings,
+        settings: SplitSettings,
         shape: Shape,
         bold: bool,
-        kept: bool,
-        crew: Crew,
+        start_counts: bool,
+        workers: Workers,
         report: Callable[[int, float], None],
     ) -> None:
-        self.task, self.settings, self.shape, self.crew, self.report = task, settings, shape.copy(), crew, report
+        self.task, self.settings, self.shape = task, settings, shape.copy()
+        self.workers, self.report = workers, report
         self.cautious = not bold
         columns = task.columns if settings.axis_aligned else None
         self.state = kernels.Sweep(task.rows.core, self.shape.core, task.y, task.weight, columns)
         self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
         self.errors: list[float] = []
-        self._assess(kept or len(shape.levels) == 1)
+        self._assess(start_counts or len(shape.levels) == 1)
 
-    def run(self, most: int) -> Sweeps:
-        """Sweep until ``most`` sweeps have been made in all, or until they lead nowhere."""
-        while len(self.errors) <= most and self.idle < _PATIENCE and len(self.shape.levels) > 1:
+    def run(self, max_iter: int) -> Sweeps:
+        """Sweep until there have been ``max_iter`` sweeps in all, or until several in a row bring no better tree."""
+        while len(self.errors) <= max_iter and self.idle < _PATIENCE and len(self.shape.levels) > 1:
             self._sweep()
             self._assess(True)
         return self
 
-    def miss(self, held: Task) -> float:
+    def error_on(self, other: Task) -> float:
         """The share of the weight of other rows that the best tree misclassifies."""
         best, task = self.best, self.task
-        label, _ = best.labels(best.tally(best.core.leaves(task.rows.core), task.y, task.weight, held.classes))
-        return float(held.weight[label[best.core.leaves(held.rows.core)] != held.y].sum() / held.weight.sum())
+        label, _ = best.labels(best.tally(best.core.leaves(task.rows.core), task.y, task.weight, other.classes))
+        return float(other.weight[label[best.core.leaves(other.rows.core)] != other.y].sum() / other.weight.sum())
 
     def _assess(self, counts: bool) -> None:
-        """Route every row, label the leaves, and keep the tree if it ``counts`` and is the best so far."""
+        """Route every row, label the leaves, and remember the tree if it ``counts`` and is the best so far."""
         task, shape = self.task, self.shape
-        self._share(self.state.route)
+        self._over_rows(self.state.route)
         leaves = self.state.leaves()
-        label, self.sure = shape.labels(shape.tally(leaves, task.y, task.weight, task.classes))
-        self.state.label(label, self.sure)
+        label, self.shared_class = shape.labels(shape.tally(leaves, task.y, task.weight, task.classes))
+        self.state.label(label, self.shared_class)
         error = float(task.weight[label[leaves] != task.y].sum())
         self.errors.append(error)
         self.idle += 1
@@ -79,14 +82,14 @@ class Sweeps:
         """Improve the splits of each depth, the deepest first."""
         for depth in range(len(self.shape.levels) - 2, -1, -1):
             self.state.enter(depth)
-            self._share(self.state.judge)
-            self.crew.each(self._improve, self.crew.groups(self.state.gather()))
-            self._share(self.state.refresh)
+            self._over_rows(self.state.judge)
+            self.workers.run(self._improve, self.workers.groups(self.state.gather()))
+            self._over_rows(self.state.refresh)
 
     def _improve(self, nodes: Array) -> None:
-        """Better splits for some nodes of a depth."""
+        """Improve the splits of some nodes of one depth."""
         self.state.improve(nodes, self.settings.alpha, self.cautious, self.settings.narrow)
 
-    def _share(self, work: Callable[..., None]) -> None:
-        """The work on all rows, a stretch for each thread."""
-        self.crew.each(lambda stretch: work(*stretch), self.crew.stretches(len(self.task.y)))
+    def _over_rows(self, work: Callable[..., None]) -> None:
+        """Do work on all rows, one stretch of them per thread."""
+        self.workers.run(lambda stretch: work(*stretch), self.workers.stretches(len(self.task.y)))

@@ -1,4 +1,4 @@
-"""What is to be learned, and how."""
+"""The learning task: training rows, their classes and weights, and the settings of the learner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from counterleaf.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows of positive weight with their classes 0 to ``classes`` - 1."""
+    """Rows of positive weight with their classes, 0 to ``classes`` - 1."""
 
-    X: Any  # as given
-    rows: Rows  # the same, compressed
+    X: Any  # dense or sparse, as the user passed it
+    rows: Rows  # the same rows, compressed
     y: Array
     weight: Array
     classes: int
@@ -27,14 +27,23 @@ class Task:
         return kernels.Columns(self.X)
 
     def part(self, index: Array) -> Task:
-        """Some of the rows."""
+        """The task restricted to the rows in ``index``."""
         rows = Rows(self.rows.matrix[index], self.rows.origin)
         return Task(self.X[index], rows, self.y[index], self.weight[index], self.classes)
 
 
-class Settings(NamedTuple):
-    """The problem of each node."""
+class SplitSettings(NamedTuple):
+    """How the split of a node is learned."""
 
-    alpha: float
-    narrow: bool  # few columns: the Hessian is written down
+    alpha: float  # the l1 strength
+    narrow: bool  # there are few columns: the solver forms the Hessian
     axis_aligned: bool
+
+
+class SearchSettings(NamedTuple):
+    """Where the search starts and how long it runs, as the parameters of ``TAOClassifier``."""
+
+    init: str
+    max_depth: int
+    max_iter: int
+    n_restarts: int

@@ -1,4 +1,4 @@
-"""A tree from a table without a line of code: columns to features, a size by cross-validation, figures on rows held out."""
+"""Learn a tree from a table, as ``counterleaf train`` does: choose columns and tree size, and measure on rows held out."""
 
 from __future__ import annotations
 
@@ -8,49 +8,56 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from counterleaf.answer.tree_text import looks
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.learn.classifier import TAOClassifier
+from counterleaf.table.frames import Column, Frame, concat, cross_table, kind_of, number_kind
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
-_FOLDS, _TRIED = 3, 6_000  # rows that settings are tried on
-_LARGEST = 1e30  # larger numbers do not survive the scaling, nor scikit-learn's float32
+_FOLDS, _MAX_TRIED = 3, 6_000  # folds of the cross-validation, and the largest number of rows that it uses
+_LARGEST = 1e30  # larger numbers overflow when scaled, and in scikit-learn's float32
 _DATE = r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([T ]\d{1,2}:\d{2}.*)?\s*"
-_CLASSES = 100  # more are no classes
-_NAMES, _SHARE = 30, 0.5  # words that differ in so many and in so large a share of the rows tell rows apart, not kinds of them
+_MAX_CLASSES = 100  # a label with more values is treated as an error
+_MANY_WORDS, _SHARE = 30, 0.5  # a column with more different words than this, in more than this share of the rows, names rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns to learn from, the classes, and what was left out and why."""
+    """The columns to learn from, the classes, and the columns and rows that were left out."""
 
-    X: pd.DataFrame
-    y: pd.Series[Any]
+    X: Frame
+    y: Column
     name: str
-    left_out: dict[str, str]  # a column, or rows, and the reason
-    words: list[str]  # the columns of categories
+    left_out: dict[str, str]  # the name of a column, or a number of rows, and the reason
+    categories: list[str]  # the columns that are treated as categories
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """A pipeline, the explainer of it, how it was set and what it says of the rows held out."""
+    """A fitted pipeline, its explainer, its settings, and its predictions on the rows held out."""
 
     model: Any
     explainer: Explainer
     settings: dict[str, Any]
-    chosen: bool
-    rows: int  # that it learned from
-    truth: pd.Series[Any]
-    said: Any
+    chosen: bool  # cross-validation chose the settings
+    rows: int  # the number of training rows
+    truth: Column  # the labels of the rows held out
+    predicted: Any
 
 
-def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
-    """The table without the label, and without what a tree cannot learn from."""
-    for option, given in (("--drop", drop), ("--category", category)):
-        if label in given:
+def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
+    """Separate the label from the other columns, and leave out the columns that a tree cannot learn from."""
+    for option, columns in (("--drop", drop), ("--category", category)):
+        if label in columns:
             raise CounterleafError(f"{option} is {label!r}, which is the label; expected other columns")
     for column in (label, *drop, *category):
         if column not in frame.columns:
@@ -69,7 +76,7 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
     values = y.nunique()
     if values < 2:
         raise CounterleafError(f"the label {label!r} has {values} different values in {name}; expected at least two classes")
-    if values > _CLASSES:
+    if values > _MAX_CLASSES:
         raise CounterleafError(
             f"the label {label!r} has {values:,} different values in {name}; expected classes: cut it into ranges first"
         )
@@ -79,65 +86,66 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
         if reason:
             left_out[column] = reason
             X = X.drop(columns=column)
-        elif pd.api.types.is_numeric_dtype(X[column]):
+        elif number_kind(X[column]):
             X[column] = _plain(X[column], name)
     if not X.shape[1]:
-        told = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
-        raise CounterleafError(f"{name} has no column to learn from beside {label!r}{f'; left out: {told}' if told else ''}")
-    words = [column for column in X.columns if column in category or not pd.api.types.is_numeric_dtype(X[column])]
-    return Table(X, y, name, left_out, words)
+        reasons = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
+        note = f"; left out: {reasons}" if reasons else ""
+        raise CounterleafError(f"{name} has no column to learn from besides the label {label!r}{note}")
+    categories = [column for column in X.columns if column in category or not number_kind(X[column])]
+    return Table(X, y, name, left_out, categories)
 
 
-def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
-    """The label as text, whole numbers or yes and no, which pandas reads as other numbers where rows lack it."""
-    if pd.api.types.is_float_dtype(y):
+def _classes(y: Column, label: str, name: str) -> Column:
+    """The label as text, whole numbers or booleans; pandas reads the latter as floats if some rows have no label."""
+    if number_kind(y) == "float":
         if not (np.isfinite(y) & (y == np.floor(y)) & (y.abs() < 2**53)).all():
             strange = next(value for value in y if not float(value).is_integer())
             raise CounterleafError(
-                f"the label {label!r} holds the number {strange:g} in {name}; expected classes: cut it into ranges first, or "
-                f"write the classes as words"
+                f"the label {label!r} contains the number {strange:g} in {name}; expected classes: cut it into ranges "
+                f"first, or write the classes as words"
             )
         return y.astype(np.int64)
-    if pd.api.types.is_numeric_dtype(y):
-        return y.astype(bool if pd.api.types.is_bool_dtype(y) else np.int64)
+    if number_kind(y):
+        return y.astype(bool if number_kind(y) == "bool" else np.int64)
     kinds = {type(value) for value in y}
     if kinds == {bool}:
         return y.astype(bool)
     if not all(issubclass(kind, str) for kind in kinds):
-        told = " and ".join(sorted(kind.__name__ for kind in kinds))
+        names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise CounterleafError(
-            f"the label {label!r} holds values of the kind {told} in {name}; expected words or whole numbers"
+            f"the label {label!r} contains values of type {names} in {name}; expected words or whole numbers"
         )
     return y.astype(object)
 
 
-def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
-    """A column of numbers, or of yes and no, in NumPy's types."""
+def _plain(column: Column, name: str) -> Column:
+    """A column of numbers or booleans in NumPy's types."""
     gaps = bool(column.isna().any())
-    if pd.api.types.is_bool_dtype(column):
+    if number_kind(column) == "bool":
         return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
-    if pd.api.types.is_extension_array_dtype(column):
-        column = column.astype(np.float64) if gaps or pd.api.types.is_float_dtype(column) else column.astype(np.int64)
+    if not isinstance(column.dtype, np.dtype):
+        column = column.astype(np.float64) if gaps or number_kind(column) == "float" else column.astype(np.int64)
     strange = column[column.abs() > _LARGEST]
     if len(strange):
         raise CounterleafError(
-            f"the column {column.name!r} of {name} holds {strange.iloc[0]:g}; expected numbers up to {_LARGEST:g}: correct it, "
-            f"or leave it out with --drop"
+            f"the column {column.name!r} of {name} contains {strange.iloc[0]:g}; expected numbers up to {_LARGEST:g}: correct "
+            f"it, or leave it out with --drop"
         )
     return column
 
 
-def _useless(column: pd.Series[Any]) -> str:
-    """Why a column is left out, if it is."""
+def _useless(column: Column) -> str:
+    """The reason to leave a column out; empty if a tree can learn from it."""
     if column.isna().all():
         return "no value at all"
-    if column.dtype.kind in "Mm":
+    if kind_of(column) in "Mm":
         return "dates"
-    if pd.api.types.is_integer_dtype(column) and len(column) > _NAMES:
+    if number_kind(column) == "int" and len(column) > _MANY_WORDS:
         numbers = column.dropna()
         dense = numbers.is_unique and numbers.max() - numbers.min() < 2 * len(column)
         return "a running number" if dense and len(numbers) == len(column) else ""
-    if pd.api.types.is_numeric_dtype(column):
+    if number_kind(column):
         return ""
     kinds = {type(value) for value in column.dropna()}
     if not all(issubclass(kind, (str, bool, int, float, np.generic)) for kind in kinds):
@@ -147,53 +155,43 @@ def _useless(column: pd.Series[Any]) -> str:
     if issubclass(next(iter(kinds)), str) and column.dropna().str.fullmatch(_DATE).all():
         return "dates"
     count = column.nunique()
-    return f"{count:,} different words" if count > _NAMES and count > _SHARE * len(column) else ""
+    return f"{count:,} different words" if count > _MANY_WORDS and count > _SHARE * len(column) else ""
 
 
 def train(table: Table, learner: str, depth: int | None, alpha: float | None, test: float, seed: int) -> Trained:
-    """Hold rows out, choose what was left open, learn, and write the explainer of it all."""
-    from sklearn.model_selection import train_test_split
-
+    """Hold rows out, choose the settings that were not passed, fit the pipeline and make its explainer."""
     X, y = table.X, table.y
     X_test, y_test = X.iloc[:0], y.iloc[:0]
     if test > 0:
-        held = math.ceil(test * len(X))
-        alone = y.map(y.value_counts()) < 2  # the one row of a class is learned from
-        left = len(X) - held - int(alone.sum())
-        if len(X) - held < 2 or left < 1:
+        size = math.ceil(test * len(X))
+        alone = y.map(y.value_counts()) < 2  # the only row of a class is a training row
+        left = len(X) - size - int(alone.sum())
+        if len(X) - size < 2 or left < 1:
             raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
-        fair = y[~alone] if min(held, left) >= y[~alone].nunique() else None
-        X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=held, random_state=seed, stratify=fair)
-        X, y = pd.concat([X, table.X[alone]]), pd.concat([y, table.y[alone]])
+        stratify = y[~alone] if min(size, left) >= y[~alone].nunique() else None
+        X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=size, random_state=seed, stratify=stratify)
+        X, y = concat([X, table.X[alone]]), concat([y, table.y[alone]])
         lost = sorted(set(table.y) - set(y))
         if lost:
             raise CounterleafError(
                 f"{table.name} has too few rows of {table.y.name} {lost[0]} to hold some out; leave them out or use --test 0"
             )
-    model = _pipeline(X, table.words, learner, seed)
+    model = _pipeline(X, table.categories, learner, seed)
     settings, chosen = _settings(model, X, y, learner, depth, alpha, seed)
     model.set_params(**settings).fit(X, y)
-    said = model.predict(X_test) if len(X_test) else np.empty(0)
-    told = {name.rpartition("__")[2]: value for name, value in settings.items()}
+    predicted = model.predict(X_test) if len(X_test) else np.empty(0)
+    short = {name.rpartition("__")[2]: value for name, value in settings.items()}
     explainer = Explainer(model, data=table.X)  # with the words and ranges of the rows held out
-    return Trained(model, explainer, told, chosen, len(X), y_test, said)
+    return Trained(model, explainer, short, chosen, len(X), y_test, predicted)
 
 
-def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any:
-    """Categories as 0/1 columns, numbers filled in and, for TAO, on one scale."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import Pipeline, make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
-    from counterleaf.learn import TAOClassifier
-
-    flags = [name for name in X.columns if pd.api.types.is_bool_dtype(X[name]) and name not in words]
-    numbers = [name for name in X.columns if name not in words and name not in flags]
+def _pipeline(X: Frame, categories: list[str], learner: str, seed: int) -> Any:
+    """One-hot categories, imputed numbers (standardised for TAO), and the learner."""
+    flags = [name for name in X.columns if number_kind(X[name]) == "bool" and name not in categories]
+    numbers = [name for name in X.columns if name not in categories and name not in flags]
     fill = SimpleImputer(strategy="median")
     steps = [
-        ("words", OneHotEncoder(handle_unknown="ignore"), words),
+        ("words", OneHotEncoder(handle_unknown="ignore"), categories),
         ("flags", "passthrough", flags),
         ("numbers", make_pipeline(fill, StandardScaler()) if learner == "tao" else fill, numbers),
     ]
@@ -202,11 +200,9 @@ def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any
 
 
 def _settings(
-    model: Any, X: pd.DataFrame, y: pd.Series[Any], learner: str, depth: int | None, alpha: float | None, seed: int
+    model: Any, X: Frame, y: Column, learner: str, depth: int | None, alpha: float | None, seed: int
 ) -> tuple[dict[str, Any], bool]:
-    """What was given, and for the rest the smallest tree within one standard error of the best in cross-validation."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
-
+    """Choose the settings that were not passed: the smallest tree within one standard error of the best in cross-validation."""
     least = min(math.ceil(math.log2(y.nunique())), _DEPTHS[-1])
     grid: dict[str, list[Any]] = {
         "tree__max_depth": [depth] if depth is not None else [d for d in _DEPTHS if d >= least] or [_DEPTHS[-1]]
@@ -218,20 +214,20 @@ def _settings(
         return first, False
     if y.value_counts().min() < _FOLDS:
         return {name: values[len(values) // 2] for name, values in grid.items()}, False
-    if len(X) > _TRIED:
-        X, _, y, _ = train_test_split(X, y, train_size=_TRIED, random_state=seed, stratify=y)
+    if len(X) > _MAX_TRIED:
+        X, _, y, _ = train_test_split(X, y, train_size=_MAX_TRIED, random_state=seed, stratify=y)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
-    found = GridSearchCV(model, grid, cv=folds, refit=False).fit(X, y).cv_results_
-    mean, error = found["mean_test_score"], found["std_test_score"] / math.sqrt(_FOLDS)
+    results = GridSearchCV(model, grid, cv=folds, refit=False).fit(X, y).cv_results_
+    mean, error = results["mean_test_score"], results["std_test_score"] / math.sqrt(_FOLDS)
     best = int(mean.argmax())
-    near = [k for k in range(len(mean)) if mean[k] >= mean[best] - error[best]]
-    settings = found["params"]
-    smallest = min(near, key=lambda k: (settings[k]["tree__max_depth"], -mean[k]))
+    good = [k for k in range(len(mean)) if mean[k] >= mean[best] - error[best]]
+    settings = results["params"]
+    smallest = min(good, key=lambda k: (settings[k]["tree__max_depth"], -mean[k]))
     return {name: settings[smallest][name] for name in grid}, True
 
 
 def report(table: Table, trained: Trained) -> str:
-    """What was learned from what, and how often it is right."""
+    """Describe the table, the tree and its accuracy in a few lines of text."""
     tree, schema = trained.explainer.tree, trained.explainer.schema
     counts = table.y.value_counts()
     classes = ", ".join(f"{label} ({count:,})" for label, count in counts.head(8).items())
@@ -249,17 +245,17 @@ def report(table: Table, trained: Trained) -> str:
         f"{len(tree.leaves)} leaves, {used} feature{'s' * (used != 1)} used, {len(pairs) / max(splits, 1):.1f} a split"
     )
     if len(tree.leaves) == 1:
-        lines.append(f"The tree has one leaf: it says {tree.classes[tree.value[0]]} whatever comes")
+        lines.append(f"The tree has one leaf: it predicts {tree.classes[tree.value[0]]} for every row")
     if len(trained.truth):
-        right = float(np.mean(trained.said == trained.truth.to_numpy()))
+        accuracy = float(np.mean(trained.predicted == trained.truth.to_numpy()))
         common = trained.truth.value_counts(normalize=True)
         lines.append(
-            f"On the {len(trained.truth):,} rows held out: {right:.1%} right; always saying {common.index[0]} would be "
-            f"{common.iloc[0]:.1%}"
+            f"On the {len(trained.truth):,} rows held out: {accuracy:.1%} correct; always predicting {common.index[0]} "
+            f"would give {common.iloc[0]:.1%}"
         )
-        if right <= common.iloc[0]:
-            lines.append("That is no better: these columns may not tell the classes apart, or the rows are too few")
+        if accuracy <= common.iloc[0]:
+            lines.append("The tree is not better: these columns may not separate the classes, or there are too few rows")
         if len(counts) <= 8:
-            crossed = pd.crosstab(trained.truth.to_numpy(), trained.said, rownames=["truth"], colnames=["said"])
+            crossed = cross_table(trained.truth.to_numpy(), trained.predicted, ("truth", "predicted"))
             lines += ["", str(crossed), ""]
     return "\n".join(lines)

@@ -1,5 +1,5 @@
-"""``counterleaf bench``: our search beside general solvers and other people's tools, on the same trees and rows in one run.
+"""``counterleaf bench``: counterleaf, general solvers and other tools on the same trees and rows.
 
-``run.py`` reads top to bottom: ``grounds.py`` and ``trees.py`` give the models, ``cases.py`` the questions, ``ours.py``,
-``leafwise.py`` and ``peers.py`` ask them, ``table.py`` writes what came out.
+``run.py`` is the whole run: ``scaled_data.py`` and ``trees.py`` provide data and trees, ``cases.py`` the questions,
+``methods/`` answers them, ``measurement.py`` records answers and times, and ``tables.py`` prints them.
 """

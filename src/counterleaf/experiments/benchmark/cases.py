@@ -1,4 +1,4 @@
-"""What every method is asked: a tree, a cost, what is frozen, rows and their targets; and how an answer is judged."""
+"""The questions of the benchmark: a tree, a cost, frozen features, rows and targets; and the check of an answer."""
 
 from __future__ import annotations
 
@@ -10,44 +10,47 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.experiments.benchmark.grounds import Ground
+from counterleaf.experiments.benchmark.scaled_data import ScaledData
+from counterleaf.experiments.solvers import Leaves, Question
+from counterleaf.explainer import Explainer
+from counterleaf.model.tree import Tree
 from counterleaf.question.constraint import freeze
 from counterleaf.question.cost import L1, L2
-from counterleaf.explainer import Explainer
 from counterleaf.table.features import Numeric
 from counterleaf.types import Array
-from counterleaf.experiments.solvers import Leaves, Question
-from counterleaf.model.tree import Tree
 
-_CATEGORY = 0.5  # per 0/1 column: two move, so that a change of category costs 1, as much as a number's whole range
+_CATEGORY = 0.5  # per 0/1 column: two of them change, so a change of category costs 1, like the whole range of a number
 
 
 class Subject:
-    """A tree, the explainer of it and the rows that it is asked about."""
+    """A tree, its explainer, and the rows to explain."""
 
-    def __init__(self, ground: Ground, model: Any, rows: int, seed: int) -> None:
-        self.ground, self.model = ground, model
-        self.explainer = Explainer(model, schema=ground.schema)
+    def __init__(self, data: ScaledData, model: Any, rows: int, seed: int) -> None:
+        self.data, self.model = data, model
+        self.explainer = Explainer(model, schema=data.schema)
         self.tree: Tree = self.explainer.tree
         self.axis = not isinstance(model, Tree)
         self.target = self._one_target()
         self.places = self._draw(rows, np.random.default_rng(seed))
         labels = self.tree.classes.tolist()
-        said = model.predict(ground.X[self.places]).tolist()
-        others = [self._other(labels, label) if self.target is None else self.target for label in said]
-        self.targets: list[Any] = others
+        predicted = model.predict(data.X[self.places]).tolist()
+        self.targets: list[Any] = [
+            self._other(labels, label) if self.target is None else self.target for label in predicted
+        ]
 
     @property
     def title(self) -> str:
+        """The tree in a few words."""
         kind = "axis-aligned" if self.axis else "oblique"
-        return f"{self.ground.title}, {kind}, {len(self.tree.leaves)} leaves, {self.tree.n_features} columns"
+        return f"{self.data.title}, {kind}, {len(self.tree.leaves)} leaves, {self.tree.n_features} columns"
 
     @cached_property
     def leaves(self) -> Leaves:
+        """The regions of the leaves, in the form of the solvers."""
         return Leaves(self.tree)
 
     def _one_target(self) -> Any:
-        """None, that is the other one, of two classes; of several the one whose number of leaves is the median."""
+        """None for two classes, which means the other class; for more the class with the median number of leaves."""
         labels = self.tree.classes.tolist()
         if len(labels) == 2:
             return None
@@ -56,17 +59,18 @@ class Subject:
         return labels[reached[np.argsort(counts[reached], kind="stable")[len(reached) // 2]]]
 
     def _other(self, labels: list[Any], label: Any) -> Any:
+        """The other one of two labels."""
         return labels[1 - labels.index(label)]
 
     def _draw(self, rows: int, rng: np.random.Generator) -> Array:
-        """Test rows, then training rows; the classes that the model sees in them take turns, so that few rows hold all."""
-        ground = self.ground
-        places = np.concatenate([rng.permutation(ground.test), rng.permutation(ground.train)])[: 20 * rows]
-        said = self.model.predict(ground.X[places])
+        """Draw test rows, then training rows; the predicted classes alternate, so that a few rows contain all of them."""
+        data = self.data
+        places = np.concatenate([rng.permutation(data.test), rng.permutation(data.train)])[: 20 * rows]
+        predicted = self.model.predict(data.X[places])
         turn = np.empty(len(places), np.int64)
-        for label in np.unique(said):
-            turn[said == label] = np.arange((said == label).sum())
-        turn[said == self.target] = len(places)  # these need no change
+        for label in np.unique(predicted):
+            turn[predicted == label] = np.arange((predicted == label).sum())
+        turn[predicted == self.target] = len(places)  # these rows need no change
         order = np.argsort(turn, kind="stable")
         return places[order[turn[order] < len(places)]][:rows]
 
@@ -78,58 +82,63 @@ class Case:
     subject: Subject
     power: int
     frozen: tuple[str, ...] = ()
-    words: str = ""
+    note: str = ""
 
     @property
     def title(self) -> str:
-        return f"{self.subject.title}, L{self.power}" + (f", {self.words}" if self.words else "")
+        """The tree, the cost and the frozen features in a few words."""
+        return f"{self.subject.title}, L{self.power}" + (f", {self.note}" if self.note else "")
 
     @cached_property
     def weight(self) -> Array:
-        """Per column: 1 for numbers."""
-        schema = self.subject.ground.schema
+        """The weight of each column, 1 for numbers."""
+        schema = self.subject.data.schema
         return np.repeat(self._per_feature, [feature.size for feature in schema])
 
     @property
     def _per_feature(self) -> Array:
-        return np.array([1.0 if isinstance(f, Numeric) else _CATEGORY for f in self.subject.ground.schema])
+        """The weight of each feature."""
+        return np.array([1.0 if isinstance(f, Numeric) else _CATEGORY for f in self.subject.data.schema])
 
     @cached_property
     def cost(self) -> L1 | L2:
+        """The cost, in the form that ``explain`` accepts."""
         return (L1 if self.power == 1 else L2)(self._per_feature)
 
     @cached_property
     def constraints(self) -> list[Any]:
+        """The frozen features, in the form that ``explain`` accepts."""
         return [freeze(*self.frozen)] if self.frozen else []
 
     @cached_property
-    def stays(self) -> Array:
-        """Which columns are frozen."""
-        schema = self.subject.ground.schema
+    def frozen_columns(self) -> Array:
+        """Whether each column is frozen."""
+        schema = self.subject.data.schema
         out = np.zeros(schema.width, bool)
         for name in self.frozen:
             out[schema.span(schema.index(name))] = True
         return out
 
     def source(self, k: int) -> Array:
-        return np.asarray(self.subject.ground.X[self.subject.places[k]])
+        """The columns of row k."""
+        return np.asarray(self.subject.data.X[self.subject.places[k]])
 
     def row(self, k: int) -> Any:
-        """Row k as ``explain`` takes it."""
-        ground, place = self.subject.ground, self.subject.places[k]
-        return ground.X[place] if ground.frame is None else ground.frame.iloc[place].to_dict()
+        """Row k in the form that ``explain`` accepts."""
+        data, place = self.subject.data, self.subject.places[k]
+        return data.X[place] if data.frame is None else data.frame.iloc[place].to_dict()
 
     def question(self, k: int) -> Question:
-        """Row k as a solver takes it."""
-        source, bounds = self.source(k), self.subject.ground.schema.bounds()
-        lower, upper = (np.where(self.stays, source, end) for end in bounds)
-        return Question(source, lower, upper, self.weight, self.power, self.subject.ground.spans)
+        """Row k in the form of the solvers."""
+        source, bounds = self.source(k), self.subject.data.schema.bounds()
+        lower, upper = (np.where(self.frozen_columns, source, end) for end in bounds)
+        return Question(source, lower, upper, self.weight, self.power, self.subject.data.spans)
 
-    def judge(self, k: int, x: Array | None) -> float:
-        """What a row of columns costs; NaN unless each category is one of its values and the model says the target."""
+    def valid_cost(self, k: int, x: Array | None) -> float:
+        """The cost of an answer; NaN unless each category has one of its values and the model predicts the target."""
         if x is None or not np.isfinite(x).all():
             return math.nan
-        for span in self.subject.ground.spans:
+        for span in self.subject.data.spans:
             if not (np.isin(x[span], (0.0, 1.0)).all() and x[span].sum() == 1.0):
                 return math.nan
         if self.subject.model.predict(x[None])[0] != self.subject.targets[k]:
@@ -138,11 +147,11 @@ class Case:
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Both costs; on tables also with the paper's strictest constraints, and with nothing but categories free."""
+    """Both costs; for tables also with the paper's strictest constraints, and with all numbers frozen."""
     yield Case(subject, 1)
     yield Case(subject, 2)
-    ground = subject.ground
-    if ground.frame is not None:
-        yield Case(subject, 2, ground.strictest, f"{len(ground.strictest)} categories frozen")
-        numbers = tuple(feature.name for feature in ground.schema if isinstance(feature, Numeric))
+    data = subject.data
+    if data.frame is not None:
+        yield Case(subject, 2, data.strictest, f"{len(data.strictest)} categories frozen")
+        numbers = tuple(feature.name for feature in data.schema if isinstance(feature, Numeric))
         yield Case(subject, 2, numbers, "numbers frozen")

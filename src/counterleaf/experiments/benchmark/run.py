@@ -1,4 +1,4 @@
-"""A whole run: what is asked for, the trees, the tables as they grow, and the files."""
+"""A whole run: check the plan, learn the trees, measure every method, and write the tables."""
 
 from __future__ import annotations
 
@@ -10,60 +10,69 @@ from pathlib import Path
 
 import pandas as pd
 
-from counterleaf.experiments.benchmark import coupled, grounds, leafwise, many, ocean, ours, peers, table, trees
-from counterleaf.experiments.benchmark.cases import Case, Subject, cases
-from counterleaf.experiments.benchmark.line import Line
 from counterleaf.errors import CounterleafError
+from counterleaf.experiments.benchmark import tables, trees
+from counterleaf.experiments.benchmark.cases import Case, Subject, cases
+from counterleaf.experiments.benchmark.measurement import Measurement
+from counterleaf.experiments.benchmark.methods import (
+    counterleaf_calls,
+    coupled_pixels,
+    large_batches,
+    ocean,
+    other_tools,
+    per_leaf,
+)
+from counterleaf.experiments.benchmark.scaled_data import bundled_names, load_scaled
 from counterleaf.storage.files import write
 
 Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
-Say = Callable[[str], None]
+Echo = Callable[[str], None]
 _LAST_SEED = 4_000_000_000
-_BATCH = 400  # rows that counterleaf answers together
+_BATCH_ROWS = 400  # answered by counterleaf in one call
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is asked to do."""
+    """The settings of a run."""
 
     sets: tuple[str, ...]
-    rows: int  # for the methods that take them one by one
+    rows: int  # for the methods that answer them one by one
     batch: int
     budget: float  # seconds for each method on each case
-    many: int  # rows beside ``predict``
+    many: int  # rows for the comparison with ``predict``
     seed: int
-    trees: Path | None  # of given oblique trees
+    trees: Path | None  # a folder with the user's oblique trees
     mnist: Path | None
-    ocean: Path | None  # a Python that has OCEAN
+    ocean: Path | None  # a Python with OCEAN
 
 
 def make_plan(
-    quick: bool, sets: tuple[str, ...], rows: int | None, seed: int, given: Path | None, mnist: Path | None, python: Path | None
+    quick: bool, sets: tuple[str, ...], rows: int | None, seed: int, user_trees: Path | None, mnist: Path | None, python: Path | None
 ) -> Plan:
-    """Check what is asked for before any work."""
-    known = [*grounds.names(), *([] if mnist is None else ["mnist"])]
+    """Check the options before any work."""
+    known = [*bundled_names(), *([] if mnist is None else ["mnist"])]
     for key in sets:
         if key == "mnist" and mnist is None:
-            raise CounterleafError("MNIST does not come along; pass --mnist FOLDER with its four files")
+            raise CounterleafError("MNIST is not bundled; pass --mnist FOLDER with its four files")
         if key not in known:
-            raise CounterleafError(f"no data set {key!r}; expected some of {', '.join(known)}")
+            raise CounterleafError(f"unknown data set {key!r}; expected some of {', '.join(known)}")
     if rows is not None and rows < 1:
         raise CounterleafError(f"--rows is {rows}; expected a whole number from 1")
     if not 0 <= seed <= _LAST_SEED:
         raise CounterleafError(f"--seed is {seed}; expected a whole number from 0 to {_LAST_SEED}")
-    if given is not None and not given.is_dir():
-        raise CounterleafError(f"--trees is {given}, which is no folder; expected one with files such as letter.json")
-    if given is not None and not any((given / f"{key}.json").exists() for key in known):
-        raise CounterleafError(f"{given} has no tree; expected files such as letter.json, named by set: {', '.join(known)}")
+    if user_trees is not None and not user_trees.is_dir():
+        raise CounterleafError(f"--trees is {user_trees}, which is not a folder; expected one with files such as letter.json")
+    if user_trees is not None and not any((user_trees / f"{key}.json").exists() for key in known):
+        raise CounterleafError(f"{user_trees} has no tree; expected files such as letter.json, named by set: {', '.join(known)}")
     if python is not None and not python.exists():
-        raise CounterleafError(f"--ocean-python is {python}, which is not there; expected a Python that has oceanpy")
+        raise CounterleafError(f"--ocean-python is {python}, which does not exist; expected a Python with oceanpy installed")
     chosen = tuple(key for key in known if key in sets) or tuple(known)
     few, budget, big = (3, 0.5, 20_000) if quick else (20, 4.0, 100_000)
-    return Plan(chosen, rows or few, max(_BATCH, rows or 0), budget, big, seed, given, mnist, python)
+    return Plan(chosen, rows or few, max(_BATCH_ROWS, rows or 0), budget, big, seed, user_trees, mnist, python)
 
 
-def bench(folder: Path, plan: Plan, job: Job, say: Say) -> bool:
-    """Measure, saying each table line by line; the page is kept in the folder with the rows behind it.
+def bench(folder: Path, plan: Plan, job: Job, echo: Echo) -> bool:
+    """Measure all methods; print the tables line by line, and write them and all rows to the folder.
 
     Returns whether the models confirmed every answer of counterleaf.
     """
@@ -71,122 +80,124 @@ def bench(folder: Path, plan: Plan, job: Job, say: Say) -> bool:
     python, version = ocean.find(plan.ocean)
     page: list[str] = []
 
-    def tell(text: str) -> None:
+    def publish(text: str) -> None:
         page.append(text)
         write(folder / "bench.md", "\n".join([*page, ""]))
-        say(text)
+        echo(text)
 
-    tell(f"{table.machine()}, oceanpy {version}\n")
+    publish(f"{tables.machine()}, oceanpy {version}\n")
     subjects = _subjects(folder, plan, job)
-    measured: list[list[Line]] = []
-    tables: list[list[Line]] = []
-    tell(table.head(table.MAIN))
+    measured: list[list[Measurement]] = []
+    with_categories: list[list[Measurement]] = []
+    publish(tables.table_head(tables.MAIN))
     for subject in subjects:
         for case in cases(subject):
-            lines = _measure(case, plan, job, python)
-            measured.append(lines)
-            tables += [lines] if subject.ground.spans else []
-            for text in table.main_lines(lines):
-                tell(text)
+            of_case = _measure(case, plan, job, python)
+            measured.append(of_case)
+            with_categories += [of_case] if subject.data.spans else []
+            for text in tables.main_rows(of_case):
+                publish(text)
             write(folder / "rows.csv", _rows(measured).to_csv(index=False))
     for columns, texts in (
-        (table.PAIRED, _paired(tables)),
-        (table.COUPLED, _coupled(subjects, plan, job)),
-        (table.MANY, _many(subjects, plan, job)),
+        (tables.PAIRED, _paired(with_categories)),
+        (tables.COUPLED, _coupled(subjects, plan, job)),
+        (tables.MANY, _many(subjects, plan, job)),
     ):
         for k, text in enumerate(texts):
-            tell(f"\n{table.head(columns)}\n{text}" if k == 0 else text)
-    tell(f"\n{table.NOTES}")
-    shares = [line.valid for lines in measured for line in lines[:2]]
+            publish(f"\n{tables.table_head(columns)}\n{text}" if k == 0 else text)
+    publish(f"\n{tables.NOTES}")
+    shares = [measurement.valid for of_case in measured for measurement in of_case[:2]]
     return all(share == 1.0 or math.isnan(share) for share in shares)
 
 
 def _subjects(folder: Path, plan: Plan, job: Job) -> list[Subject]:
-    """Learn or read the trees."""
+    """Learn or read the trees, and draw the rows."""
     out: list[Subject] = []
     with job("Trees", len(plan.sets)) as tick:
         for key in plan.sets:
-            ground = grounds.load(key, plan.seed, plan.mnist)
-            oblique = trees.oblique(ground, plan.seed, folder / "trees", plan.trees)
-            out.append(Subject(ground, oblique, plan.batch, plan.seed))
-            if ground.shape is None:
-                out.append(Subject(ground, trees.axis_aligned(ground, plan.seed), plan.batch, plan.seed))
+            data = load_scaled(key, plan.seed, plan.mnist)
+            oblique = trees.oblique(data, plan.seed, folder / "trees", plan.trees)
+            out.append(Subject(data, oblique, plan.batch, plan.seed))
+            if data.shape is None:
+                out.append(Subject(data, trees.axis_aligned(data, plan.seed), plan.batch, plan.seed))
             tick()
     return out
 
 
-def _measure(case: Case, plan: Plan, job: Job, python: str) -> list[Line]:
-    """All methods on a case; the optima are the lower bounds that counterleaf certifies."""
+def _measure(case: Case, plan: Plan, job: Job, python: str) -> list[Measurement]:
+    """Measure all methods on a case; the optima are the lower bounds that counterleaf certifies."""
     rows, budget, axis = plan.rows, plan.budget, case.subject.axis
-    asked = axis and case.power == 1 and not case.frozen  # the cost and the questions that the peers know
-    steps = 2 + axis + len(leafwise.SOLVERS) + asked * (len(peers.PEERS) + 1)
-    lines: list[Line | None] = []
+    with_tools = axis and case.power == 1 and not case.frozen  # the cost and the questions that other tools support
+    steps = 2 + axis + len(per_leaf.SOLVERS) + with_tools * (len(other_tools.TOOLS) + 1)
+    measured: list[Measurement | None] = []
     with job(case.title, steps) as tick:
-        together = ours.batch(case)
+        together = counterleaf_calls.batch(case)
         tick()
-        single, search = ours.one_by_one(case, rows)
+        single, search = counterleaf_calls.one_by_one(case, rows)
         tick()
         if axis:
-            lines.append(leafwise.with_numpy(case, rows, budget))
+            measured.append(per_leaf.with_numpy(case, rows, budget))
             tick()
-        for name in leafwise.SOLVERS:
-            lines.append(leafwise.with_solver(case, name, rows, budget))
+        for name in per_leaf.SOLVERS:
+            measured.append(per_leaf.with_solver(case, name, rows, budget))
             tick()
-        for name in peers.PEERS if asked else ():
-            lines.append(peers.in_process(case, name, rows, budget))
+        for name in other_tools.TOOLS if with_tools else ():
+            measured.append(other_tools.measure(case, name, rows, budget))
             tick()
-        if asked:
-            lines.append(ocean.measure(case, python, rows, budget, plan.seed))
+        if with_tools:
+            measured.append(ocean.measure(case, python, rows, budget, plan.seed))
             tick()
-    others = [line.against(single.optima) for line in lines if line is not None]
+    others = [one.with_optima(single.optima) for one in measured if one is not None]
     return [together, single, search, *others]
 
 
-def _paired(tables: list[list[Line]]) -> Iterator[str]:
-    """For tables with categories, where the search forks."""
-    for lines in tables:
-        text = table.paired_line(lines)
+def _paired(measured: list[list[Measurement]]) -> Iterator[str]:
+    """Our search and Gurobi row by row, for tables with categories, where the search branches on categories."""
+    for of_case in measured:
+        text = tables.paired_row(of_case)
         if text is not None:
             yield text
 
 
 def _coupled(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
+    """Costs that couple neighbouring pixels, for images."""
     for subject in subjects:
-        if subject.ground.shape is None:
+        if subject.data.shape is None:
             continue
-        for way in coupled.WAYS:
-            with job(f"{subject.title}, neighbours coupled, {way}", 1) as tick:
-                text = coupled.measure(subject, way, plan.rows, plan.budget)
+        for direction in coupled_pixels.DIRECTIONS:
+            with job(f"{subject.title}, neighbours coupled, {direction}", 1) as tick:
+                text = coupled_pixels.measure(subject, direction, plan.rows, plan.budget)
                 tick()
             yield text
 
 
 def _many(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
-    letter = next((subject.ground for subject in subjects if subject.ground.key == "letter"), None)
-    for leaves in many.LEAVES if letter is not None else ():
+    """A large batch compared with ``predict``, if Letter is part of the run."""
+    letter = next((subject.data for subject in subjects if subject.data.key == "letter"), None)
+    for leaves in large_batches.LEAVES if letter is not None else ():
         assert letter is not None
         with job(f"{plan.many:,} rows, {leaves} leaves", 1) as tick:
-            text = many.measure(letter, leaves, plan.many, plan.seed)
+            text = large_batches.measure(letter, leaves, plan.many, plan.seed)
             tick()
         yield text
 
 
-def _rows(measured: list[list[Line]]) -> pd.DataFrame:
-    """Every answer: what the tables are made of."""
+def _rows(measured: list[list[Measurement]]) -> pd.DataFrame:
+    """Every answer behind the tables, one row each."""
     return pd.DataFrame(
         [
             {
-                "tree and cost": line.title,
-                "method": line.method,
+                "tree and cost": measurement.title,
+                "method": measurement.method,
                 "row": k,
-                "ms": answer.ms if line.per_row is None else line.per_row,
+                "ms": answer.ms if measurement.per_row is None else measurement.per_row,
                 "valid cost": answer.cost,
                 "claimed optimum": answer.claimed,
                 "optimum": best,
                 "error": answer.error,
             }
-            for lines in measured
-            for line in lines
-            for k, (answer, best) in enumerate(zip(line.answers, line.optima, strict=False))
+            for of_case in measured
+            for measurement in of_case
+            for k, (answer, best) in enumerate(zip(measurement.answers, measurement.optima, strict=False))
         ]
     )

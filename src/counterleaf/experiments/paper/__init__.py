@@ -1,5 +1,5 @@
-"""The paper's experiments by one command: ``counterleaf reproduce``.
+"""The paper's experiments, repeated by ``counterleaf reproduce``.
 
-A run goes from grounds (data as the paper prepared them) over trees (learned here) and instances (one question each) to
-tables, pictures and the report.
+``run.py`` loads the data as the paper prepared them (``data.py``), learns trees (``trees.py``), answers one question per
+instance (``instances.py``) and writes tables, figures and the report.
 """

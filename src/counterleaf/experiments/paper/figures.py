@@ -1,4 +1,4 @@
-"""The paper's pictures: trees in the plane (figures 1 and 2) and counterfactual digits."""
+"""The figures of the paper: trees in the plane (figures 1 and 2) and counterfactual digits."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.tree import DecisionTreeClassifier
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.experiments.baselines import NearestRow
-from counterleaf.experiments.paper import paper
-from counterleaf.experiments.paper.grounds import MNIST, Ground
+from counterleaf.experiments.paper import published
+from counterleaf.experiments.paper.data import MNIST, PaperData
 from counterleaf.experiments.paper.instances import timed
-from counterleaf.experiments.paper.trees import Grown
+from counterleaf.experiments.paper.trees import LearnedTree
 from counterleaf.explainer import Explainer
-from counterleaf.learn import TAOClassifier
+from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.plot.canvas import style
 from counterleaf.plot.image import diverging
 from counterleaf.question.constraint import Constraint, only_decrease, only_increase
@@ -44,9 +46,6 @@ def png(figure: Figure) -> bytes:
 
 def axis_plane(seed: int) -> Explanation:
     """Figure 1: an axis-aligned tree of two classes over the plane, and the nearest point of every leaf of the other class."""
-    from sklearn.datasets import make_moons
-    from sklearn.tree import DecisionTreeClassifier
-
     X, y = make_moons(300, noise=0.25, random_state=seed)
     labels = np.array(["A", "B"])[y]
     return _plane(DecisionTreeClassifier(max_leaf_nodes=9, random_state=seed).fit(X, labels), X)
@@ -54,22 +53,20 @@ def axis_plane(seed: int) -> Explanation:
 
 def oblique_plane(seed: int) -> Explanation:
     """Figure 2: the same for an oblique tree of three classes."""
-    from sklearn.datasets import make_blobs
-
     X, blob = make_blobs(500, centers=9, cluster_std=1.0, random_state=seed)
     labels = np.array(["A", "B", "C"])[blob % 3]
     return _plane(TAOClassifier(max_depth=4, random_state=seed).fit(X, labels), X)
 
 
 def _plane(model: Any, X: Array) -> Explanation:
-    """A row of class A, neither near class B nor far from it, and its answers in every leaf of B."""
+    """Explain a row of class A, of median distance from class B, with an answer in every leaf of B."""
     explainer = Explainer(model, data=X)
     rows = X[model.predict(X) == "A"]
     costs = [explainer.explain(row, target="B", cost=L2())[0].cost for row in rows]
     return explainer.explain(rows[np.argsort(costs)[len(costs) // 2]], target="B", cost=L2(), count=None)
 
 
-def neighbours(shape: tuple[int, int]) -> Any:
+def neighbour_matrix(shape: tuple[int, int]) -> Any:
     """The paper's Q: 1 on the diagonal, -1/4 between neighbouring pixels."""
     place = np.arange(math.prod(shape)).reshape(shape)
     first = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
@@ -79,58 +76,59 @@ def neighbours(shape: tuple[int, int]) -> Any:
 
 
 class Digits:
-    """The figure of digits: for each pair of classes a source image and five answers."""
+    """The figure of digits: a source image and five answers for each pair of classes."""
 
     columns = ("l1", "l2", "Q, only add ink", "Q, only erase ink", "nearest row, l2")
 
-    def __init__(self, ground: Ground, grown: Grown, seed: int) -> None:
-        if ground.shape is None:
-            raise ValueError(f"{ground.key} holds no images")
-        self.ground, self.grown, self.shape = ground, grown, ground.shape
-        explainer = Explainer(grown.explained, schema=ground.schema)
-        nearest = NearestRow(grown.explained, ground.X, ground.schema)
-        every, Q = ground.schema.names, Quadratic(neighbours(ground.shape))
+    def __init__(self, data: PaperData, learned: LearnedTree, seed: int) -> None:
+        if data.shape is None:
+            raise ValueError(f"{data.key} contains no images; expected a data set with a shape")
+        self.data, self.learned, self.shape = data, learned, data.shape
+        explainer = Explainer(learned.explained, schema=data.schema)
+        nearest = NearestRow(learned.explained, data.X, data.schema)
+        every, Q = data.schema.names, Quadratic(neighbour_matrix(data.shape))
         add: list[Constraint] = [only_increase(*every)]
         erase: list[Constraint] = [only_decrease(*every)]
-        self.ask: tuple[Callable[[Array, Any], Explanation], ...] = (
+        self.methods: tuple[Callable[[Array, Any], Explanation], ...] = (
             lambda row, target: explainer.explain(row, target=target, cost=L1()),
             lambda row, target: explainer.explain(row, target=target, cost=L2()),
             lambda row, target: explainer.explain(row, target=target, cost=Q, constraints=add),
             lambda row, target: explainer.explain(row, target=target, cost=Q, constraints=erase),
             lambda row, target: nearest.explain(row, target=target, cost=L2()),
         )
-        places = np.random.default_rng(seed).permutation(ground.test)
-        said = grown.tree.predict(ground.X[places])
-        right = {own: places[(said == own) & (ground.y[places] == own)].tolist() for own in np.unique(said).tolist()}
-        self.sources = [right[own].pop() for own, _, _ in paper.DIGITS]  # another image for each
+        places = np.random.default_rng(seed).permutation(data.test)
+        predicted, labels = learned.tree.predict(data.X[places]), data.y[places]
+        correct = {digit: places[(predicted == digit) & (labels == digit)].tolist() for digit in np.unique(predicted).tolist()}
+        self.sources = [correct[digit].pop() for digit, _, _ in published.DIGITS]  # a different image for each pair
 
     @property
     def size(self) -> int:
-        return len(paper.DIGITS) * len(self.columns)
+        """The number of answers."""
+        return len(published.DIGITS) * len(self.columns)
 
     def run(self, tick: Callable[[], None]) -> pd.DataFrame:
-        """One line per answer; the images' pixels are joined into one text, so that a stopped run can draw them later."""
+        """Compute the answers, one line each; pixels are joined into one string, so that a stopped run can draw them later."""
         lines = []
-        for ask in self.ask:  # the first call prepares what later ones share
-            ask(self.ground.X[self.sources[0]], paper.DIGITS[0][1])
-        for place, (own, target, told) in zip(self.sources, paper.DIGITS, strict=True):
-            row = self.ground.X[place]
-            for name, ask, number in zip(self.columns, self.ask, told, strict=True):
-                answer, ms = timed(partial(ask, row, target))
+        for explain in self.methods:  # the first call prepares data that later calls share
+            explain(self.data.X[self.sources[0]], published.DIGITS[0][1])
+        for place, (digit, target, distances) in zip(self.sources, published.DIGITS, strict=True):
+            row = self.data.X[place]
+            for name, explain, distance in zip(self.columns, self.methods, distances, strict=True):
+                answer, ms = timed(partial(explain, row, target))
                 x = np.asarray(answer[0].row)[None] if len(answer) else None
                 lines.append(
                     {
-                        "source": own,
+                        "source": digit,
                         "target": target,
                         "distance": name,
                         "place": place,
                         "status": str(answer.status),
                         "cost": answer[0].cost if len(answer) else math.nan,
-                        "paper": number if self.ground.key == MNIST else math.nan,
+                        "paper": distance if self.data.key == MNIST else math.nan,
                         "ms": ms,
                         "proved": answer.certificate.check(),
-                        "tree_agrees": None if x is None else bool(self.grown.tree.predict(x)[0] == target),
-                        "model_agrees": None if x is None else bool(self.grown.predict(x)[0] == target),
+                        "tree_agrees": None if x is None else bool(self.learned.tree.predict(x)[0] == target),
+                        "model_agrees": None if x is None else bool(self.learned.predict(x)[0] == target),
                         "pixels": "" if x is None else " ".join(f"{value:.17g}" for value in x[0]),
                     }
                 )
@@ -138,18 +136,18 @@ class Digits:
         return pd.DataFrame(lines)
 
     def draw(self, lines: pd.DataFrame) -> Figure:
-        """A row of images per pair: the source, then each answer beside its difference, red where ink was added."""
+        """Draw a row of images per pair: the source, then each answer and its difference, red where ink was added."""
         import matplotlib.pyplot as plt
 
-        rows = len(paper.DIGITS)
+        rows = len(published.DIGITS)
         with style():
             figure, axes = plt.subplots(rows, 11, figsize=(11 * 0.95, rows * 1.12), squeeze=False)
-            for line, place, (own, target, _) in zip(axes, self.sources, paper.DIGITS, strict=True):
-                source = self.ground.X[place]
+            for line, place, (digit, target, _) in zip(axes, self.sources, published.DIGITS, strict=True):
+                source = self.data.X[place]
                 _show(line[0], source.reshape(self.shape), "Greys", 0.0, 1.0)
-                line[0].set_ylabel(f"{own} → {target}", rotation=90)
+                line[0].set_ylabel(f"{digit} → {target}", rotation=90)
                 for k, name in enumerate(self.columns):
-                    at = (lines["source"] == own) & (lines["target"] == target) & (lines["distance"] == name)
+                    at = (lines["source"] == digit) & (lines["target"] == target) & (lines["distance"] == name)
                     answer = lines[at].iloc[0]
                     image, change = line[1 + 2 * k], line[2 + 2 * k]
                     found = not math.isnan(answer["cost"])
@@ -171,6 +169,7 @@ class Digits:
 
 
 def _show(axes: Any, image: Array, colours: Any, low: float, high: float) -> None:
+    """Draw one image without ticks."""
     axes.imshow(image, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,7 +1,7 @@
-"""Independent optima: leaf by leaf, as in the paper, without the search, its bounds or its cuts.
+"""Independent optima, computed leaf by leaf as in the paper, without the search, its bounds or its cuts.
 
-``BruteForce`` solves an axis-aligned tree in closed form from scikit-learn's own arrays; ``Enumeration`` hands every leaf of
-an oblique tree to a solver.
+``BruteForce`` solves an axis-aligned tree in closed form from scikit-learn's arrays; ``Enumeration`` passes every leaf of an
+oblique tree to a solver.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ class BruteForce:
         self.boxes: dict[Any, Array] = {label: np.array(boxes).reshape(-1, 2, width) for label, boxes in found.items()}
 
     def solver(self, power: int) -> str:
+        """The name of the method."""
         return "brute force"
 
     def cost(self, source: Array, target: Any, frozen: Array, power: int) -> float:
-        """The least cost over the leaves of a class, infinity if there is none; ``frozen`` tells which columns stay."""
+        """The least cost over the leaves of a class, infinity if there is none; ``frozen`` marks the columns that stay."""
         return self.best(source, target, frozen, power)[0]
 
     def best(self, source: Array, target: Any, frozen: Array, power: int) -> tuple[float, Array | None]:
@@ -63,28 +64,29 @@ class BruteForce:
             ones, zeros = ones & (high[:, span] >= 1), zeros & (high[:, span] >= 0)
             missed = (~zeros).sum(axis=1)[:, None] - ~zeros  # the other columns that cannot be 0
             category = ones & (missed == 0)
-            own = source[span].argmax()
-            stays = category[:, own]
+            source_value = source[span].argmax()
+            stays = category[:, source_value]
             costs[:, span] = 0.0
             costs[:, span.start] = np.where(stays, 0.0, self.category)
             possible[:, span] = category.any(axis=1)[:, None]
             points[:, span] = 0.0
-            points[np.arange(len(points)), span.start + np.where(stays, own, category.argmax(axis=1))] = 1.0
+            points[np.arange(len(points)), span.start + np.where(stays, source_value, category.argmax(axis=1))] = 1.0
         totals = np.where(possible.all(axis=1), costs.sum(axis=1), math.inf)
         least = float(totals.min(initial=math.inf))
         return least, points[totals.argmin()] if math.isfinite(least) else None
 
 
 def _with(bounds: Array, column: int, value: float) -> Array:
+    """A copy of the bounds with another value in one column."""
     out = bounds.copy()
     out[column] = value
     return out
 
 
 def _sides(threshold: float) -> tuple[float, float]:
-    """The last float64 that scikit-learn sends left, and the next one: it rounds to float32 and goes left at the threshold."""
+    """The last float64 that scikit-learn sends left, and the next; scikit-learn rounds to float32 and tests <= threshold."""
     narrow = np.float32(threshold)
-    if float(narrow) > threshold:  # as float64: a Python float beside a float32 would be rounded first
+    if float(narrow) > threshold:  # as float64: next to a float32 a Python float would be rounded first
         narrow = np.nextafter(narrow, np.float32(-np.inf))
     middle = (float(narrow) + float(np.nextafter(narrow, np.float32(np.inf)))) / 2
     if float(np.float32(middle)) <= threshold:
@@ -93,10 +95,10 @@ def _sides(threshold: float) -> tuple[float, float]:
 
 
 class Enumeration:
-    """One linear or quadratic program, with 0/1 columns where there are categories, per leaf of the target: the paper's way.
+    """One linear or quadratic program per leaf of the target, with 0/1 columns for categories: the method of the paper.
 
-    Gurobi solves them, as in the paper, where it is installed and its licence allows the size; else HiGHS the linear ones and
-    PIQP the quadratic ones without categories.
+    Gurobi solves them, as in the paper, if it is installed and its licence allows the size; otherwise HiGHS solves the linear
+    ones, and PIQP the quadratic ones without categories.
     """
 
     def __init__(self, tree: Tree, schema: Schema) -> None:
@@ -112,24 +114,26 @@ class Enumeration:
         return "" if chosen is None else chosen.name
 
     def cost(self, source: Array, target: Any, frozen: Array, power: int) -> float:
-        """The least cost over the leaves of a class, infinity if there is none; ``frozen`` tells which columns stay."""
+        """The least cost over the leaves of a class, infinity if there is none; ``frozen`` marks the columns that stay."""
         question = self._question(source, frozen, power)
         solver = self._solver(question)
         if solver is None:
-            raise SolverError("no solver is installed for squares beside 0/1 columns")
+            raise SolverError("no solver is installed for squares with 0/1 columns; install gurobipy")
         return enumerate_leaves(solver, self.leaves.by_label[target], question)[0]
 
     def _question(self, source: Array, frozen: Array, power: int) -> Question:
+        """The question in the form of the solvers."""
         lower, upper = (np.where(frozen, source, end) for end in self.bounds)
         return Question(source, lower, upper, np.ones(len(source)), power, self.spans)
 
     def _solver(self, question: Question) -> Solver | None:
+        """The first solver that can solve the programs of a question."""
         known: list[Solver] = [*([] if self.gurobi is None else [self.gurobi]), ScipyHighs(), Piqp(tight=True)]
         return next((solver for solver in known if not solver.refuses(question)), None)
 
 
 def _gurobi() -> Gurobi | None:
-    """Gurobi with tight tolerances, None where it is not installed or has no licence."""
+    """Gurobi with tight tolerances; None if it is not installed or has no licence."""
     try:
         return Gurobi(tight=True)
     except (ImportError, SolverError):

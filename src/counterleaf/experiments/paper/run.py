@@ -1,4 +1,4 @@
-"""A whole run: what is asked for, what is there already, and what is left to do."""
+"""A whole run: check the plan, skip the steps whose files exist, do the others, and write the report."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from counterleaf.errors import CounterleafError
-from counterleaf.experiments.paper import errors_table, figures, grounds, person, tables
-from counterleaf.experiments.paper.files import kept_table, read_table
-from counterleaf.experiments.paper.grounds import MNIST, STAND_IN, Ground
-from counterleaf.experiments.paper.instances import LEVELS, NORMS, Contest
+from counterleaf.experiments.paper import figures, tables
+from counterleaf.experiments.paper.data import MNIST, STAND_IN, PaperData, bundled_names, load_data
+from counterleaf.experiments.paper.instances import LEVELS, NORMS, MethodComparison
 from counterleaf.experiments.paper.report import Results, page
-from counterleaf.experiments.paper.trees import KINDS, OBLIQUE, Grown, grow
+from counterleaf.experiments.paper.trees import KINDS, OBLIQUE, LearnedTree, learn_tree
 from counterleaf.storage.files import write
 
 Tick = Callable[[], None]
-Job = Callable[[str, int], AbstractContextManager[Tick]]  # what is done and in how many steps -> what to call after each
-_OURS = ("errors", "figures", "instances", "trees")  # the folders of a run
+Job = Callable[[str, int], AbstractContextManager[Tick]]  # a title and a number of steps -> a function to call after each step
+_FOLDERS = ("errors", "figures", "instances", "trees")  # made by a run
 _LAST_SEED = 4_000_000_000
 _PACKAGES = ("counterleaf", "numpy", "scipy", "pandas", "scikit-learn", "piqp", "gurobipy", "matplotlib")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is asked to do; the same plan goes on where a stopped run left off."""
+    """The settings of a run; the same plan continues a run that was stopped."""
 
     sets: tuple[str, ...]
     per_class: int
     seed: int
-    splits: int  # of sets without an official one, for the table of errors
+    splits: int  # number of random splits for the table of errors, for sets without an official split
 
 
 def make_plan(quick: bool, seed: int, per_class: int | None, sets: tuple[str, ...], with_mnist: bool) -> Plan:
-    """The sets that come along and MNIST, or the digits of scikit-learn in its place; the paper's 20 instances per class."""
-    known = (MNIST if with_mnist else STAND_IN, *grounds.names())
+    """Check the options; the default is all bundled sets, MNIST or digits, and the paper's 20 instances per class."""
+    known = (MNIST if with_mnist else STAND_IN, *bundled_names())
     for key in sets:
         if key == MNIST and not with_mnist:
-            raise CounterleafError("MNIST does not come along; pass --mnist FOLDER with its four files, or --download")
+            raise CounterleafError("MNIST is not bundled; pass --mnist FOLDER with its four files, or --download")
         if key not in known:
-            raise CounterleafError(f"no data set {key!r}; expected some of {', '.join(known)}")
+            raise CounterleafError(f"unknown data set {key!r}; expected some of {', '.join(known)}")
     if per_class is not None and per_class < 1:
         raise CounterleafError(f"--per-class is {per_class}; expected a whole number from 1")
     if not 0 <= seed <= _LAST_SEED:
         raise CounterleafError(f"--seed is {seed}; expected a whole number from 0 to {_LAST_SEED}")
     if with_mnist and sets and MNIST not in sets:
-        raise CounterleafError(f"MNIST is given, but --set asks for {', '.join(sets)} only; add --set {MNIST}")
+        raise CounterleafError(f"MNIST is selected, but --set names only {', '.join(sets)}; add --set {MNIST}")
     chosen = tuple(key for key in known if key in sets) or known
     return Plan(chosen, per_class or (1 if quick else 20), seed, 1 if quick else 5)
 
 
 def claim(folder: Path, plan: Plan, fresh: bool) -> list[dict[str, str]]:
-    """Take a folder for a plan, an empty one or one in which it was begun; returns what was noted of earlier runs."""
+    """Use a folder for a plan: an empty one, or one with a run of the same plan. Returns the facts about earlier runs."""
     path = folder / "run.json"
-    asked = {"plan": {**asdict(plan), "sets": list(plan.sets)}, "version": version("counterleaf")}
+    request = {"plan": {**asdict(plan), "sets": list(plan.sets)}, "version": version("counterleaf")}
     earlier: list[dict[str, str]] = []
     if path.exists():
         try:
@@ -73,66 +73,72 @@ def claim(folder: Path, plan: Plan, fresh: bool) -> list[dict[str, str]]:
             begun = None
         if fresh:
             earlier = []
-            for name in _OURS:
+            for name in _FOLDERS:
                 shutil.rmtree(folder / name, ignore_errors=True)
-        elif begun != asked:
-            raise CounterleafError(f"{folder} holds a run with other settings; name another folder with --out, or pass --fresh")
+        elif begun != request:
+            raise CounterleafError(
+                f"{folder} contains a run with other settings; name another folder with --out, or pass --fresh"
+            )
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CounterleafError(f"{folder} is not empty and holds no earlier run; name another folder with --out")
-    write(path, json.dumps({**asked, "runs": earlier}, indent=1))
+        raise CounterleafError(f"{folder} is not empty and contains no earlier run; name another folder with --out")
+    write(path, json.dumps({**request, "runs": earlier}, indent=1))
     return earlier
 
 
-class Field:
-    """A data set with its trees and contests, each made when first needed."""
+class Experiment:
+    """A data set with its trees and comparisons, each made on first use."""
 
     def __init__(self, key: str, seed: int, folder: Path | None, mnist: Path | None, download: bool) -> None:
         self.key, self._seed, self._folder, self._source = key, seed, folder, (mnist, download)
-        self._grown: dict[str, Grown] = {}
-        self._contests: dict[str, Contest] = {}
+        self._learned: dict[str, LearnedTree] = {}
+        self._comparisons: dict[str, MethodComparison] = {}
 
     @cached_property
-    def ground(self) -> Ground:
-        return grounds.load(self.key, self._seed, *self._source)
+    def data(self) -> PaperData:
+        """The data set."""
+        return load_data(self.key, self._seed, *self._source)
 
-    def grown(self, kind: str) -> Grown:
-        if kind not in self._grown:
-            self._grown[kind] = grow(self.ground, kind, self._seed, self._folder)
-        return self._grown[kind]
+    def learned(self, kind: str) -> LearnedTree:
+        """The oblique or axis-aligned tree."""
+        if kind not in self._learned:
+            self._learned[kind] = learn_tree(self.data, kind, self._seed, self._folder)
+        return self._learned[kind]
 
-    def contest(self, kind: str) -> Contest:
-        if kind not in self._contests:
-            self._contests[kind] = Contest(self.ground, self.grown(kind))
-        return self._contests[kind]
+    def comparison(self, kind: str) -> MethodComparison:
+        """All methods on one of the trees."""
+        if kind not in self._comparisons:
+            self._comparisons[kind] = MethodComparison(self.data, self.learned(kind))
+        return self._comparisons[kind]
 
     def errors(self) -> pd.DataFrame:
-        return errors_table.measure(self.ground, {kind: self.grown(kind) for kind in KINDS}, self._seed)
+        """The errors of the trees and of a forest."""
+        return tables.measure_errors(self.data, {kind: self.learned(kind) for kind in KINDS}, self._seed)
 
 
 def reproduce(
     folder: Path, plan: Plan, job: Job, command: str, mnist: Path | None = None, download: bool = False, fresh: bool = False
 ) -> Results:
-    """Do what is left of a plan in a folder, write the tables, pictures and the report, and return them."""
+    """Run a plan in a folder, or continue it, and write tables, figures and the report; returns the tables."""
     start = time.perf_counter()
-    fields = [Field(key, plan.seed, folder / "trees", mnist, download) for key in plan.sets]
+    experiments = [Experiment(key, plan.seed, folder / "trees", mnist, download) for key in plan.sets]
     if plan.sets[0] == MNIST:
-        _ = fields[0].ground  # what is wrong with its files is said before anything is written
+        _ = experiments[0].data  # errors in its files are reported before anything is written
     runs = [*claim(folder, plan, fresh), _facts(command, "stopped")]
     _note(folder, runs)
-    errors = _errors(folder, plan, fields, job)
-    drawn, instances = _instances(folder, plan, fields, job)
-    digits, table1 = _figures(folder, plan, fields, job), _person(folder, fields, job)
-    comparisons = {kind: tables.comparison(instances, kind) for kind in KINDS}
+    errors = _errors(folder, plan, experiments, job)
+    drawn, instances = _instances(folder, plan, experiments, job)
+    digits, person = _figures(folder, plan, experiments, job), _person(folder, experiments, job)
+    comparisons = {kind: tables.comparison_table(instances, kind) for kind in KINDS}
     runs[-1] = _facts(command, f"{time.perf_counter() - start:.0f} seconds")
     results = Results(
-        person=table1,
+        person=person,
         comparisons=comparisons,
-        errors=errors_table.table(errors),
+        errors=tables.error_table(errors),
         digits=digits,
-        verdicts=tables.verdicts(instances, drawn, comparisons, digits, table1),
+        verdicts=tables.verdicts(instances, drawn, comparisons, digits, person),
         drawn=(len(drawn), int(drawn["passed"].sum())),
         stand_in=STAND_IN in plan.sets,
-        asked={"seed": str(plan.seed), "instances per class": str(plan.per_class), "data sets": ", ".join(plan.sets)},
+        settings={"seed": str(plan.seed), "instances per class": str(plan.per_class), "data sets": ", ".join(plan.sets)},
         runs=runs,
     )
     for name, table in results.files().items():
@@ -143,12 +149,13 @@ def reproduce(
 
 
 def _note(folder: Path, runs: list[dict[str, str]]) -> None:
+    """Write the facts about all runs into ``run.json``."""
     path = folder / "run.json"
     write(path, json.dumps({**json.loads(path.read_text()), "runs": runs}, indent=1))
 
 
 def _facts(command: str, took: str) -> dict[str, str]:
-    """How a run was made; where one went on after a stop there are several."""
+    """The command, time, versions and machine of a run."""
     return {
         "command": command,
         "took": took,
@@ -157,55 +164,58 @@ def _facts(command: str, took: str) -> dict[str, str]:
     }
 
 
-def _errors(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.DataFrame:
+def _errors(folder: Path, plan: Plan, experiments: list[Experiment], job: Job) -> pd.DataFrame:
+    """The errors on every set and split."""
     parts = []
-    for field in fields:
-        with job(f"{field.key}: trees and errors", plan.splits) as tick:
+    for experiment in experiments:
+        with job(f"{experiment.key}: trees and errors", plan.splits) as tick:
             for seed in range(plan.seed, plan.seed + plan.splits):
-                other = field if seed == plan.seed else Field(field.key, seed, None, None, False)
-                if other is not field and field.ground.official:
+                other = experiment if seed == plan.seed else Experiment(experiment.key, seed, None, None, False)
+                if other is not experiment and experiment.data.official:
                     break
-                parts.append(kept_table(folder / "errors" / f"{field.key}-{seed}.csv", other.errors))
+                parts.append(_saved_table(folder / "errors" / f"{experiment.key}-{seed}.csv", other.errors))
                 tick()
     return pd.concat(parts, ignore_index=True)
 
 
-def _instances(folder: Path, plan: Plan, fields: list[Field], job: Job) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The instances drawn, and one line for each under every level of constraints and each distance."""
+def _instances(folder: Path, plan: Plan, experiments: list[Experiment], job: Job) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The instances, and one line for each of them, level of constraints and distance."""
     draws, parts = [], []
-    for field in fields:
+    for experiment in experiments:
         for kind in KINDS:
-            drawn, asked = _ask(folder / "instances", plan, field, kind, job)
+            drawn, answered = _compare(folder / "instances", plan, experiment, kind, job)
             draws.append(drawn)
-            parts += asked
+            parts += answered
     return pd.concat(draws, ignore_index=True), pd.concat(parts, ignore_index=True)
 
 
-def _ask(folder: Path, plan: Plan, field: Field, kind: str, job: Job) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """All questions to one tree, a file for each level of constraints and each distance."""
-    stem = f"{field.key}-{kind}"
-    drawn = kept_table(folder / f"{stem}-drawn.csv", lambda: field.contest(kind).draw(plan.per_class, plan.seed))
+def _compare(folder: Path, plan: Plan, experiment: Experiment, kind: str, job: Job) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
+    """Answer all questions about one tree, with a file for each level of constraints and each distance."""
+    stem = f"{experiment.key}-{kind}"
+    drawn = _saved_table(folder / f"{stem}-drawn.csv", lambda: experiment.comparison(kind).draw(plan.per_class, plan.seed))
     paths = {(level, norm): folder / f"{stem}-{level}-{norm}.csv" for level in range(LEVELS) for norm in NORMS}
     left = sum(not path.exists() for path in paths.values())
-    with job(f"{field.key}: {kind} tree, {len(drawn)} instances", len(drawn) * left) as tick:
+    with job(f"{experiment.key}: {kind} tree, {len(drawn)} instances", len(drawn) * left) as tick:
 
         def run(level: int, norm: str) -> pd.DataFrame:
-            return field.contest(kind).run(drawn, level, norm, tick)
+            return experiment.comparison(kind).run(drawn, level, norm, tick)
 
-        return drawn, [kept_table(path, run, *which) for which, path in paths.items()]
+        return drawn, [_saved_table(path, run, *which) for which, path in paths.items()]
 
 
-def _person(folder: Path, fields: list[Field], job: Job) -> pd.DataFrame | None:
-    adult = next((field for field in fields if field.key == "adult"), None)
+def _person(folder: Path, experiments: list[Experiment], job: Job) -> pd.DataFrame | None:
+    """Table 1; None if Adult is not part of the run."""
+    adult = next((experiment for experiment in experiments if experiment.key == "adult"), None)
     if adult is None:
         return None
     with job("Table 1", 1) as tick:
-        found = kept_table(folder / "instances" / "person.csv", lambda: person.illustrate(adult.grown(OBLIQUE).tree))
+        table = _saved_table(folder / "instances" / "person.csv", lambda: tables.person_table(adult.learned(OBLIQUE).tree))
         tick()
-    return found
+    return table
 
 
-def _figures(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.DataFrame | None:
+def _figures(folder: Path, plan: Plan, experiments: list[Experiment], job: Job) -> pd.DataFrame | None:
+    """Draw the figures; returns the distances of the figure of digits, None if no images are part of the run."""
     with job("Figures 1 and 2", 2) as tick:
         for name, plane in (("figure1", figures.axis_plane), ("figure2", figures.oblique_plane)):
             if not (folder / "figures" / f"{name}-plane.png").exists():
@@ -213,18 +223,31 @@ def _figures(folder: Path, plan: Plan, fields: list[Field], job: Job) -> pd.Data
                 write(folder / "figures" / f"{name}-tree.png", figures.png(answer.plot(kind="tree")))
                 write(folder / "figures" / f"{name}-plane.png", figures.png(answer.plot(kind="regions")))
             tick()
-    field = next((field for field in fields if field.key in (MNIST, STAND_IN)), None)
-    if field is None:
+    images = next((experiment for experiment in experiments if experiment.key in (MNIST, STAND_IN)), None)
+    if images is None:
         return None
     picture, table = folder / "figures" / "digits.png", folder / "instances" / "digits.csv"
     if not (picture.exists() and table.exists()):
-        digits = figures.Digits(field.ground, field.grown(OBLIQUE), plan.seed)
-        with job(f"{field.key}: figure of digits", digits.size) as tick:
-            write(picture, figures.png(digits.draw(kept_table(table, lambda: digits.run(tick)))))
-    return read_table(table).drop(columns="pixels")
+        digits = figures.Digits(images.data, images.learned(OBLIQUE), plan.seed)
+        with job(f"{images.key}: figure of digits", digits.size) as tick:
+            write(picture, figures.png(digits.draw(_saved_table(table, lambda: digits.run(tick)))))
+    return _read_table(table).drop(columns="pixels")
+
+
+def _saved_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any) -> pd.DataFrame:
+    """Read a table from a CSV file; make and write it first if there is no such file. This makes a run resumable."""
+    if not path.exists():
+        write(path, make(*arguments).to_csv(index=False))
+    return _read_table(path)
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV file with its numbers bit for bit; only an empty cell is a missing value."""
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], float_precision="round_trip")
 
 
 def _version(name: str) -> str:
+    """The version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:

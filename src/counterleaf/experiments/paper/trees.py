@@ -1,4 +1,4 @@
-"""The trees of the experiments: learned here, kept as counterleaf JSON together with the settings that gave them."""
+"""The trees of the experiments: learned once and saved as counterleaf JSON together with their settings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.tree import DecisionTreeClassifier
 
-from counterleaf.experiments.paper.grounds import Ground
+from counterleaf import __version__
+from counterleaf.experiments.paper.data import PaperData
+from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.model.readers import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
@@ -18,9 +23,9 @@ from counterleaf.types import Array
 
 OBLIQUE, AXIS = "oblique", "axis"
 KINDS = (OBLIQUE, AXIS)
-THREADS = 2  # of learners; the trees do not depend on it
+THREADS = 2  # used by the learners; the trees do not depend on it
 
-# TAO at the paper's depth; where several values stand, five-fold cross-validation on the training rows chooses
+# TAO at the paper's depth; of several values, five-fold cross-validation on the training rows chooses one
 _TAO: dict[str, dict[str, list[Any]]] = {
     "adult": {"max_depth": [12], "ccp_alpha": [2e-4]},
     "breast": {"max_depth": [3], "alpha": [1.0, 3.0, 10.0]},
@@ -30,14 +35,14 @@ _TAO: dict[str, dict[str, list[Any]]] = {
     "mnist": {"max_depth": [9]},
     "digits": {"max_depth": [6]},
 }
-_PRUNINGS, _FEW = 12, 5  # strengths of CART's pruning that are compared, and where a fit takes long
-_LONG = 10_000_000  # cells of training data
-_MANY = 2000  # with more training rows one held-out fifth chooses the pruning, in place of five
+_PRUNINGS, _FEW_PRUNINGS = 12, 5  # number of pruning strengths that are compared, and the same for large data
+_LARGE = 10_000_000  # cells of training data
+_MANY_ROWS = 2000  # with more training rows, one held-out fifth chooses the pruning instead of five-fold cross-validation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grown:
-    """A tree over the columns of a ground, and the estimator it came from."""
+class LearnedTree:
+    """A tree over the columns of a data set, and its estimator."""
 
     tree: Tree
     model: Any  # scikit-learn's DecisionTreeClassifier or a TAOClassifier
@@ -45,120 +50,115 @@ class Grown:
     settings: dict[str, Any]
 
     def predict(self, X: Array) -> Array:
-        """What the estimator says of rows in the units of the ground."""
+        """Predict labels with the estimator, for rows in the units of the data set."""
         return np.asarray(self.model.predict(X / self.scale))
 
-    def errors(self, ground: Ground) -> tuple[float, float]:
+    def errors(self, data: PaperData) -> tuple[float, float]:
         """Training and test error in %."""
-        train, test = (float((self.predict(ground.X[k]) != ground.y[k]).mean()) for k in (ground.train, ground.test))
+        train, test = (float((self.predict(data.X[k]) != data.y[k]).mean()) for k in (data.train, data.test))
         return 100.0 * train, 100.0 * test
 
     @property
     def explained(self) -> Any:
-        """The model of the questions: scikit-learn's tree itself; for TAO the Tree, which does the estimator's arithmetic."""
+        """The model to explain: scikit-learn's tree, or for TAO the ``Tree``, with the same arithmetic as the estimator."""
         return self.tree if self.settings["kind"] == OBLIQUE else self.model
 
 
-def grow(ground: Ground, kind: str, seed: int, folder: Path | None = None) -> Grown:
-    """The tree of a ground: from the folder if it was learned with the same settings, else learned and kept there."""
-    import sklearn
-
-    import counterleaf
-
-    asked: dict[str, Any] = {
-        "set": ground.key,
+def learn_tree(data: PaperData, kind: str, seed: int, folder: Path | None = None) -> LearnedTree:
+    """Read the tree from the folder if it was learned with the same settings; otherwise learn it and save it there."""
+    request: dict[str, Any] = {
+        "set": data.key,
         "kind": kind,
         "seed": seed,
-        "counterleaf": counterleaf.__version__,
+        "counterleaf": __version__,
         "scikit-learn": sklearn.__version__,
-        "choices": _TAO[ground.key] if kind == OBLIQUE else {"ccp_alpha": "some of CART's own path"},
+        "choices": _TAO[data.key] if kind == OBLIQUE else {"ccp_alpha": "some of CART's path"},
     }
-    path = None if folder is None else folder / f"{ground.key}-{kind}.json"
-    settings = None if path is None else _kept_settings(path, asked)
-    scale = _scale(ground) if kind == OBLIQUE else np.ones(ground.X.shape[1])
+    path = None if folder is None else folder / f"{data.key}-{kind}.json"
+    settings = None if path is None else _saved_settings(path, request)
+    scale = _scale(data) if kind == OBLIQUE else np.ones(data.X.shape[1])
     if settings is not None and path is not None and kind == OBLIQUE:
         tree = Tree.from_json(path.read_text())
-        return Grown(tree, _restored(_scaled(tree, scale), settings["chosen"]), scale, settings)
+        return LearnedTree(tree, _restored(_scaled(tree, scale), settings["chosen"]), scale, settings)
     if settings is None:
-        settings = {**asked, "chosen": _choose_tao(ground, scale, seed) if kind == OBLIQUE else _choose_cart(ground, seed)}
-    rows, labels = ground.X[ground.train] / scale, ground.y[ground.train]
+        settings = {**request, "chosen": _choose_tao(data, scale, seed) if kind == OBLIQUE else _choose_cart(data, seed)}
+    rows, labels = data.X[data.train] / scale, data.y[data.train]
     model = (_tao if kind == OBLIQUE else _cart)(settings["chosen"]).fit(rows, labels)
     tree = _scaled(read_tree(model), 1.0 / scale)
     if path is not None:
         settings["sha256"] = _digest(tree)
         write(path, json.dumps({"settings": settings, **json.loads(tree.to_json())}))
-    return Grown(tree, model, scale, settings)
+    return LearnedTree(tree, model, scale, settings)
 
 
-def _kept_settings(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The settings of a tree that was learned for the same purpose, with what was chosen; None if there is none."""
+def _saved_settings(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings of a saved tree, including the chosen ones; None if there is no intact tree for the same request."""
     try:
         text = path.read_text()
-        kept = dict(json.loads(text)["settings"])
-        whole = kept.pop("sha256") == _digest(Tree.from_json(text))
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not ours: it is learned again
+        saved = dict(json.loads(text)["settings"])
+        intact = saved.pop("sha256") == _digest(Tree.from_json(text))
+    except (OSError, ValueError, KeyError, TypeError):  # no file, or not a tree of ours: it is learned again
         return None
-    return kept if whole and {**kept, "chosen": None} == {**asked, "chosen": None} else None
+    return saved if intact and {**saved, "chosen": None} == {**request, "chosen": None} else None
 
 
 def _digest(tree: Tree) -> str:
+    """A checksum of the tree."""
     return hashlib.sha256(tree.to_json().encode()).hexdigest()
 
 
-def _scale(ground: Ground) -> Array:
-    """The columns' deviations, rounded to powers of two: dividing by them, and undoing it in the tree, rounds nothing.
+def _scale(data: PaperData) -> Array:
+    """The columns' deviations, rounded to powers of two, so that scaling rows and tree is exact.
 
-    Pixels stay as they are: unit deviations would blow up those at the rim.
+    Pixels are not scaled: unit deviations would exaggerate those at the border.
     """
-    spread = ground.X[ground.train].std(axis=0)
-    if ground.shape is not None:
+    spread = data.X[data.train].std(axis=0)
+    if data.shape is not None:
         return np.ones(len(spread))
     return np.asarray(2.0 ** np.round(np.log2(np.where(spread > 0, spread, 1.0))))
 
 
 def _scaled(tree: Tree, factor: Array) -> Tree:
+    """The same tree over columns divided by ``factor``."""
     weights = replace(tree.weights, data=tree.weights.data * factor[tree.weights.indices])
     return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, tree.closed, tree.dtype)
 
 
-def _tao(chosen: dict[str, Any]) -> Any:
-    from counterleaf.learn import TAOClassifier
-
+def _tao(chosen: dict[str, Any]) -> TAOClassifier:
+    """An unfitted TAO estimator."""
     return TAOClassifier(n_jobs=THREADS, **chosen)
 
 
 def _restored(tree: Tree, chosen: dict[str, Any]) -> Any:
-    """The fitted estimator of a tree that was kept."""
+    """The fitted estimator of a saved tree."""
     model = _tao(chosen)
     model.tree_, model.classes_, model.n_features_in_ = tree, tree.classes, tree.n_features
     return model
 
 
-def _cart(chosen: dict[str, Any]) -> Any:
-    from sklearn.tree import DecisionTreeClassifier
-
+def _cart(chosen: dict[str, Any]) -> DecisionTreeClassifier:
+    """An unfitted CART estimator."""
     return DecisionTreeClassifier(**chosen)
 
 
-def _choose_tao(ground: Ground, scale: Array, seed: int) -> dict[str, Any]:
-    grid = {**_TAO[ground.key], "random_state": [seed]}
-    return _best(_tao({}), grid, ground.X[ground.train] / scale, ground.y[ground.train], 5, seed)
+def _choose_tao(data: PaperData, scale: Array, seed: int) -> dict[str, Any]:
+    """The settings of TAO: the paper's depth, the rest by cross-validation."""
+    grid = {**_TAO[data.key], "random_state": [seed]}
+    return _best(_tao({}), grid, data.X[data.train] / scale, data.y[data.train], 5, seed)
 
 
-def _choose_cart(ground: Ground, seed: int) -> dict[str, Any]:
-    """Grown in full, then pruned by the strength that errs least on held-out rows, as in the paper."""
-    rows, labels = ground.X[ground.train], ground.y[ground.train]
-    tried = _FEW if rows.size > _LONG else _PRUNINGS
+def _choose_cart(data: PaperData, seed: int) -> dict[str, Any]:
+    """The settings of CART, as in the paper: a full tree, pruned by the strength with the least error on held-out rows."""
+    rows, labels = data.X[data.train], data.y[data.train]
+    tried = _FEW_PRUNINGS if rows.size > _LARGE else _PRUNINGS
     path = _cart({"random_state": seed}).cost_complexity_pruning_path(rows, labels).ccp_alphas
     few = np.unique(np.quantile(path[:-1], np.linspace(0, 1, tried), method="nearest"))[::-1]  # the strongest first
     grid = {"ccp_alpha": few.clip(0.0).tolist(), "random_state": [seed]}
-    return _best(_cart({}), grid, rows, labels, 1 if len(rows) > _MANY else 5, seed)
+    return _best(_cart({}), grid, rows, labels, 1 if len(rows) > _MANY_ROWS else 5, seed)
 
 
 def _best(model: Any, grid: dict[str, list[Any]], rows: Array, labels: Array, folds: int, seed: int) -> dict[str, Any]:
-    """The settings with the least error on held-out training rows; the first of equals."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
-
+    """The settings with the least error on held-out training rows; the first of several equally good ones."""
     if all(len(values) == 1 for values in grid.values()):
         return {name: values[0] for name, values in grid.items()}
     if folds == 1:

@@ -1,6 +1,7 @@
-"""General solvers, asked leaf by leaf: the paper's way, to measure against and to check with.
+"""General solvers that solve one program per leaf, the method of the paper; used as references for cost and time.
 
-``program.py`` states the problem of one leaf; each other file hands it to one solver. A solver is imported when it is made.
+``program.py`` states the problem of one leaf; every other file passes it to one solver. The package of a solver is imported
+when the solver is constructed.
 """
 
 from counterleaf.experiments.solvers.gurobi import Gurobi

@@ -1,4 +1,4 @@
-"""Gurobi, as in the paper; the licence that comes with the package is enough for most of its trees."""
+"""Gurobi, as in the paper; the free licence bundled with its package is sufficient for most trees."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ import numpy as np
 from counterleaf.experiments.solvers.program import Program, Question, SolverError, SolverTimeoutError
 from counterleaf.types import Array
 
-_LINEAR, _QUADRATIC = 900, 200  # columns that the licence which comes with the package allows
+_MAX_LINEAR, _MAX_QUADRATIC = 900, 200  # columns that the bundled licence allows
 
 
 class Gurobi:
-    """Linear and quadratic programs with or without 0/1 columns, gap 0, ``seconds`` for each; ``tight`` for tolerances of 1e-9.
+    """Linear and quadratic programs with or without 0/1 columns, gap 0.
+
+    Parameters
+    ----------
+    seconds : float, default=1e9
+        Time limit for each program.
+    tight : bool, default=False
+        Use tolerances of 1e-9.
 
     Raises
     ------
     ImportError
-        If it is not installed.
+        If gurobipy is not installed.
     SolverError
-        If it has no licence.
+        If there is no licence.
     """
 
     name = "Gurobi"
@@ -28,6 +35,7 @@ class Gurobi:
     def __init__(self, seconds: float = 1e9, tight: bool = False) -> None:
         import gurobipy
 
+        self._module: Any = gurobipy
         self._env: Any = gurobipy.Env(empty=True)
         for setting in ("OutputFlag", "MIPGap", "MIPGapAbs"):
             self._env.setParam(setting, 0)
@@ -35,19 +43,22 @@ class Gurobi:
         if tight:
             for setting in ("FeasibilityTol", "OptimalityTol", "IntFeasTol"):
                 self._env.setParam(setting, 1e-9)
-            self._env.setParam("Method", 1)  # simplex: the interior point stops at 1e-4 of the cheapest answers
+            self._env.setParam(
+                "Method", 1
+            )  # simplex: the interior point method has relative errors of 1e-4 on the cheapest answers
         try:
             self._env.start()
         except gurobipy.GurobiError as error:
             raise SolverError(f"Gurobi: {error}") from None
 
     def refuses(self, question: Question) -> str:
-        most = _LINEAR if question.power == 1 else _QUADRATIC
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
+        most = _MAX_LINEAR if question.power == 1 else _MAX_QUADRATIC
         return "too large for its free licence" if len(question.source) > most else ""
 
     def solve(self, program: Program) -> Array | None:
-        import gurobipy
-
+        """The best y; None if there is none."""
+        gurobipy = self._module
         with gurobipy.Model(env=self._env) as model:
             if program.power == 1:
                 lp = program.linear()

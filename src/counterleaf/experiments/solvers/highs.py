@@ -1,4 +1,4 @@
-"""HiGHS: through its own package, or through SciPy, which carries a copy of it."""
+"""HiGHS, through its package highspy or through the copy in SciPy."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from counterleaf.experiments.solvers.program import Program, Question, SolverError, SolverTimeoutError
 from counterleaf.types import Array
 
 
 class Highs:
-    """Linear programs with or without 0/1 columns, gap 0; quadratic ones without; ``seconds`` for each."""
+    """Linear programs with or without 0/1 columns, gap 0; quadratic programs without; ``seconds`` is the limit for each."""
 
     name = "HiGHS"
 
@@ -23,9 +24,11 @@ class Highs:
         self._seconds = seconds
 
     def refuses(self, question: Question) -> str:
-        return "no squares beside 0/1 columns" if question.power == 2 and question.spans else ""
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
+        return "no squares with 0/1 columns" if question.power == 2 and question.spans else ""
 
     def solve(self, program: Program) -> Array | None:
+        """The best y; None if there is none."""
         highspy = self._module
         h, lp = highspy.Highs(), highspy.HighsLp()
         h.silent()
@@ -33,13 +36,13 @@ class Highs:
         h.setOptionValue("mip_abs_gap", 0.0)
         h.setOptionValue("time_limit", self._seconds)
         if program.power == 1:
-            asked = program.linear()
-            rows, cost, low, high = np.vstack([asked.A, asked.sums]), asked.cost, asked.lower, asked.upper
-            bottom = np.concatenate([asked.r, np.ones(len(asked.sums))])
-            top = np.concatenate([np.full(len(asked.r), np.inf), np.ones(len(asked.sums))])
-            if asked.whole.any():
+            linear = program.linear()
+            rows, cost, low, high = np.vstack([linear.A, linear.sums]), linear.cost, linear.lower, linear.upper
+            bottom = np.concatenate([linear.r, np.ones(len(linear.sums))])
+            top = np.concatenate([np.full(len(linear.r), np.inf), np.ones(len(linear.sums))])
+            if linear.whole.any():
                 kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
-                lp.integrality_ = [kinds[int(whole)] for whole in asked.whole]
+                lp.integrality_ = [kinds[int(whole)] for whole in linear.whole]
         else:
             rows, cost, low, high = program.A, np.zeros(len(program.start)), program.lower, program.upper
             bottom, top = program.r, np.full(len(program.r), np.inf)
@@ -67,20 +70,20 @@ class Highs:
 
 
 class ScipyHighs:
-    """Linear programs, with or without 0/1 columns, where nothing but SciPy is installed."""
+    """Linear programs, with or without 0/1 columns; needs only SciPy."""
 
     name = "HiGHS"
 
     def refuses(self, question: Question) -> str:
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
         return "no squares" if question.power == 2 else ""
 
     def solve(self, program: Program) -> Array | None:
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
+        """The best y; None if there is none."""
         lp = program.linear()
         rows = [LinearConstraint(lp.A, lp.r), *([LinearConstraint(lp.sums, 1.0, 1.0)] if len(lp.sums) else [])]
-        room = Bounds(lp.lower, lp.upper)
-        found = milp(lp.cost, constraints=rows, bounds=room, integrality=lp.whole, options={"mip_rel_gap": 0.0})
+        bounds = Bounds(lp.lower, lp.upper)
+        found = milp(lp.cost, constraints=rows, bounds=bounds, integrality=lp.whole, options={"mip_rel_gap": 0.0})
         if found.status == 2:
             return None
         if found.status != 0:

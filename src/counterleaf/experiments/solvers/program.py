@@ -1,4 +1,4 @@
-"""One leaf's problem: the cheapest row of a region, as a linear or quadratic program with 0/1 columns."""
+"""The problem of one leaf: the cheapest row of a region, as a linear or quadratic program with 0/1 columns."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Region = tuple[Array, Array]  # A and r of A x >= r
 
 
 class SolverError(RuntimeError):
-    """A solver that neither solved a program nor proved that it has no row."""
+    """A solver neither solved a program nor proved that it is infeasible."""
 
 
 class SolverTimeoutError(SolverError):
-    """A solver that was stopped by the seconds it had for a program."""
+    """A solver reached its time limit."""
 
 
 class Leaves:
-    """The regions of a tree's leaves by label, closed at their faces: a solver knows no strict inequality."""
+    """The regions of a tree's leaves by label; they include their boundaries, since solvers have no strict inequalities."""
 
     def __init__(self, tree: Tree) -> None:
         self.by_label: dict[Any, list[Region]] = {}
@@ -42,9 +42,9 @@ class Leaves:
 
 @dataclass(frozen=True)
 class Question:
-    """The cheapest change of a row: sum of weight |x - source|^power, lower <= x <= upper.
+    """The cheapest change of a row: minimise the sum of weight |x - source|^power with lower <= x <= upper.
 
-    Of the 0/1 columns of each of ``spans`` exactly one is 1. A frozen column has lower = upper = source; a span is frozen as a
+    In each of ``spans`` exactly one of the 0/1 columns is 1. A frozen column has lower = upper = source; a span is frozen as a
     whole or not at all.
     """
 
@@ -57,10 +57,12 @@ class Question:
 
     @cached_property
     def _moves(self) -> Array:
+        """The columns that may change."""
         return np.flatnonzero(self.lower < self.upper)
 
     @cached_property
     def _whole(self) -> Array:
+        """Whether each column is a 0/1 column."""
         whole = np.zeros(len(self.source), bool)
         for span in self.spans:
             whole[span] = True
@@ -68,19 +70,19 @@ class Question:
 
     @cached_property
     def _origin(self) -> Array:
-        """Numbers are asked for as changes: large ones would eat up the tolerances."""
+        """Numeric columns are expressed as changes, because large numbers would make the solvers' tolerances too coarse."""
         return np.where(self._whole & (self.lower < self.upper), 0.0, self.source)
 
     @cached_property
     def _spans(self) -> tuple[slice, ...]:
-        """The spans that may move, among the columns that may."""
+        """The spans that may change, as indices into the columns that may change."""
         moves = self.lower < self.upper
         before: Array = np.cumsum(moves) - moves
         ends = [(int(before[span.start]), span.stop - span.start) for span in self.spans if moves[span.start]]
         return tuple(slice(start, start + size) for start, size in ends)
 
     def program(self, region: Region) -> Program:
-        """The problem of one leaf over the columns that may move."""
+        """The problem of one leaf over the columns that may change."""
         A, r = region
         k, origin = self._moves, self._origin
         return Program(
@@ -117,11 +119,12 @@ class Program:
     spans: tuple[slice, ...] = field(default=())
 
     def cost(self, y: Array) -> float:
+        """The cost of y."""
         return float(self.weight @ np.abs(y - self.start) ** self.power)
 
     @property
     def slopes(self) -> Array:
-        """What a 0/1 column adds to the cost when it is 1: |y - start| is linear there under any power; 0 for numbers."""
+        """The cost added by a 0/1 column equal to 1, where |y - start| is linear for any power; 0 for numeric columns."""
         return np.where(self.whole, self.weight * (1.0 - 2.0 * self.start), 0.0)
 
     def linear(self) -> Linear:
@@ -167,21 +170,21 @@ class Linear:
 
 
 class Solver(Protocol):
-    """What every solver of this package can do."""
+    """The interface of every solver in this package."""
 
     name: str
 
     def refuses(self, question: Question) -> str:
-        """Why it cannot take the programs of a question; empty if it can."""
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
         ...
 
     def solve(self, program: Program) -> Array | None:
-        """The best y, None where there is none; raises SolverError if it ends with neither."""
+        """The best y; None if there is none. Raises ``SolverError`` if the solver ends with neither."""
         ...
 
 
 def enumerate_leaves(solver: Solver, regions: list[Region], question: Question) -> tuple[float, Array | None]:
-    """The least cost over regions and its row: infinity and None if no region can be reached."""
+    """The least cost over regions and its row; infinity and None if every region is empty."""
     cost, row = math.inf, None
     for region in regions:
         program = question.program(region)

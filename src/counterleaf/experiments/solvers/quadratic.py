@@ -1,4 +1,4 @@
-"""PIQP, an interior point, and DAQP, an active set: quadratic programs over numbers."""
+"""Quadratic programs without 0/1 columns: PIQP (interior point) and DAQP (active set)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import linprog
 
 from counterleaf.experiments.solvers.program import Program, Question, Region, SolverError
 from counterleaf.types import Array
@@ -15,12 +16,13 @@ _FAR = 1e30  # DAQP's infinity
 _DAQP_INFEASIBLE = -1
 
 
-def _squares_of_numbers(question: Question) -> str:
+def _refuses(question: Question) -> str:
+    """Both solvers need a quadratic cost and numeric columns."""
     return "squares only" if question.power == 1 else "numbers only" if question.spans else ""
 
 
 class Piqp:
-    """PIQP's dense solver; ``tight`` goes for every digit: 1e-10, in units in which the answer has length 1."""
+    """PIQP's dense solver; ``tight`` sets tolerances of 1e-10, in units in which the answer has length 1."""
 
     name = "PIQP"
 
@@ -31,21 +33,22 @@ class Piqp:
         self._tight = tight
 
     def refuses(self, question: Question) -> str:
-        return _squares_of_numbers(question)
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
+        return _refuses(question)
 
     def solve(self, program: Program) -> Array | None:
+        """The best y; None if there is none."""
         if not self._tight:
             return self._solve(program, 1.0)
-        from scipy.optimize import linprog
-
-        room = np.stack([program.lower, program.upper], axis=1)
-        if linprog(np.zeros(len(room)), -program.A, -program.r, bounds=room).status == 2:
+        box = np.stack([program.lower, program.upper], axis=1)
+        if linprog(np.zeros(len(box)), -program.A, -program.r, bounds=box).status == 2:
             return None
         first = self._solve(program, 1.0)
         cost = 1.0 if first is None else program.cost(first)
         return self._solve(program, math.sqrt(max(cost, 1e-12)))
 
     def _solve(self, program: Program, unit: float) -> Array | None:
+        """Solve the program with all lengths divided by ``unit``."""
         piqp, n, m = self._module, len(program.start), len(program.r)
         top, low, high = np.full(m, np.inf), program.lower / unit, program.upper / unit
         if self._tight:
@@ -62,12 +65,12 @@ class Piqp:
         if status == piqp.PIQP_SOLVED:
             return np.asarray(solver.result.x) * unit
         if not self._tight:
-            return None  # an empty leaf mostly ends at the limit of iterations: not solved is taken for empty
+            return None  # an empty leaf mostly ends at the iteration limit: a leaf that is not solved counts as empty
         raise SolverError(f"PIQP ended with {status}")
 
 
 class Daqp:
-    """DAQP, dense."""
+    """DAQP's dense solver."""
 
     name = "DAQP"
 
@@ -77,9 +80,11 @@ class Daqp:
         self._module: Any = daqp
 
     def refuses(self, question: Question) -> str:
-        return _squares_of_numbers(question)
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
+        return _refuses(question)
 
     def solve(self, program: Program) -> Array | None:
+        """The best y; None if there is none."""
         n, m = len(program.start), len(program.r)
         high, low = np.concatenate([program.upper, np.full(m, _FAR)]), np.concatenate([program.lower, program.r])
         P, rows, sense = np.diag(2.0 * program.weight), np.ascontiguousarray(program.A), np.zeros(n + m, np.int32)
@@ -101,7 +106,7 @@ class PiqpCoupled:
         self._Q = sparse.csc_matrix(Q)
 
     def cost(self, region: Region, source: Array, lower: Array, upper: Array) -> float:
-        """The least cost within a region and bounds, infinity if it cannot be reached."""
+        """The least cost within a region and bounds; infinity if there is no such row."""
         A, r = region
         solver, top = self._module.SparseSolver(), np.full(len(r), np.inf)
         rows, none = sparse.csc_matrix(A), np.zeros(len(source))

@@ -11,10 +11,10 @@ from counterleaf.types import Array
 
 
 class Scip:
-    """Linear and quadratic programs with or without 0/1 columns, gap 0, ``seconds`` for each.
+    """Linear and quadratic programs with or without 0/1 columns, gap 0; ``seconds`` is the limit for each.
 
-    Its tolerances are absolute, 1e-6, and left as they are: cheap answers come out a little off. Tighter ones, or squares
-    scaled up, give every digit but made it take ten times as long or not come back.
+    SCIP's default tolerances are absolute, 1e-6, so that cheap answers are slightly inaccurate. Tighter tolerances, or scaled
+    squares, give accurate results but take ten times as long or do not finish.
     """
 
     name = "SCIP"
@@ -26,9 +26,11 @@ class Scip:
         self._seconds = seconds
 
     def refuses(self, question: Question) -> str:
+        """The reason why the solver cannot solve the programs of a question; empty if it can."""
         return ""
 
     def solve(self, program: Program) -> Array | None:
+        """The best y; None if there is none."""
         model = self._module.Model()
         model.hideOutput()
         model.setParam("limits/gap", 0.0)
@@ -45,7 +47,7 @@ class Scip:
             sums = np.zeros((len(program.spans), len(z)))
             for line, span in zip(sums, program.spans, strict=True):
                 line[span] = 1.0
-            # an objective is linear here: the squares stand below one more column
+            # an objective of SCIP is linear: one more column bounds the squares from above
             top = model.addVar(lb=0.0, ub=None)
             numbers = np.flatnonzero(~program.whole).tolist()
             if numbers:
@@ -72,6 +74,7 @@ class Scip:
         raise SolverError(f"SCIP ended with: {status}")
 
     def _columns(self, model: Any, lower: Array, upper: Array, whole: Array) -> list[Any]:
+        """Add the columns of a program to a model."""
         return [
             model.addVar(vtype="B" if b else "C", lb=None if low == -np.inf else low, ub=None if high == np.inf else high)
             for low, high, b in zip(lower.tolist(), upper.tolist(), whole.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""OCEAN, in another Python: it needs 3.12 and pins its solver, so it runs beside us and not among us."""
+"""OCEAN, in a separate Python environment: it needs Python 3.12 and pins the version of its solver."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from counterleaf.experiments.benchmark.cases import Case
-from counterleaf.experiments.benchmark.line import Answer, Line, one_line
+from counterleaf.experiments.benchmark.measurement import Answer, Measurement, short_message
 from counterleaf.table.features import Numeric
 
 NAME = "OCEAN, constraint programming"
 _WORKER = Path(__file__).with_name("ocean_worker.py")
-_START = 60.0  # seconds for its imports
+_START = 60.0  # seconds for the imports
 _VERSION = "import ocean, importlib.metadata; print(importlib.metadata.version('oceanpy'))"
 
 
 def find(python: Path | None) -> tuple[str, str]:
-    """(the Python that has OCEAN, its version); the Python is empty where there is none."""
+    """Find a Python with OCEAN; returns its path, empty if there is none, and OCEAN's version."""
     command = str(python) if python is not None else shutil.which("python3.12")
     if command is None:
         return "", "absent"
@@ -34,15 +34,15 @@ def find(python: Path | None) -> tuple[str, str]:
     return (command, done.stdout.strip()) if done.returncode == 0 else ("", "absent")
 
 
-def measure(case: Case, python: str, rows: int, budget: float, seed: int) -> Line:
-    """Its line on a case; whatever happens over there becomes a note."""
+def measure(case: Case, python: str, rows: int, budget: float, seed: int) -> Measurement:
+    """Measure OCEAN on a case; an error in its process becomes a note."""
     if not python:
-        return Line(case.title, NAME, note="absent")
+        return Measurement(case.title, NAME, note="absent")
     subject, rows = case.subject, min(rows, len(case.subject.places))
     labels = subject.model.classes_.tolist()
-    asked = {
+    request = {
         "model": base64.b64encode(pickle.dumps(subject.model)).decode(),
-        "features": [(f.name, f.size, isinstance(f, Numeric)) for f in subject.ground.schema],
+        "features": [(f.name, f.size, isinstance(f, Numeric)) for f in subject.data.schema],
         "rows": [case.source(k).tolist() for k in range(rows)],
         "targets": [labels.index(subject.targets[k]) for k in range(rows)],
         "power": case.power,
@@ -51,26 +51,26 @@ def measure(case: Case, python: str, rows: int, budget: float, seed: int) -> Lin
     }
     try:
         done = subprocess.run(
-            [python, "-P", str(_WORKER)],  # without its folder on the path: the files there have common names
-            input=json.dumps(asked),
+            [python, "-P", str(_WORKER)],  # without the folder on the path, whose files have common names
+            input=json.dumps(request),
             capture_output=True,
             text=True,
             timeout=2 * budget + _START,
             check=False,
         )
-        said = json.loads(done.stdout.splitlines()[-1])
+        response = json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        return Line(case.title, NAME, note=f"no answer within {2 * budget + _START:g} s")
+        return Measurement(case.title, NAME, note=f"no answer within {2 * budget + _START:g} s")
     except (OSError, ValueError, IndexError) as error:
-        return Line(case.title, NAME, note=f"failed: {one_line(error)}")
-    if not isinstance(said, dict) or not said:
-        return Line(case.title, NAME, note="failed: what it wrote is no answer")
-    if "failed" in said:
-        return Line(case.title, NAME, note=f"failed: {one_line(RuntimeError(said['failed']))}")
+        return Measurement(case.title, NAME, note=f"failed: {short_message(error)}")
+    if not isinstance(response, dict) or not response:
+        return Measurement(case.title, NAME, note="failed: its output is not an answer")
+    if "failed" in response:
+        return Measurement(case.title, NAME, note=f"failed: {short_message(RuntimeError(response['failed']))}")
     answers = []
-    for k, one in enumerate(said["answers"]):
+    for k, one in enumerate(response["answers"]):
         x = None if one.get("x") is None else np.array(one["x"])
-        answers.append(Answer(one["ms"], case.judge(k, x), math.nan, one.get("error", "")))
+        answers.append(Answer(one["ms"], case.valid_cost(k, x), math.nan, one.get("error", "")))
     if answers and all(answer.error for answer in answers):
-        return Line(case.title, NAME, note=f"failed: {one_line(RuntimeError(answers[0].error))}")
-    return Line(case.title, NAME, tuple(answers))
+        return Measurement(case.title, NAME, note=f"failed: {short_message(RuntimeError(answers[0].error))}")
+    return Measurement(case.title, NAME, tuple(answers))

@@ -1,7 +1,7 @@
-"""Other people's tools on the same axis-aligned trees and rows; none of them reads oblique splits.
+"""Other tools (treecf, DiCE) on the same axis-aligned trees and rows; none of them supports oblique splits.
 
-Each is asked through its own documented call, in units in which its cost is ours where it has one: numbers from 0 to 1, a
-change of category 1. One that is not installed is absent, one that raises has failed; neither stops the run.
+Each is called through its documented interface, in units in which its cost, if it has one, equals ours: numbers from 0 to 1, a
+change of category costs 1. The table reports a tool as absent or failed; neither stops the run.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
 
 from counterleaf.experiments.benchmark.cases import Case
-from counterleaf.experiments.benchmark.line import Line, ask, one_line
-from counterleaf.types import Array
+from counterleaf.experiments.benchmark.measurement import Measurement, measure_rows, short_message
 from counterleaf.table.encoding import encode_table
+from counterleaf.types import Array
 
-Propose = Callable[[int], Array | None]  # the place of a row among those asked about -> the columns proposed
-_OUTCOME = "outcome of the model"  # the column that DiCE wants beside the features
+Propose = Callable[[int], Array | None]  # the index of a row in the case -> the proposed columns
+_OUTCOME = "outcome of the model"  # the column that DiCE needs in addition to the features
 
 
-def in_process(case: Case, name: str, rows: int, budget: float) -> Line:
-    """The line of a tool that is a package of this environment."""
+def measure(case: Case, name: str, rows: int, budget: float) -> Measurement:
+    """Measure a tool that is installed in this environment."""
     try:
         with _quiet():
-            propose = PEERS[name](case, budget)
+            propose = TOOLS[name](case, budget)
     except ImportError:
-        return Line(case.title, name, note="absent")
+        return Measurement(case.title, name, note="absent")
     except Exception as error:
-        return Line(case.title, name, note=f"failed: {one_line(error)}")
+        return Measurement(case.title, name, note=f"failed: {short_message(error)}")
 
     def answer(k: int) -> tuple[float, Array | None]:
         with _quiet():
             return math.nan, propose(k)
 
-    return ask(case, name, rows, budget, answer)
+    return measure_rows(case, name, rows, budget, answer)
 
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Warnings, bars and prints of others are not ours to show."""
-    aside = io.StringIO()
-    with warnings.catch_warnings(), contextlib.redirect_stdout(aside), contextlib.redirect_stderr(aside):
+    """Hide the warnings, progress bars and prints of a tool."""
+    sink = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
         yield
 
 
 def _treecf(case: Case, budget: float) -> Propose:
-    """treecf's exact backend; it reads forests, so the tree goes in as a forest of one."""
+    """treecf's exact backend; it explains forests, so the tree is passed as a forest of one tree."""
     import treecf
-    from sklearn.ensemble import RandomForestClassifier
 
     subject = case.subject
     forest = RandomForestClassifier(n_estimators=1)
     forest.estimators_, forest.classes_ = [subject.model], subject.model.classes_
     forest.n_classes_, forest.n_features_in_ = len(subject.model.classes_), subject.tree.n_features
-    spans = subject.ground.spans
+    spans = subject.data.spans
     names = [f"f{j}" for j in range(subject.tree.n_features)]
     groups = [treecf.OneHot(tuple(names[span])) for span in spans]
     explainer = treecf.Explainer(forest, constraints=groups, normalizers=1.0 / case.weight)
@@ -78,18 +78,17 @@ def _treecf(case: Case, budget: float) -> Propose:
 
 
 def _dice(case: Case, budget: float) -> Propose:
-    """DiCE's random method: one row, its defaults."""
+    """DiCE's random method with its defaults, one row at a time."""
     import dice_ml
 
-    subject, schema = case.subject, case.subject.ground.schema
-    ground = subject.ground
-    frame = pd.DataFrame(ground.X, columns=schema.names) if ground.frame is None else ground.frame
-    known = frame.iloc[ground.train].assign(**{_OUTCOME: subject.model.predict(ground.X[ground.train])})
+    subject, data, schema = case.subject, case.subject.data, case.subject.data.schema
+    frame = pd.DataFrame(data.X, columns=schema.names) if data.frame is None else data.frame
+    known = frame.iloc[data.train].assign(**{_OUTCOME: subject.model.predict(data.X[data.train])})
     places = {label: k for k, label in enumerate(subject.model.classes_.tolist())}
     known[_OUTCOME] = known[_OUTCOME].map(places)
     numbers = [name for name in schema.names if frame[name].dtype.kind == "f"]
-    data = dice_ml.Data(dataframe=known, continuous_features=numbers, outcome_name=_OUTCOME)
-    tool = dice_ml.Dice(data, dice_ml.Model(model=_Worded(case), backend="sklearn"), method="random")
+    table = dice_ml.Data(dataframe=known, continuous_features=numbers, outcome_name=_OUTCOME)
+    tool = dice_ml.Dice(table, dice_ml.Model(model=_TableModel(case), backend="sklearn"), method="random")
 
     def propose(k: int) -> Array | None:
         row = frame.iloc[[subject.places[k]]]
@@ -98,29 +97,32 @@ def _dice(case: Case, budget: float) -> Propose:
         rows = found.cf_examples_list[0].final_cfs_df
         if rows is None or not len(rows):
             return None
-        given = rows[schema.names].iloc[[0]].astype(dict.fromkeys(numbers, float))
-        return np.asarray(schema.spread(encode_table(schema, given))[0])
+        proposed = rows[schema.names].iloc[[0]].astype(dict.fromkeys(numbers, float))
+        return np.asarray(schema.spread(encode_table(schema, proposed))[0])
 
     return propose
 
 
-class _Worded:
-    """A tree over columns as a model of the user's table, which is what DiCE asks."""
+class _TableModel:
+    """A tree over columns as a model of the original table, which DiCE expects."""
 
     def __init__(self, case: Case) -> None:
-        self._model, self._schema = case.subject.model, case.subject.ground.schema
+        self._model, self._schema = case.subject.model, case.subject.data.schema
         self.classes_ = np.arange(len(self._model.classes_))
 
     def predict_proba(self, frame: pd.DataFrame) -> Array:
+        """The probability of each class."""
         numbers = {f: float for f in frame.columns if f in self._schema.names and _is_number(frame[f])}
         return np.asarray(self._model.predict_proba(self._schema.spread(encode_table(self._schema, frame.astype(numbers)))))
 
     def predict(self, frame: pd.DataFrame) -> Array:
+        """The index of the most probable class."""
         return np.asarray(self.predict_proba(frame).argmax(axis=1))
 
 
 def _is_number(column: Any) -> bool:
+    """Whether every value of a column is a number."""
     return bool(pd.to_numeric(column, errors="coerce").notna().all())
 
 
-PEERS: dict[str, Callable[[Case, float], Propose]] = {"treecf": _treecf, "DiCE": _dice}
+TOOLS: dict[str, Callable[[Case, float], Propose]] = {"treecf": _treecf, "DiCE": _dice}

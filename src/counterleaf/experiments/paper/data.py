@@ -1,4 +1,4 @@
-"""The paper's data sets as its experiments use them: columns, splits and the features constrained at three levels."""
+"""The paper's data sets in the form of its experiments: columns, splits, and the features frozen at three levels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from counterleaf import datasets
 from counterleaf.datasets import Dataset
@@ -17,29 +18,29 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 MNIST = "mnist"
-STAND_IN = "digits"  # scikit-learn's 8 x 8 digits, where there is no MNIST
+STAND_IN = "digits"  # scikit-learn's 8 x 8 digits, used if MNIST is not available
 Levels = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class PaperData:
     """A data set ready for an experiment."""
 
     key: str
     title: str
     schema: Schema  # numbers are continuous, as in the paper
-    table: Any  # the rows in the user's words where there are categories, else None
+    table: Any  # the rows as dicts of the original values if there are categories, else None
     X: Array  # (rows, columns of a tree)
     y: Array
-    train: Array  # places of rows
+    train: Array  # indices of rows
     test: Array
     levels: Levels  # the features frozen at each of three levels
-    official: bool  # the split is the data set's own
+    official: bool  # the data set comes with its split
     shape: tuple[int, int] | None = None
 
-    def row(self, place: int) -> Any:
-        """A row as ``explain`` takes it."""
-        return self.X[place] if self.table is None else self.table[place]
+    def row(self, index: int) -> Any:
+        """A row in the form that ``explain`` accepts."""
+        return self.X[index] if self.table is None else self.table[index]
 
     def share(self, level: int) -> float:
         """The percentage of columns that a level freezes."""
@@ -47,8 +48,8 @@ class Ground:
         return 100.0 * frozen / float(self.X.shape[1])
 
 
-def load(key: str, seed: int, mnist: Path | None = None, download: bool = False) -> Ground:
-    """One of the paper's data sets; the seed draws the split where there is no official one, and what is constrained."""
+def load_data(key: str, seed: int, mnist: Path | None = None, download: bool = False) -> PaperData:
+    """Load one of the paper's data sets; the seed draws the frozen features, and the split if there is no official one."""
     if key == MNIST:
         return _images(key, datasets.load_mnist(mnist, download=download), seed)
     if key == STAND_IN:
@@ -57,56 +58,69 @@ def load(key: str, seed: int, mnist: Path | None = None, download: bool = False)
     return _table(key, loader(), seed, levels)
 
 
-def names() -> list[str]:
-    """The sets that come along, in the paper's order."""
+def bundled_names() -> list[str]:
+    """The bundled data sets, in the order of the paper."""
     return list(_TABLES)
 
 
-def _table(key: str, data: Dataset, seed: int, levels: Levels | tuple[int, int]) -> Ground:
-    schema = _continuous(data.schema)
-    X = encode_table(schema, data.data)
+def _table(key: str, dataset: Dataset, seed: int, levels: Levels | tuple[int, int]) -> PaperData:
+    """A table: numbers scaled to 0 to 1 if there are no categories, else in their original units."""
+    schema = _continuous(dataset.schema)
+    X = encode_table(schema, dataset.data)
     table = None
-    if schema.numeric:  # the paper's distances are those of features from 0 to 1
+    if schema.numeric:  # the paper measures distances on features from 0 to 1
         lower, upper = schema.bounds()
         X = (X - lower) / np.where(upper > lower, upper - lower, 1.0)
         schema = Schema([Numeric(name, 0.0, 1.0) for name in schema.names])
-    else:  # ... and of raw numbers where there are categories
-        table, X = data.data.to_dict("records"), schema.spread(X)
+    else:  # ... and on raw numbers if there are categories
+        table, X = dataset.data.to_dict("records"), schema.spread(X)
     if isinstance(levels[0], int):
         levels = _random_levels(schema.names, levels, seed)
-    return _ground(key, data, seed, schema, table, X, levels)
+    return _paper_data(key, dataset, seed, schema, table, X, levels)
 
 
-def _images(key: str, data: Dataset, seed: int) -> Ground:
-    X = data.data.to_numpy(np.float64)
-    train = data.split(seed)[0].index.to_numpy()
-    blank = [name for name, used in zip(data.schema.names, X[train].any(axis=0), strict=True) if not used]
-    others = [name for name in data.schema.names if name not in set(blank)]
+def _images(key: str, dataset: Dataset, seed: int) -> PaperData:
+    """Images: first the pixels that are always blank are frozen, then some more."""
+    X = dataset.data.to_numpy(np.float64)
+    train = dataset.split(seed)[0].index.to_numpy()
+    blank = [name for name, used in zip(dataset.schema.names, X[train].any(axis=0), strict=True) if not used]
+    others = [name for name in dataset.schema.names if name not in set(blank)]
     more = np.random.default_rng(seed).permutation(others)[: round(200 / 784 * X.shape[1])].tolist()
-    return _ground(key, data, seed, data.schema, None, X, ((), tuple(blank), (*blank, *more)))
+    return _paper_data(key, dataset, seed, dataset.schema, None, X, ((), tuple(blank), (*blank, *more)))
 
 
-def _ground(key: str, data: Dataset, seed: int, schema: Schema, table: Any, X: Array, levels: Any) -> Ground:
-    train, test = (part.index.to_numpy() for part in data.split(seed)[:2])
-    return Ground(
-        key, data.name, schema, table, X, data.target.to_numpy(), train, test, levels, data.n_train is not None, data.shape
+def _paper_data(key: str, dataset: Dataset, seed: int, schema: Schema, table: Any, X: Array, levels: Any) -> PaperData:
+    """Combine the columns and levels of a data set with its split."""
+    train, test = (part.index.to_numpy() for part in dataset.split(seed)[:2])
+    return PaperData(
+        key=key,
+        title=dataset.name,
+        schema=schema,
+        table=table,
+        X=X,
+        y=dataset.target.to_numpy(),
+        train=train,
+        test=test,
+        levels=levels,
+        official=dataset.n_train is not None,
+        shape=dataset.shape,
     )
 
 
 def _continuous(schema: Schema) -> Schema:
+    """The same features with continuous numbers."""
     whole = [f for f in schema if isinstance(f, Numeric) and f.integer]
     return schema.replace(*(Numeric(f.name, f.lower, f.upper) for f in whole))
 
 
 def _random_levels(names: list[str], sizes: tuple[int, ...], seed: int) -> Levels:
-    """Nothing, then features drawn at random, then these and more."""
+    """No feature, then features drawn at random, then these and more."""
     order = np.random.default_rng(seed).permutation(names).tolist()
     return ((), *(tuple(order[:size]) for size in sizes))
 
 
 def _digits() -> Dataset:
-    from sklearn.datasets import load_digits
-
+    """scikit-learn's 8 x 8 digits with grey levels from 0 to 1."""
     data, target = load_digits(return_X_y=True, as_frame=True)
     schema = Schema([Numeric(name, 0.0, 1.0) for name in data.columns])
     return Dataset(
@@ -122,7 +136,7 @@ def _digits() -> Dataset:
     )
 
 
-_TABLES: dict[str, tuple[Callable[[], Dataset], Any]] = {  # the paper's appendix: features, or how many at random
+_TABLES: dict[str, tuple[Callable[[], Dataset], Any]] = {  # the paper's appendix: features, or a number of random features
     "adult": (datasets.load_adult, ((), ("race", "sex"), ("race", "sex", "marital-status"))),
     "breast": (datasets.load_breast_cancer, (1, 2)),
     "spambase": (datasets.load_spambase, (10, 30)),

@@ -1,4 +1,4 @@
-"""The tables in Markdown, line by line, and the machine that they were measured on."""
+"""The tables of the benchmark in Markdown, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import statistics
 from importlib.metadata import PackageNotFoundError, version
 
-from counterleaf.experiments.benchmark.line import OURS, SEARCH, Line
+from counterleaf.experiments.benchmark.measurement import BATCH, SEARCH, Measurement
 
 PACKAGES = (
     "counterleaf", "numpy", "scikit-learn", "gurobipy", "highspy", "pyscipopt", "piqp", "daqp", "treecf", "dice-ml",
@@ -24,42 +24,42 @@ COUPLED = ("tree and cost", "rows", "explain, median ms", "worst ms", "proofs re
 MANY = ("tree", "rows", "predict, seconds", "batch, one worker: seconds", "times predict", "batch, two workers: seconds",
         "times predict")  # fmt: skip
 NOTES = """\
-Milliseconds are for each row; a batch is answered in one call, by one worker. Valid: of the rows that have an answer, the share
-with a proposed row that the model's own `predict` takes for the target and whose categories are each one of their values; a
-solver closes each leaf at its faces, where the model may say otherwise. The optimum is the lower bound that counterleaf
-certifies; cost over optimum is the mean over valid rows, and in brackets stands the largest relative difference between the
-optimum that a method claims, whether or not its row is valid, and ours. Numbers go from 0 to 1 and cost what they move (L1) or
-its square (L2); a change of category costs 1. Machines are noisy: read the ratios."""
+Milliseconds are per row; a batch is answered in one call by one worker. Valid is the share of rows, among those for which an
+answer exists, with a proposed row for which the model predicts the target and whose categories have one of their values; a
+solver includes the boundary of each leaf, where the model may predict another class. The optimum is the lower bound that
+counterleaf certifies. Cost over optimum is the mean over valid rows; the number in brackets is the largest relative difference
+between our optimum and the one that a method reports, for valid and invalid rows. Numbers go from 0 to 1 and cost their change
+(L1) or its square (L2); a change of category costs 1. Machines are noisy: compare the ratios."""
 
 
-def head(columns: tuple[str, ...]) -> str:
+def table_head(columns: tuple[str, ...]) -> str:
     """The first two lines of a table."""
-    return f"{line(columns)}\n{line(('---',) * len(columns))}"
+    return f"{table_row(columns)}\n{table_row(('---',) * len(columns))}"
 
 
-def line(cells: tuple[str, ...] | list[str]) -> str:
+def table_row(cells: tuple[str, ...] | list[str]) -> str:
     """One line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
-def main_lines(lines: list[Line]) -> list[str]:
-    """The lines of one case: its title stands in the first."""
-    ours = next((one.median for one in lines if one.method == OURS and not one.note), math.nan)
+def main_rows(measurements: list[Measurement]) -> list[str]:
+    """The lines of one case, with its title in the first."""
+    ours = next((one.median for one in measurements if one.method == BATCH and not one.note), math.nan)
     out = []
-    for k, one in enumerate(lines):
+    for k, one in enumerate(measurements):
         title = one.title if k == 0 else ""
         if one.note:
-            out.append(line([title, one.method, one.note, *[""] * (len(MAIN) - 3)]))
+            out.append(table_row([title, one.method, one.note, *[""] * (len(MAIN) - 3)]))
             continue
         cells = [title, one.method, f"{len(one.answers)}", number(one.median), number(one.worst)]
         cells += [number(one.median / ours, 3), _percent(one.valid), _over(one)]
-        out.append(line(cells))
+        out.append(table_row(cells))
     return out
 
 
-def paired_line(lines: list[Line]) -> str | None:
-    """Gurobi's programs over our searches, row by row; None where one of them has none."""
-    by_method = {one.method: one for one in lines if not one.note}
+def paired_row(measurements: list[Measurement]) -> str | None:
+    """Compare Gurobi's times with those of our search, row by row; None if one of them is not available."""
+    by_method = {one.method: one for one in measurements if not one.note}
     search, gurobi = by_method.get(SEARCH), by_method.get("every target leaf with Gurobi")
     if search is None or gurobi is None:
         return None
@@ -70,13 +70,13 @@ def paired_line(lines: list[Line]) -> str | None:
         statistics.mean(theirs) / statistics.mean(fast),
         min(slow / quick for slow, quick in zip(theirs, fast, strict=True)),
     )
-    moved = sum(answer.category for answer in gurobi.answers)
+    changed = sum(answer.category for answer in gurobi.answers)
     cells = [search.title, f"{len(theirs)}", number(statistics.median(fast)), number(statistics.median(theirs))]
-    return line([*cells, *(f"{ratio:,.0f}" for ratio in ratios), f"{moved}"])
+    return table_row([*cells, *(f"{ratio:,.0f}" for ratio in ratios), f"{changed}"])
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A few digits, without exponents where a reader would not want them; a dash for none."""
+    """A number in a few digits without an exponent; a dash for NaN."""
     if math.isnan(value):
         return "-"
     if value <= 0:
@@ -86,22 +86,25 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def _percent(share: float) -> str:
+    """A share as a percentage; a dash for NaN."""
     return "-" if math.isnan(share) else f"{100 * share:.4g} %"
 
 
-def _over(one: Line) -> str:
+def _over(one: Measurement) -> str:
+    """Cost over optimum, and the largest difference between optima in brackets."""
     over = "-" if math.isnan(one.over) else f"{one.over:.2f}" if one.over < 1e4 else f"{one.over:.0e}"
     return over if math.isnan(one.difference) else f"{over} ({one.difference:.0e})"
 
 
 def machine(packages: tuple[str, ...] = PACKAGES) -> str:
-    """One line on the machine and the versions of what runs on it."""
+    """One line on the machine and the versions of the packages."""
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     kind = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     return f"{kind}; {versions}"
 
 
 def _version(name: str) -> str:
+    """The version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Ask OCEAN's constraint programming about rows; run by a Python that has it, without counterleaf.
+"""Explain rows with OCEAN's constraint programming; run by a Python that has OCEAN, without counterleaf.
 
 One JSON object on stdin (see ``ocean.py``), one on stdout. OCEAN needs Python 3.12.
 """
@@ -15,22 +15,22 @@ from typing import Any
 
 
 def main() -> dict[str, Any]:
-    """The milliseconds and the columns proposed for each row, or what went wrong with it."""
+    """Return the milliseconds and the proposed columns of each row, or its error."""
     import numpy as np
     import pandas as pd
     from ocean import ConstraintProgrammingExplainer
     from ocean.abc import Mapper
     from ocean.feature import Feature
 
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # another scikit-learn than the one that wrote it
-        model = pickle.loads(base64.b64decode(asked["model"]))
+        warnings.simplefilter("error")  # for a scikit-learn other than the one that pickled it
+        model = pickle.loads(base64.b64decode(request["model"]))
     warnings.simplefilter("ignore")
     features: dict[Any, Any] = {}
     columns: list[tuple[str, str]] = []
-    for name, size, number in asked["features"]:
-        if number:  # one interval beyond each end, as its own parser leaves them
+    for name, size, number in request["features"]:
+        if number:  # one interval beyond each end, as in OCEAN's parser
             features[name] = Feature(Feature.Type.CONTINUOUS, levels=(-0.5, 1.5))
             columns.append((name, ""))
         else:
@@ -41,12 +41,12 @@ def main() -> dict[str, Any]:
     index: Any = pd.MultiIndex.from_tuples(columns) if mixed else pd.Index([name for name, _ in columns])
     tool = ConstraintProgrammingExplainer([model], mapper=Mapper(features, columns=index))
     out: list[dict[str, Any]] = []
-    until = time.perf_counter() + asked["budget"]
-    for row, target in zip(asked["rows"], asked["targets"], strict=True):
+    until = time.perf_counter() + request["budget"]
+    for row, target in zip(request["rows"], request["targets"], strict=True):
         source = np.array(row)
         start = time.perf_counter()
         try:
-            found = tool.explain(source, y=target, norm=asked["power"], max_time=asked["budget"], random_seed=asked["seed"])
+            found = tool.explain(source, y=target, norm=request["power"], max_time=request["budget"], random_seed=request["seed"])
             x = None if found is None else found.to_numpy().tolist()
             out.append({"ms": 1e3 * (time.perf_counter() - start), "x": x})
         except Exception as error:
@@ -58,7 +58,7 @@ def main() -> dict[str, Any]:
 
 if __name__ == "__main__":
     try:
-        said = main()
+        response = main()
     except Exception as failure:
-        said = {"failed": f"{type(failure).__name__}: {failure}"}
-    print(json.dumps(said))
+        response = {"failed": f"{type(failure).__name__}: {failure}"}
+    print(json.dumps(response))
