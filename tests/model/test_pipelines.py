@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
@@ -60,6 +60,21 @@ def test_columns_that_the_pipeline_drops_stay_as_they_are(name, kind):
             answer = explainer.explain(row)
             confirm(pipeline, table, answer, row, columns if kind != "array" else [f"x{k}" for k in range(6)])
             assert not {"rate", "city", "owner", "x0", "x2", "x5"} & answer[0].changes.keys()
+
+
+def test_an_array_for_a_pipeline_that_knows_names():
+    """The columns of an array take the names of the fit, also if the pipeline drops some or encodes numbers."""
+    frame, y = people()
+    frame = frame[["age", "pay", "rate", "job", "owner"]].assign(zone=np.arange(len(frame)) % 3)
+    steps = ColumnTransformer([("n", StandardScaler(), ["age", "pay"]), ("c", OneHotEncoder(), ["job", "zone"])])
+    model = make_pipeline(steps, DecisionTreeClassifier(max_depth=5, random_state=0)).fit(frame, y)
+    one, other = cl.Explainer(model, data=frame), cl.Explainer(model, data=frame.to_numpy())
+    assert other.schema.names == one.schema.names == ["age", "pay", "job", "zone"]
+    assert str(other.schema) == str(one.schema)
+    assert np.array_equal(other.spreads.mad, one.spreads.mad)
+    answers = [explainer.explain(frame.iloc[[0]], cost=cl.L1("mad")) for explainer in (one, other)]
+    assert answers[0][0].changes == answers[1][0].changes
+    confirm(model, frame, answers[1], frame.iloc[[0]], list(frame))
 
 
 def test_an_array_of_floats():

@@ -1,5 +1,8 @@
 """One set of functions for pandas frames, polars frames and arrays."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -75,7 +78,7 @@ def test_counts_of_pairs():
 def test_kinds_of_numbers():
     table = pd.DataFrame({"b": [True], "i": [1], "f": [1.5], "c": [1j], "t": ["x"]})
     assert [frames.number_kind(table[name]) for name in table] == ["bool", "int", "float", "complex", ""]
-    nullable = table[["b", "i", "f"]].convert_dtypes(convert_floating=False)
+    nullable = table[["b", "i", "f"]].astype({"b": "boolean", "i": "Int64", "f": "Float64"})
     assert [frames.number_kind(nullable[name]) for name in nullable] == ["bool", "int", "float"]
     assert frames.number_kind(pd.Series([True, False], dtype="category")) == ""
 
@@ -108,3 +111,16 @@ def test_names_of_rows_and_columns():
 def test_tables_without_columns_get_one_clear_line(data, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         frames.columns(data)
+
+
+def test_the_solver_does_not_import_pandas_or_polars():
+    """Rooms from ``model`` to ``batch``, and the explainer, use the functions of ``table``."""
+    root = Path(cl.__file__).parent
+    rooms = ("model", "question", "proof", "core", "search", "answer", "batch", "learn")
+    found = []
+    for path in [*root.glob("*.py"), *(path for room in rooms for path in (root / room).rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{path.name}: {name}" for name in names if name.split(".")[0] in ("pandas", "polars")]
+    assert found == []

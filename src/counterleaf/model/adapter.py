@@ -186,6 +186,10 @@ class PipelineAdapter(ModelAdapter):
         names, order = self.schema.columns or self.schema.names, self.found.names
         return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
 
+    def spread_codes(self, data: Any) -> Array:
+        """Return the features of the data as one number per cell, NaN where a value is missing."""
+        return ModelAdapter.spread_codes(self, _matching_columns(data, self.found))
+
     def _predict_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         """Return the pipeline's predictions, group by group of rows whose columns have the same types."""
         groups = sheet.groups(before, after)
@@ -264,8 +268,6 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     dropped = found.unused if found.named else frozenset()
     if schema is None and data is not None:
         schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
-        if found.named and not is_frame(data):
-            schema = schema.renamed([name for name in found.names if name not in dropped])
         _check_kinds(schema, found)
     elif schema is None:
         schema = Schema(
@@ -283,12 +285,15 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
-    """Return the columns of the data that the pipeline was fitted on, checked to be complete and in its order."""
+    """Return the columns of the data that the pipeline was fitted on, checked to be complete and in its order.
+
+    An array for a pipeline that knows its columns by name becomes a frame with these names.
+    """
     names = [name for name, _ in columns(data)]
     if not (found.named and is_frame(data)):
         if len(names) != len(found.names):
             raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
-        return data
+        return make_frame(np.asarray(data), names=found.names) if found.named else data
     fitted, present = set(found.names), set(names)
     missing = [name for name in found.names if name not in present]
     if missing:

@@ -26,7 +26,7 @@ def codes(schema: Schema, row: Any) -> Array:
     cells: Any
     if type(row) is dict and not schema.columns and row.keys() == schema._index.keys():
         cells = [row[name] for name in schema.names]  # the common case: no need to look at each name
-    elif type(row) is np.ndarray and not schema.columns:
+    elif type(row) in (np.ndarray, list) and not schema.columns:
         cells = row
     else:
         cells = _cells(schema, row)
@@ -61,7 +61,12 @@ def _cells(schema: Schema, row: Any) -> Any:
 
 def _by_name(row: Any) -> dict[str, Any] | None:
     """Return the cells of a one-row frame, a Series or a mapping by name, None for any other row."""
-    if is_frame(row):
+    if is_series(row):
+        if not row.index.is_unique:
+            twice = row.index[row.index.duplicated()][0]
+            raise CounterleafError(f"the row names the feature {str(twice)!r} twice; names must differ")
+        row = row.to_dict()
+    elif is_frame(row):
         if len(row) != 1:
             raise CounterleafError(f"the frame has {len(row)} rows; explain takes one: pass frame.iloc[[i]] or frame.iloc[i]")
         names = column_names(row)
@@ -69,11 +74,6 @@ def _by_name(row: Any) -> dict[str, Any] | None:
             twice = next(name for name in names if names.count(name) > 1)
             raise CounterleafError(f"the row has two columns named {twice!r}; names must differ")
         return first_row(row)
-    if is_series(row):
-        if not row.index.is_unique:
-            twice = row.index[row.index.duplicated()][0]
-            raise CounterleafError(f"the row names the feature {str(twice)!r} twice; names must differ")
-        row = row.to_dict()
     return {str(name): value for name, value in row.items()} if isinstance(row, Mapping) else None
 
 
