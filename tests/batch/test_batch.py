@@ -271,7 +271,7 @@ def test_missing_values():
     rows = frame.iloc[:12]
     gaps = np.flatnonzero(rows["job"].isna()).tolist()
     said = refused(ordered, rows, gaps, target="granted", constraints=cl.only_increase("job"))
-    assert "feature 'job' of the row is missing, which is no level; use allow" in said[0]
+    assert "feature 'job' of the row is missing, so it has no level to compare with; use allow" in said[0]
 
 
 def test_bad_cells_of_a_table_harm_no_other_row():

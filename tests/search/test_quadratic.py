@@ -221,7 +221,7 @@ def test_a_singular_matrix_on_a_scikit_learn_tree_without_bounds():
     [
         (np.ones((2, 3)), r"Q has shape \(2, 3\); expected a square matrix"),
         (np.ones(3), r"Q has shape \(3,\); expected a square matrix"),
-        ([["a", "b"], ["c", "d"]], "Q is a list that is no matrix of numbers"),
+        ([["a", "b"], ["c", "d"]], "Q is a list; expected a square matrix of numbers"),
         ([[1.0, 0.5], [0.0, 1.0]], r"Q is not symmetric: Q\[0, 1\] is 0.5 and Q\[1, 0\] is 0; pass \(Q \+ Q.T\) / 2"),
         ([[1.0, 2.0], [2.0, 1.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1; expected 0 or more"),
         ([[0.0, 1.0], [1.0, 0.0]], "Q is not positive semidefinite: its smallest eigenvalue is -1;"),
@@ -284,10 +284,10 @@ def test_what_is_kept_leaves_q_convex_beyond_rounding(seed):
     raised = coupling.matrix.toarray()
     assert np.abs(raised - Q.toarray()).max() <= 1e-13 * Q.max()
     assert (raised == raised.T).all()
-    assert (coupling.kept > 0).all()
+    assert (coupling.tangent_curve > 0).all()
     M = [[Fraction(float(v)) for v in row] for row in raised]
     for k in range(n):
-        M[k][k] -= Fraction(float(coupling.kept[k]))
+        M[k][k] -= Fraction(float(coupling.tangent_curve[k]))
     for k in range(n):
         assert M[k][k] > 0
         for i in range(k + 1, n):

@@ -14,7 +14,7 @@ from support.table_referee import brute_optima, leaf_optima
 
 import counterleaf as cl
 from counterleaf.proof.certificate import Certificate
-from counterleaf.proof.walk import Fork, Part
+from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.storage import explanations
 
 JOBS = ["clerk", "cook", "smith"]
@@ -249,13 +249,13 @@ def test_a_missing_value_stays_or_is_filled_in_but_never_chosen():
         ({"constraints": cl.allow("job", ["king"])}, "feature 'job' has no value 'king'; expected one of"),
         ({"constraints": cl.allow("age", [3])}, r"allow\('age', \[3\]\): feature 'age' is a number; use between or fix"),
         ({"constraints": cl.only_increase("job")}, "feature 'job' has categories without an order; use allow or forbid"),
-        ({"constraints": cl.between("age", "a", "b")}, "feature 'age' is a number; 'a' is none"),
+        ({"constraints": cl.between("age", "a", "b")}, "feature 'age' is a number; 'a' is not"),
         ({"constraints": cl.fix("job", 7)}, "feature 'job' has no value 7"),
         ({"constraints": cl.linear({"job": 1}, ">=", 0)}, "feature 'job' is a category, not a number; name one of"),
         ({"constraints": cl.linear({"job=king": 1}, ">=", 0)}, "feature 'job' has no value 'king'; expected one of"),
         ({"constraints": [cl.changed("job")]}, r"changed\('job'\) is a condition; use it in implies"),
         ({"constraints": cl.implies(cl.changed("pay"), cl.freeze("age"))}, "no feature 'pay'"),
-        ({"cost": cl.LinearCost([1.0, 2.0])}, "Linear coef must be a dict where the table has categories"),
+        ({"cost": cl.LinearCost([1.0, 2.0])}, "LinearCost got an array for a table with categories; expected a dict"),
         ({"cost": cl.Quadratic(np.eye(4))}, r"Q has shape \(4, 4\); expected \(1, 1\), one row per numeric feature"),
     ],
 )
@@ -317,8 +317,8 @@ def forked_answer():
         case = table_case(np.random.default_rng(seed), groups=6, categories=6, numerics=1, depth=5)
         held = [cl.implies(cl.changed(a), cl.freeze(b)) for a, b in itertools.pairwise(case.schema.names)]
         answer = explain(case, constraints=[cl.max_changes(2), *held], cost=cl.L2(), count=2)
-        kinds = {fork.how for part in answer.certificate.parts().values() for fork in forks(part)}
-        if len(answer) == 2 and kinds == {1, 2, 3}:
+        kinds = {fork.parting for part in answer.certificate.parts().values() for fork in forks(part)}
+        if len(answer) == 2 and kinds == {Parting.CUT, Parting.COUNT, Parting.CLAUSE}:
             assert answer.certificate.check()
             return answer
     raise AssertionError("no case forks in every way")
@@ -346,14 +346,14 @@ def test_a_fork_that_leaves_rows_out_fails():
     assert Certificate(certificate.problem, found, None, parts).check()
     for leaf, part in parts.items():
         for fork in forks(part):
-            spoilt = [{"how": 9}]
-            if fork.how == 1:
-                spoilt += [{"cuts": (fork.cuts[0] - 1e3, fork.cuts[1] + 1e3)}, {"what": 10_000}]
-            if fork.how == 3:
-                spoilt += [{"what": 7}]
+            spoilt = [{"parting": 9}]
+            if fork.parting is Parting.CUT:
+                spoilt += [{"cuts": (fork.cuts[0] - 1e3, fork.cuts[1] + 1e3)}, {"index": 10_000}]
+            if fork.parting is Parting.CLAUSE:
+                spoilt += [{"index": 7}]
             for change in spoilt:
                 other = replaced(part, fork, dataclasses.replace(fork, **change))
-                assert not Certificate(certificate.problem, found, None, {**parts, leaf: other}).check(), (fork.how, change)
+                assert not Certificate(certificate.problem, found, None, {**parts, leaf: other}).check(), (fork.parting, change)
 
 
 def test_a_part_of_a_fork_without_its_proof_fails():

@@ -20,9 +20,9 @@ MOST_VALUES = 140  # of all finite features together: the referee's free licence
 class TableCase:
     """A question. ``rules`` and ``terms`` say in tuples what ``constraints()`` and ``cost()`` say in the library's words.
 
-    rules: ("freeze", "a", "b"), ("fix", "a", value), ("between", "a", 1, 5), ("increase", "a", {"by": 2}),
-    ("decrease", "a", {}), ("allow", "job", [...]), ("forbid", "job", [...]), ("linear", {"a": 1.0, "job=cook": -2.0},
-    ">=", 0.5), ("at_most", 2), ("implies", "job", rule).
+    rules: ("freeze", "a", "b"), ("fix", "a", value), ("between", "a", 1, 5), ("only_increase", "a", {"by": 2}),
+    ("only_decrease", "a", {"at_most": 3}), ("allow", "job", [...]), ("forbid", "job", [...]),
+    ("linear", {"a": 1.0, "job=cook": -2.0}, ">=", 0.5), ("max_changes", 2), ("implies", "job", rule).
     terms: (factor, "L1" or "L2", weights) or (factor, "L1" or "L2", up, down); weights are None, a number, a list or a dict.
     """
 
@@ -110,7 +110,7 @@ class TableCase:
                     ok &= on_grid | (codes[:, d] == source[d])
         changed = codes != source
         for rule in self.rules:
-            if rule[0] == "at_most":
+            if rule[0] == "max_changes":
                 ok &= changed.sum(axis=1) <= rule[1]
             elif rule[0] == "implies":
                 ok &= ~changed[:, self.schema.names.index(rule[1])] | self._within(rule[2], codes)
@@ -136,7 +136,7 @@ class TableCase:
 
 def _constraint(rule):
     verb, *rest = rule
-    if verb in ("increase", "decrease"):
+    if verb in ("only_increase", "only_decrease"):
         return getattr(cl, verb)(rest[0], **rest[1])
     if verb == "implies":
         return cl.implies(cl.changed(rest[0]), _constraint(rest[1]))
@@ -203,10 +203,10 @@ def meaning(rule, schema, source):
             low = high = at
         elif verb == "between":
             low, high = rest
-        elif verb == "increase":
-            low = at + rest[0].get("by", 0)
-        elif verb == "decrease":
-            high = at - rest[0].get("by", 0)
+        elif verb == "only_increase":
+            low, high = at + rest[0].get("by", 0), at + rest[0].get("at_most", math.inf)
+        elif verb == "only_decrease":
+            low, high = at - rest[0].get("at_most", math.inf), at - rest[0].get("by", 0)
         elif verb == "fix" and isinstance(feature, cl.Numeric):
             low = high = rest[0]
         if isinstance(feature, cl.Numeric):
@@ -410,7 +410,7 @@ def _rules(rng, schema, scale, source, pool):
     for _ in range(int(rng.choice([0, 0, 1, 2])) if len(schema) > 1 else 0):
         out.append(_linear(rng, schema, scale, source, pool))
     if rng.random() < 0.25:
-        out.append(("at_most", int(rng.integers(1, min(5, len(schema)) + 1))))
+        out.append(("max_changes", int(rng.integers(1, min(5, len(schema)) + 1))))
     for _ in range(int(rng.choice([0, 0, 1, 2]))):
         out.append(("implies", schema.names[int(rng.integers(len(schema)))], _rule(rng, schema, scale, source)))
     return out
@@ -420,21 +420,22 @@ def _rule(rng, schema, scale, source):
     """A rule on one feature; two in three let it stay."""
     d = int(rng.integers(len(schema)))
     f, at, s = schema.features[d], source[d], scale[d]
-    verbs = ["between", "between", "increase", "decrease", "fix", "freeze"]
+    verbs = ["between", "between", "only_increase", "only_decrease", "fix", "freeze"]
     if not isinstance(f, cl.Numeric):
         verbs = ["allow", "allow", "forbid", "forbid", "fix", "freeze"]
-        verbs += [] if isinstance(f, cl.Categorical) else ["increase", "increase", "decrease"]
+        verbs += [] if isinstance(f, cl.Categorical) else ["only_increase", "only_increase", "only_decrease"]
     verb = str(rng.choice(verbs))
     if verb == "freeze":
         return verb, f.name
-    if verb in ("increase", "decrease"):
-        if rng.random() < 0.6:
+    if verb in ("only_increase", "only_decrease"):
+        if rng.random() < 0.4:
             return verb, f.name, {}
         if isinstance(f, cl.Numeric):  # between two points of a grid where decimals are not exact in binary
             by = 2 if f.integer else float(s * rng.uniform(0.2, 1)) if f.step is None else 1.5 * f.step
         else:
             by = int(rng.integers(1, 3)) if len(f.values) > 2 else 1
-        return verb, f.name, {"by": by}
+        form = str(rng.choice(["by", "at_most", "both"]))
+        return verb, f.name, {"by": {"by": by}, "at_most": {"at_most": by}, "both": {"by": by, "at_most": 2 * by}}[form]
     if verb == "between":
         low, high = at - abs(rng.normal()) * s, at + abs(rng.normal()) * s
         if rng.random() < 0.2:

@@ -112,7 +112,7 @@ class Question:
 
     def _rule(self, rule):
         p, schema = self.program, self.case.schema
-        if rule[0] == "at_most":
+        if rule[0] == "max_changes":
             parts = [self.stays(d) for d in range(len(schema))]
             row = {k: a for coef, _ in parts for k, a in coef.items()}
             p.rows.append((row, len(schema) - rule[1] - sum(c for _, c in parts), False))
@@ -227,8 +227,8 @@ class Question:
         box = {d: (f.lower, f.upper) if moves[d] else (self.source[d],) * 2 for d, f in enumerate(case.schema) if d in plain}
         A, r, equal = [], [], []
         for rule in case.rules:
-            if rule[0] == "at_most":
-                # a number whose flag nothing asked for cannot be here: at_most asks for all of them
+            if rule[0] == "max_changes":
+                # max_changes creates the flags of all numbers, so each of them is here
                 if changed.sum() > rule[1]:
                     return math.inf
                 continue

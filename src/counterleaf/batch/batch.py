@@ -56,7 +56,13 @@ class Batch:
     def _boxes(self) -> Boxes | None:
         """For axis-aligned trees under limits on single features; the search alone counts its states."""
         limits, prices = self.limits, self.query.prices
-        if limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None or self.query.max_nodes is not None:
+        if (
+            limits.rows
+            or limits.clauses
+            or limits.max_changes >= 0
+            or limits.pool is not None
+            or self.query.max_nodes is not None
+        ):
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None
