@@ -428,14 +428,10 @@ def _rule(rng, schema, scale, source):
     if verb == "freeze":
         return verb, f.name
     if verb in ("only_increase", "only_decrease"):
-        if rng.random() < 0.4:
-            return verb, f.name, {}
-        if isinstance(f, cl.Numeric):  # between two points of a grid where decimals are not exact in binary
-            by = 2 if f.integer else float(s * rng.uniform(0.2, 1)) if f.step is None else 1.5 * f.step
-        else:
-            by = int(rng.integers(1, 3)) if len(f.values) > 2 else 1
-        form = str(rng.choice(["by", "at_most", "both"]))
-        return verb, f.name, {"by": {"by": by}, "at_most": {"at_most": by}, "both": {"by": by, "at_most": 2 * by}}[form]
+        aside = rng.spawn(1)[0]  # leaves the stream of the other draws as it is
+        by = 0 if rng.random() < 0.6 else _distance(rng, f, s)
+        most = by + _distance(aside, f, s) if aside.random() < 0.4 else None
+        return verb, f.name, {"by": by} if most is None else {"by": by, "at_most": most}
     if verb == "between":
         low, high = at - abs(rng.normal()) * s, at + abs(rng.normal()) * s
         if rng.random() < 0.2:
@@ -453,6 +449,15 @@ def _rule(rng, schema, scale, source):
     if rng.random() < 0.6:
         values = [v for v in values if v != own] + [own] * (verb == "allow")
     return (verb, f.name, values) if values else ("freeze", f.name)
+
+
+def _distance(rng, feature, size):
+    """How far a feature may move; between two points of a grid where decimals are not exact in binary."""
+    if not isinstance(feature, cl.Numeric):
+        return int(rng.integers(1, 3)) if len(feature.values) > 2 else 1
+    if feature.integer:
+        return 2
+    return float(size * rng.uniform(0.2, 1)) if feature.step is None else 1.5 * feature.step
 
 
 def _linear(rng, schema, scale, source, pool):

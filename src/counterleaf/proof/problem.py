@@ -179,13 +179,13 @@ class Problem:
 
     def exact_miss(self, face: Face) -> Fraction:
         """``face.miss`` without rounding."""
-        known = self._misses.get(id(face))
+        known = self._misses.get(face)
         if known is None:
-            known = self._misses[id(face)] = -exact_dot(face.weights, self.source[face.columns], *face.constants)
+            known = self._misses[face] = -exact_dot(face.weights, self.source[face.columns], *face.constants)
         return known
 
     @functools.cached_property
-    def _misses(self) -> dict[int, Fraction]:
+    def _misses(self) -> dict[Face, Fraction]:
         return {}
 
     @functools.cached_property

@@ -77,8 +77,36 @@ def _improved(place: Place, parts: dict[int, Part | Fork]) -> tuple[float, Array
         return None
     if parts.get(part.node) is part and place.problem.question.matrix is None:
         parts[part.node] = replace(part, lam=np.array([float(a) for a in optimum[0]]), empty=False)
-    rows = [_row_near(place, change) for change in (optimum[1], *_next_door(region))]
+    rows = [_row_near(place, change) for change in (_with_free(place, optimum[1]), *_next_door(region))]
     return min((row for row in rows if row is not None), key=lambda row: row[0], default=None)
+
+
+def _with_free(place: Place, change: Array) -> Array:
+    """Changes in which the variables that cost nothing also satisfy the faces that have no multiplier.
+
+    The conditions of optimality leave such a variable where it is. It is moved just far enough, with the others fixed.
+    """
+    region, problem, cost = place.region, place.problem, place.problem.question.features.cost
+    free = (cost.curve_up == 0) & (cost.curve_down == 0) & (cost.slope_up == 0) & (cost.slope_down == 0)
+    free &= (region.lower < region.upper) & (True if problem.table is None else problem.table.is_plain)
+    if place.part.empty or problem.question.matrix is not None or not free.any():
+        return change
+    for multiplier, face in zip(place.part.lam.tolist(), region.faces, strict=True):
+        if multiplier or face.equal:
+            free[face.columns] = False
+    out = change.copy()
+    for d in np.flatnonzero(free).tolist():
+        low, high = -math.inf, math.inf
+        for t, face in enumerate(region.faces):
+            weight = region.weight(t)
+            if weight.get(d):
+                total = sum((w * out[e] for e, w in weight.items()), Fraction()) - problem.exact_miss(face)
+                terms = np.abs(face.weights * problem.source[face.columns]).sum() + sum(map(abs, face.constants))
+                step = (Fraction(1e-9 * float(terms)) - total) / weight[d]
+                low, high = (max(low, step), high) if weight[d] > 0 else (low, min(high, step))
+        if low <= high:
+            out[d] += Fraction(min(max(0, low), high))
+    return out
 
 
 def _next_door(region: Region) -> Iterator[Array]:
