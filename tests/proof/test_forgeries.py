@@ -1,4 +1,4 @@
-"""Proofs that are forged with care, their digest made anew: a claim that is false must not be accepted."""
+"""Proofs forged with care and sealed with a new digest: a false claim must not be accepted."""
 
 import json
 
@@ -27,7 +27,7 @@ def entries(content):
 
 
 def spoil(content, rng):
-    """Change the proof at random: multipliers, tangents, what is said to be empty, or by divisibility."""
+    """Change the proof at random: multipliers, tangents, and the claims that a part is empty, or empty by divisibility."""
     found = entries(content)
     for _ in range(int(rng.integers(1, 6))):
         entry = found[rng.integers(len(found))]
@@ -54,7 +54,7 @@ def answers(make, count):
 
 
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
-def test_a_dearer_answer_is_not_the_cheapest_whatever_the_proof_says(make):
+def test_no_forged_proof_makes_an_expensive_answer_the_cheapest(make):
     tried = 0
     for seed, answer, rng in answers(make, 60):
         text = answer.to_json()
@@ -91,7 +91,7 @@ def test_what_has_an_answer_is_not_impossible(make):
 
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_a_bound_that_is_too_high_by_a_hair_fails(make):
-    """Of the order of 1e-9, and far above rounding: what is claimed as a bound must be one."""
+    """By about 1e-9, which is far above rounding: a claimed bound must be a bound."""
     tried = 0
     for seed, answer, _ in answers(make, 40):
         if answer[0].cost < 1e-3:

@@ -1,4 +1,4 @@
-"""At most so many features change: every answer against all subsets, and large questions without trying them."""
+"""max_changes: every answer is compared with all subsets of features, and large questions end without trying them all."""
 
 import itertools
 import math
@@ -68,7 +68,7 @@ def least_l2(weights, need, prices, count):
 
 @pytest.mark.parametrize(("n", "count"), [(5, 2), (12, 4), (20, 4), (20, 6), (30, 4), (60, 3), (60, 20)])
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2(), cl.L1() + cl.L2()])
-def test_a_sum_that_so_few_cannot_reach(n, count, cost):
+def test_a_sum_that_too_few_features_cannot_reach(n, count, cost):
     rules = [cl.max_changes(count)]
     assert ask(np.ones(n), -(count + 0.5), unit(n), np.zeros(n), cost, rules).status == "infeasible"
     assert ask(np.ones(n), -(count - 0.5), unit(n), np.zeros(n), cost, rules).status == "optimal"

@@ -1,4 +1,4 @@
-"""Faults that a tester found outside the search: odd rows and columns, wide tables, models that fail, places without a pen."""
+"""Faults found in use, outside the search: odd rows and columns, wide tables, models that fail, read-only directories."""
 
 import os
 import subprocess
@@ -69,7 +69,7 @@ def test_an_explainer_of_a_wide_table_is_made_in_linear_time():
 
 
 def test_an_answer_where_nothing_can_be_written(tmp_path):
-    """A package that root installed, a user without a home: no folder is written to, and none that is asked for is there."""
+    """A package installed by root and a user without a home: the cache directories do not exist and cannot be created."""
     code = (
         "import os, sys\nif os.getuid() == 0:\n    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "import counterleaf as cl\n"
@@ -84,8 +84,8 @@ def test_an_answer_where_nothing_can_be_written(tmp_path):
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if os.getuid() == 0 and not _all_may_read(cl.__file__, sys.executable):
         code = code.replace("os.getuid() == 0", "False")  # another user does not reach the package at all
-    asked = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
-    assert asked.stdout == "[0.5, 0.5] True True\n", asked.stderr
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
+    assert run.stdout == "[0.5, 0.5] True True\n", run.stderr
     assert list(barred.iterdir()) == []
 
 
@@ -157,7 +157,7 @@ def test_a_date_that_the_pipeline_drops_is_written_as_text(kind, zone):
             pd.testing.assert_frame_equal(again[0].row, answer[0].row)
 
 
-def told_by(predict):
+def confirmed_by(predict):
     """What ``explain`` and ``explain_many`` say of a model with this ``predict``: (confirmed, problem) of one row, twice."""
     X, y = load_iris(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
@@ -171,34 +171,34 @@ def told_by(predict):
     return one, (bool(out["confirmed"][0]), out["problem"][0] if "problem" in out else None)
 
 
-def fail(said):
+def fail(labels):
     raise RuntimeError("out of memory\non device 0")
 
 
 @pytest.mark.parametrize(
     ("predict", "expected"),
     [
-        (lambda said: said, (True, None)),
-        (lambda said: said[:, None], (True, None)),
-        (lambda said: said.tolist(), (True, None)),
-        (lambda said: pd.Series(said, index=[7] * len(said)), (True, None)),
-        (lambda said: pd.DataFrame({"label": said}), (True, None)),
-        (lambda said: said * 0, (False, None)),
-        (lambda said: said[:, None] * 0, (False, None)),
+        (lambda labels: labels, (True, None)),
+        (lambda labels: labels[:, None], (True, None)),
+        (lambda labels: labels.tolist(), (True, None)),
+        (lambda labels: pd.Series(labels, index=[7] * len(labels)), (True, None)),
+        (lambda labels: pd.DataFrame({"label": labels}), (True, None)),
+        (lambda labels: labels * 0, (False, None)),
+        (lambda labels: labels[:, None] * 0, (False, None)),
         (fail, (False, "the model's predict raised RuntimeError: out of memory on device 0")),
-        (lambda said: None, (False, "the model's predict gave an array of shape (); expected one label for each of 1 rows")),
+        (lambda labels: None, (False, "the model's predict gave an array of shape (); expected one label for each of 1 rows")),
         (
-            lambda said: said[:0],
+            lambda labels: labels[:0],
             (False, "the model's predict gave an array of shape (0,); expected one label for each of 1 rows"),
         ),
         (
-            lambda said: np.stack([said, said], axis=1),
+            lambda labels: np.stack([labels, labels], axis=1),
             (False, "the model's predict gave an array of shape (1, 2); expected one label for each of 1 rows"),
         ),
     ],
 )
 def test_explain_and_explain_many_treat_a_model_s_word_alike(predict, expected):
-    assert told_by(predict) == (expected, expected)
+    assert confirmed_by(predict) == (expected, expected)
 
 
 def test_a_pipeline_may_give_its_labels_in_a_column():

@@ -98,8 +98,8 @@ def test_in_a_sum_with_l1_what_need_not_change_stays_bit_for_bit():
     Q = np.eye(n) - 0.3 * (np.eye(n, k=1) + np.eye(n, k=-1))
     answer = cl.Explainer(line(w, -float(w @ row) - 1)).explain(row, target="yes", cost=cl.L1() + 0.1 * cl.Quadratic(Q))
     assert 0 < len(answer[0].changes) < 10
-    kept = [d for d in range(n) if f"x{d}" not in answer[0].changes]
-    assert answer[0].row[kept].tobytes() == row[kept].tobytes()
+    unchanged = [d for d in range(n) if f"x{d}" not in answer[0].changes]
+    assert answer[0].row[unchanged].tobytes() == row[unchanged].tobytes()
 
 
 def test_bounds_and_freezes_hold_bit_for_bit():
@@ -138,9 +138,9 @@ def test_at_most_and_implies(Q):
     explainer = cl.Explainer(line([1.0, 1.0], -1.0), schema=cl.Schema([cl.Numeric("a", -9, 9), cl.Numeric("b", -9, 9)]))
     both = float(Q.sum()) / 4  # half the way in each
 
-    def best(*given):
-        answer = explainer.explain([0.0, 0.0], target="yes", cost=cl.Quadratic(Q), constraints=given)
-        many = explainer.explain_many(np.zeros((1, 2)), target="yes", cost=cl.Quadratic(Q), constraints=given)
+    def best(*constraints):
+        answer = explainer.explain([0.0, 0.0], target="yes", cost=cl.Quadratic(Q), constraints=constraints)
+        many = explainer.explain_many(np.zeros((1, 2)), target="yes", cost=cl.Quadratic(Q), constraints=constraints)
         assert answer.status == "optimal"
         assert many["cost"].iloc[0] == answer[0].cost
         assert answer[0].cost - answer.lower_bound <= 1e-12
@@ -150,8 +150,8 @@ def test_at_most_and_implies(Q):
     assert best(cl.max_changes(1)).cost == pytest.approx(1.0, rel=1e-12)
     assert len(best(cl.max_changes(1)).changes) == 1
     assert best(cl.implies(cl.changed("a"), cl.only_increase("b"))).cost == pytest.approx(both, rel=1e-12)
-    held = best(cl.implies(cl.changed("a"), cl.freeze("b")), cl.between("b", -9, 0.25))
-    assert list(held.row) == pytest.approx([1.0, 0.0], abs=1e-12)
+    stays = best(cl.implies(cl.changed("a"), cl.freeze("b")), cl.between("b", -9, 0.25))
+    assert list(stays.row) == pytest.approx([1.0, 0.0], abs=1e-12)
 
 
 def test_limits_leave_a_valid_bound():
@@ -181,7 +181,7 @@ def test_a_false_bound_or_tangent_fails_the_check():
 
 
 def test_a_tangent_far_out_proves_nothing():
-    """Along a direction that costs nothing a tangent's terms cancel; what is left of them is rounding, not a proof."""
+    """Along a direction that costs nothing a tangent's terms cancel; the rest is rounding and does not prove anything."""
     answer = cl.Explainer(line([1.0, 0.0], -1.0)).explain(
         [0.0, 0.0], target="yes", cost=cl.Quadratic([[1.0, -1.0], [-1.0, 1.0]])
     )
@@ -266,15 +266,16 @@ def test_a_frame_is_aligned_by_its_names():
 
 def test_a_matrix_that_is_semidefinite_but_for_rounding_passes():
     B = np.random.default_rng(0).normal(size=(3, 40))
-    cl.Quadratic(B.T @ B)
-    cl.Quadratic(np.zeros((2, 2)))
-    cl.Quadratic([[-1e-12, 0.0], [0.0, 1.0]])
-    cl.Quadratic([[1.0, 0.5 + 1e-12], [0.5, 1.0]])
+    for matrix in (B.T @ B, np.zeros((2, 2)), [[-1e-12, 0.0], [0.0, 1.0]], [[1.0, 0.5 + 1e-12], [0.5, 1.0]]):
+        Q = cl.Quadratic(matrix).Q.toarray()
+        assert np.abs(Q - matrix).max() <= 1e-10 * np.abs(matrix).max()
+        assert np.array_equal(Q, Q.T)
+        assert (Q.diagonal() >= 0).all()
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_kept_leaves_q_convex_beyond_rounding(seed):
-    """In exact arithmetic: every pivot of Q - diag(kept) is positive."""
+def test_q_without_the_curvature_of_tangents_is_convex(seed):
+    """In exact arithmetic: every pivot of Q - diag(tangent_curve) is positive."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
     B = rng.normal(size=(int(rng.integers(1, n + 1)), n)) * 10.0 ** rng.uniform(-4, 4, n)

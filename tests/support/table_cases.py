@@ -1,15 +1,14 @@
 """Random questions over tables: categories, levels, yes or no, whole numbers, grids and plain numbers, in one row.
 
-A question is kept in plain tuples and numbers, from which both sides are made: the library's objects, and what the
-referee and the tests need to price a row and to see whether it obeys.
+A question consists of plain tuples and numbers. From these come the library's objects, and the functions with which the
+referee and the tests price a row and check its constraints.
 """
 
-import functools
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+from support.table_codes import codes_of, columns, on, place, row_of, within
 
 import counterleaf as cl
 
@@ -143,52 +142,12 @@ def _constraint(rule):
     return getattr(cl, verb)(*rest)
 
 
-def _weight(given, names, d):
-    if given is None:
+def _weight(weights, names, d):
+    if weights is None:
         return 1.0
-    if isinstance(given, dict):
-        return given.get(names[d], 1.0)
-    return given if isinstance(given, float) else given[d]
-
-
-@functools.lru_cache(100_000)
-def on(feature, count):
-    """That many steps of a grid, as the float64 nearest to the decimal."""
-    return float(Fraction(int(count)) * feature.grid)
-
-
-def codes_of(schema, rows):
-    """(n, F) one number per cell of rows given as dicts: a number itself, or the place of a value."""
-    return np.array(
-        [[row[f.name] if isinstance(f, cl.Numeric) else f.values.index(row[f.name]) for f in schema] for row in rows], float
-    )
-
-
-def row_of(schema, codes):
-    """The dict of one vector of codes; whole numbers as int."""
-    out = {}
-    for feature, code in zip(schema, codes.tolist(), strict=True):
-        number = int(code) if isinstance(feature, cl.Numeric) and feature.integer else code
-        out[feature.name] = number if isinstance(feature, cl.Numeric) else feature.values[int(code)]
-    return out
-
-
-def columns(schema, codes):
-    """(n, C) the tree's columns of (n, F) codes: one per number, ordered or yes-or-no feature, one 0/1 per category."""
-    blocks = [
-        codes[:, d, None] == np.arange(len(f.values)) if isinstance(f, cl.Categorical) else codes[:, d, None]
-        for d, f in enumerate(schema)
-    ]
-    return np.hstack(blocks).astype(float)
-
-
-def place(schema, name):
-    """(feature, value) of a term of ``linear``: the value is None where the feature's own number is meant."""
-    if name in schema.names:
-        return schema.names.index(name), None
-    feature, value = name.split("=")
-    d = schema.names.index(feature)
-    return d, [str(v) for v in schema.features[d].values].index(value)
+    if isinstance(weights, dict):
+        return weights.get(names[d], 1.0)
+    return weights if isinstance(weights, float) else weights[d]
 
 
 def meaning(rule, schema, source):
@@ -224,7 +183,7 @@ def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axi
     """A whole question; most have an answer.
 
     groups, numerics: how many finite features and numbers; categories: the most values of a feature; axis: True for an
-    axis-aligned tree, False for an oblique one; off_grid: the source may stand beside its grid, in one feature;
+    axis-aligned tree, False for an oblique one; off_grid: the source may be off its grid, in one feature;
     bounded: all numbers are.
     """
     groups = int(rng.choice([0, 1, 2, 3, 5, 8, 12])) if groups is None else groups
@@ -241,8 +200,8 @@ def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axi
     kinds = ["axis", "sparse", "dense", "mixed"] if axis is None else ["axis"] if axis else ["sparse", "dense", "dense"]
     tree = _tree(rng, schema, scale, pool, depth, str(rng.choice(kinds)))
     row = row_of(schema, source)
-    own = tree.predict(columns(schema, source[None])).tolist()[0]
-    others = [label for label in tree.classes.tolist() if label != own or rng.random() < 0.03]
+    source_label = tree.predict(columns(schema, source[None])).tolist()[0]
+    others = [label for label in tree.classes.tolist() if label != source_label or rng.random() < 0.03]
     target = others if rng.random() < 0.5 else [others[int(rng.integers(len(others)))]]
     rules = _rules(rng, schema, scale, source, pool)
     return TableCase(tree, schema, row, target, rules, _terms(rng, schema, scale), scale)
@@ -294,15 +253,6 @@ def _table(rng, groups, categories, numerics, bounded):
         return codes
 
     return schema, np.array(scale), draw
-
-
-def within(feature, count):
-    """The nearest number of steps inside the bounds of a grid."""
-    while on(feature, count) < feature.lower:
-        count += 1
-    while on(feature, count) > feature.upper:
-        count -= 1
-    return count
 
 
 def _from_to(rng, size):
@@ -445,9 +395,9 @@ def _rule(rng, schema, scale, source):
     if verb == "fix":
         return verb, f.name, f.values[int(rng.integers(len(f.values)))]
     values = [f.values[k] for k in rng.permutation(len(f.values))[: max(1, len(f.values) // 2)].tolist()]
-    own = f.values[int(at)]
+    source_label = f.values[int(at)]
     if rng.random() < 0.6:
-        values = [v for v in values if v != own] + [own] * (verb == "allow")
+        values = [v for v in values if v != source_label] + [source_label] * (verb == "allow")
     return (verb, f.name, values) if values else ("freeze", f.name)
 
 
@@ -480,15 +430,6 @@ def _linear(rng, schema, scale, source, pool):
     relation = str(rng.choice([">=", "<=", "=="] if plain else [">=", "<="]))
     rhs = here + (off if relation == "<=" else -off) if rng.random() < 0.6 else there + 0.01 * rng.normal()
     return "linear", coef, relation, float(rhs)
-
-
-def values_of(feature, at):
-    """Every value that a bounded grid, or any finite feature, can take from ``at``, as codes."""
-    if not isinstance(feature, cl.Numeric):
-        return np.arange(len(feature.values), dtype=float)
-    low, high = (round(end / float(feature.grid)) for end in (feature.lower, feature.upper))
-    out = [on(feature, k) for k in range(low - 1, high + 2)]
-    return np.array(sorted({at, *(x for x in out if feature.lower <= x <= feature.upper)}))
 
 
 def coupled_table_case(rng, **kwargs):

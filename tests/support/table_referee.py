@@ -1,7 +1,7 @@
 """A slow, independent oracle for tables: one mixed-integer program per target leaf by Gurobi or HiGHS, and brute force.
 
 It never imports the search. A feature with finitely many values is a choice: one 0/1 variable per value; so is a grid
-whose source stands beside it. Any other number moves up or down by two variables of their own, whole steps on a grid.
+whose source is off the grid. Any other number moves up or down by two separate variables, in whole steps on a grid.
 What the solver chose is then fixed and the rest solved again by the referee for plain numbers, so that an optimum is as
 precise as a small LP or QP can be.
 """
@@ -15,12 +15,13 @@ import highspy
 import numpy as np
 from scipy import sparse
 from support import referee
-from support.table_cases import columns, meaning, on, place, values_of
+from support.table_cases import meaning
+from support.table_codes import columns, on, place, values_of
 
 import counterleaf as cl
 
 SHIFT = 1e-7  # faces are moved by this much, rows of unit size, to see whether the answer hangs on their very place
-REACH = 1e5  # as far as an unbounded number moves, in its own size: without an end, branching on whole numbers may have none
+REACH = 1e5  # the largest move of an unbounded number, in units of its size; without it, branching may not end
 
 
 @dataclass
@@ -136,7 +137,7 @@ class Question:
                 self._limit(d, allowed, ({}, 0.0))
 
     def _limit(self, d, allowed, unless):
-        """Feature d keeps to what is allowed, unless the expression ``unless`` is 1."""
+        """Restrict feature d to the allowed values, unless the expression ``unless`` is 1."""
         p, (free, constant) = self.program, unless
         if d in self.choice:
             start, values = self.choice[d]
