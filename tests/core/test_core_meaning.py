@@ -120,6 +120,7 @@ def exact_optimum(source, weights, biases, curved):
     return min(sum(v * v if curved else abs(v) for v in d) for d in inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curved", [False, True])
 def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved):
     certain = 0

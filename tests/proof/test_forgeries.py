@@ -53,6 +53,7 @@ def answers(make, count):
             yield seed, answer, np.random.default_rng(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_no_forged_proof_makes_an_expensive_answer_the_cheapest(make):
     tried = 0
@@ -71,6 +72,7 @@ def test_no_forged_proof_makes_an_expensive_answer_the_cheapest(make):
     assert tried > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_what_has_an_answer_is_not_impossible(make):
     tried = 0
@@ -89,6 +91,7 @@ def test_what_has_an_answer_is_not_impossible(make):
     assert tried > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_a_bound_that_is_too_high_by_a_hair_fails(make):
     """By about 1e-9, which is far above rounding: a claimed bound must be a bound."""

@@ -94,6 +94,7 @@ def test_a_row_off_the_table_is_no_answer():
         assert not Certificate(certificate.problem, dataclasses.replace(certificate.findings, points=points)).check()
 
 
+@pytest.mark.slow
 def test_a_limit_keeps_one_row_per_leaf_and_proves_its_bound():
     for seed in range(30):
         case = table_case(np.random.default_rng(910080 + seed), groups=5, categories=6, numerics=3, depth=4)

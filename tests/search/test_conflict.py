@@ -57,6 +57,7 @@ def test_many_constraints_take_a_bounded_number_of_solves():
     assert len(solves) <= 1001
 
 
+@pytest.mark.slow
 def test_the_smallest_set_is_found_on_random_questions():
     """Compared with all subsets, each solved as a separate question."""
     rng = np.random.default_rng(3)

@@ -9,6 +9,11 @@ import counterleaf as cl
 from counterleaf.proof.certificate import Kind
 
 
+def blocks(count):
+    """Blocks of seeds, of which all but the first two are slow tests."""
+    return [pytest.param(block, marks=[pytest.mark.slow] * (block > 1)) for block in range(count)]
+
+
 def check(seed, make=random_case, **shape):
     case = make(np.random.default_rng(seed), **shape)
     optima, thin = referee.leaf_optima(case)
@@ -59,29 +64,31 @@ def obeys(case, x):
         assert {">=": -off, "<=": off, "==": abs(off)}[relation] <= 1e-9 * size
 
 
-@pytest.mark.parametrize("block", range(12))
+@pytest.mark.parametrize("block", blocks(12))
 def test_small_questions(block):
     for seed in range(50 * block, 50 * block + 50):
         check(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_wide_and_deep_questions(seed):
     check(seed, features=60, depth=8)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(4))
 def test_whole_numbers(block):
     for seed in range(100 * block, 100 * block + 100):
         check(seed, make=whole_case)
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", blocks(8))
 def test_coupled_costs(block):
     for seed in range(50 * block, 50 * block + 50):
         check(seed, make=coupled_case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_and_deep_coupled_costs(seed):
     check(seed, make=coupled_case, features=60, depth=8)
@@ -123,6 +130,7 @@ def test_a_row_alone_is_not_charged_for_what_a_split_has_moved():
     assert answer.certificate.check()
 
 
+@pytest.mark.slow
 def test_a_leaf_that_only_a_feature_without_cost_can_reach():
     """The cheapest changes leave f5 where it is, and then miss a leaf that needs another value of it."""
     case = random_case(np.random.default_rng(41))

@@ -168,6 +168,7 @@ def test_07_a_sliver_between_nearly_parallel_splits(dtype, angle):
     assert answer.certificate.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])
 def test_07_random_slivers_make_no_false_claims(cost):
     open_ends = 0

@@ -64,6 +64,7 @@ def seconds(columns):
     return min(spent)
 
 
+@pytest.mark.slow
 def test_an_explainer_of_a_wide_table_is_made_in_linear_time():
     assert seconds(12_000) < 4 * seconds(4_000) + 0.5  # quadratic: nine times as long, seconds more
 
@@ -215,6 +216,7 @@ def test_a_pipeline_may_give_its_labels_in_a_column():
         assert [one.confirmed for one in explainer.explain(row, count=2)] == [True, True]
 
 
+@pytest.mark.slow
 def test_many_threads_with_many_margins_share_an_explainer():
     X, y = load_iris(return_X_y=True)
     explainer = cl.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), data=X)

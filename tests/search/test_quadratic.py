@@ -83,6 +83,7 @@ def test_a_diagonal_matrix_is_l2(seed):
     assert [c.cost for c in coupled] == pytest.approx([c.cost for c in plain], rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_dense_and_sparse_are_the_same(seed):
     case = coupled_case(np.random.default_rng(seed))
@@ -302,6 +303,7 @@ def test_a_definite_matrix_is_left_as_it_is():
     assert lower_cost(cl.Quadratic(Q), schema, None).coupling.matrix.toarray().tolist() == Q.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_no_question_is_left_open(block):
     """Singular and nearly singular matrices under many constraints: an answer, or the proof that there is none."""

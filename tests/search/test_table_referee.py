@@ -44,6 +44,7 @@ def test_highs_agrees_with_gurobi():
     assert judged > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_no_row_undercuts_an_optimum(block):
     reached = 0
