@@ -15,7 +15,7 @@ CONVERGED, INFEASIBLE, STUCK = range(3)
 
 
 def random_program(rng, kind):
-    """Rows, right-hand sides, equalities and the six lines of curves; now and then no point obeys them."""
+    """Rows, right-hand sides, equalities and the six lines of curves; sometimes no point satisfies them."""
     m, n = int(rng.integers(1, 6)), int(rng.integers(1, 12))
     A = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
     equal = int(rng.integers(0, min(m, n, 2) + 1))

@@ -1,4 +1,4 @@
-"""What the core means by rows that hold, bounds that hold, and what it does not claim."""
+"""The meaning of the core's claims: when a row holds, when a bound holds, and what the core leaves open."""
 
 import itertools
 import math
@@ -132,7 +132,9 @@ def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved)
         assert Fraction(answer.lower_bound) <= best
         if answer.status == "optimal":
             certain += 1
-            assert answer[0].cost <= float(best) * (1 + 1e-9)  # less where rounding sends a row there that real numbers do not
+            assert answer[0].cost <= float(best) * (
+                1 + 1e-9
+            )  # less if rounding sends a row there that exact arithmetic would not
     assert certain >= 140
 
 

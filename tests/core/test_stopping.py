@@ -1,4 +1,4 @@
-"""A search that is stopped from another thread: the status "limit", soon, with a bound that holds."""
+"""A search that another thread stops: it ends soon, with the status "limit" and a valid bound."""
 
 import math
 import threading
@@ -79,7 +79,7 @@ def test_work_of_several_searches_is_left_where_it_is_stopped():
     ],
 )
 def test_a_question_of_the_page_that_is_stopped_has_no_answer(verb, query):
-    """Above all not one that says that the time limit was met."""
+    """In particular, no answer that reports a time limit."""
     at, stop = small_desk(endless(), limit=30.0), Stop()
     spread = {"spread": "none", "target": ["yes"]}
     if "scene" in query:

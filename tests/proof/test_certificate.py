@@ -1,4 +1,4 @@
-"""A proof that is tampered with must fail."""
+"""The check of a proof that was tampered with must fail."""
 
 import dataclasses
 

@@ -13,7 +13,7 @@ SCALES = [0.0, 0.5, 0.999, 1.001, 2.0, 1e6, 1e15, 1e100, -1.0]
 
 
 def honest(make, seed):
-    """A question with several answers, all of them."""
+    """All answers of a question that has several."""
     case = make(np.random.default_rng(seed))
     answer = cl.Explainer(case.tree, schema=case.schema).explain(
         case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=None, margin=case.margin
@@ -46,7 +46,7 @@ def spoil(content, rng):
 
 
 def answers(make, count):
-    """Honest answers, each with a random generator of its own."""
+    """Honest answers, each with its seed and a random generator."""
     for seed in range(count):
         answer = honest(make, seed)
         if answer is not None:
@@ -64,7 +64,7 @@ def test_no_forged_proof_makes_an_expensive_answer_the_cheapest(make):
             content = keep_only(json.loads(text), int(rng.integers(1, len(answer))))
             dear = next(c for c in answer.certificate.answers if c.leaf == content["counterfactuals"][0]["leaf"])
             size = answer.certificate.problem.size_of(dear.row, dear.leaf, terms=True)
-            if dear.cost - answer[0].cost <= 1e-6 * size:  # where Q is singular, terms cancel to next to nothing
+            if dear.cost - answer[0].cost <= 1e-6 * size:  # if Q is singular, almost all of the terms cancel
                 continue
             spoil(content, rng)
             assert not holds(content), seed

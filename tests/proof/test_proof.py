@@ -100,7 +100,7 @@ def test_a_matrix_is_called_convex_only_if_it_is(n):
 
 @pytest.mark.parametrize("make", [random_case, whole_case, coupled_case])
 def test_floating_point_claims_no_more_than_rational_numbers(make):
-    """For multipliers of every size, cancelling ones too: the bound that is computed quickly is a bound."""
+    """The bound in floating point holds for multipliers of every size, also where terms cancel."""
     compared = 0
     for seed in range(25):
         rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ SCHEMA = cl.Schema(
     ]
 )
 SPREADS = Spreads(*(np.array([60.0, 3e4, 2.0, 3.0, 1.0, 2.0]) * k for k in (1.0, 0.3, 0.25)))
-TIMES = np.array([5.0, 0.5, 3.0, 0.0, 7.0, 2.0])
+MULTIPLIER = np.array([5.0, 0.5, 3.0, 0.0, 7.0, 2.0])
 
 
 def lowered(cost):
@@ -46,11 +46,11 @@ def lowered(cost):
 def test_multipliers_work_with_every_kind_of_weights(norm, arguments):
     rows, moves = lowered(norm(**arguments))
     for factor in (1.0, 0.3):
-        timed_rows, timed_moves = lowered(factor * norm(**arguments, multiplier=TIMES))
-        by_variable = np.repeat(TIMES, [1, 1, 4, 4, 2, 3])
-        np.testing.assert_allclose(timed_rows, factor * rows * by_variable, rtol=1e-15)
-        for d, before, after in zip((2, 3, 4, 5), moves, timed_moves, strict=True):
-            np.testing.assert_allclose(after, factor * before * TIMES[d], rtol=1e-15)
+        scaled_rows, scaled_moves = lowered(factor * norm(**arguments, multiplier=MULTIPLIER))
+        by_variable = np.repeat(MULTIPLIER, [1, 1, 4, 4, 2, 3])
+        np.testing.assert_allclose(scaled_rows, factor * rows * by_variable, rtol=1e-15)
+        for d, before, after in zip((2, 3, 4, 5), moves, scaled_moves, strict=True):
+            np.testing.assert_allclose(after, factor * before * MULTIPLIER[d], rtol=1e-15)
 
 
 def test_a_category_under_a_named_weight_costs_its_factor():
@@ -61,7 +61,7 @@ def test_a_category_under_a_named_weight_costs_its_factor():
     assert city.tolist() == (2.0 * COSTS).tolist()
 
 
-def test_times_come_in_any_form_and_stay_as_they_were():
+def test_multipliers_come_in_any_form_and_are_copied():
     expected = lowered(cl.L1("range", multiplier=[5, 1, 3, 1, 1, 1]))
     array = np.array([5.0, 1, 3, 1, 1, 1])
     forms = [{"age": 5, "job": 3}, pd.Series({"job": 3.0, "age": 5}), array, pd.Series(array), {0: 5, 2: 3}]

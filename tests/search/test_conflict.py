@@ -1,3 +1,5 @@
+"""Smallest conflicts: against all subsets, on random families and on random questions."""
+
 from itertools import combinations
 
 import numpy as np

@@ -106,7 +106,7 @@ def test_several_rows(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whole_numbers_and_a_source_that_must_move(seed):
-    """Against every row of a small table; some features start outside of their bounds, so that they count at once."""
+    """Compared with every row of a small table; some features start outside their bounds, so they have to change."""
     rng = np.random.default_rng(200 + seed)
     n, count = int(rng.integers(3, 6)), int(rng.integers(1, 4))
     upper = rng.integers(1, 4, n)
@@ -132,7 +132,7 @@ def test_whole_numbers_and_a_source_that_must_move(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_changes_that_earn(seed):
-    """Where moving earns without any row, the best few are taken."""
+    """If changes earn, the search takes the best few even without a constraint."""
     rng = np.random.default_rng(300 + seed)
     n, count = 30, int(rng.integers(1, 8))
     gains = rng.uniform(-2, 1, n)

@@ -23,7 +23,7 @@ def check(seed, make=random_case, **shape):
     found = {c.leaf: c for c in answer}
     for leaf, best in optima.items():
         if leaf in thin:
-            continue  # a region without inside: the closed problem and the model may both be right
+            continue  # a region without an interior: the closed problem and the model may differ, and both be right
         assert np.isfinite(best) == (leaf in found), (seed, leaf, best)
         if leaf in found:
             c = found[leaf]
@@ -40,10 +40,14 @@ def check(seed, make=random_case, **shape):
         case.row, target=case.target, cost=case.cost, constraints=case.constraints, margin=case.margin
     )
     assert len(best) == min(1, len(answer))
-    if found and case.Q is not None:  # where changes cost nothing, leaves tie to rounding
-        size = best.certificate.problem.size_of(best[0].row, best[0].leaf, terms=True)  # of what cancels where Q is singular
+    if found and case.Q is not None:  # if changes cost nothing, leaves tie up to rounding
+        size = best.certificate.problem.size_of(
+            best[0].row, best[0].leaf, terms=True
+        )  # of the terms that cancel if Q is singular
         assert best[0].cost == pytest.approx(answer[0].cost, rel=1e-9, abs=1e-12 * size)
-    elif len(answer) > 1 and answer[1].cost - answer[0].cost <= 1e-13 * abs(answer[0].cost):  # as good as equal: either leaf
+    elif len(answer) > 1 and answer[1].cost - answer[0].cost <= 1e-13 * abs(
+        answer[0].cost
+    ):  # equal up to rounding: either leaf
         assert best[0].cost == pytest.approx(answer[0].cost, rel=1e-13)
     elif found:
         assert best[0].leaf == answer[0].leaf
@@ -119,7 +123,7 @@ def test_no_bound_of_the_search_lies_above_a_leaf_below(make, block):
 
 
 def test_a_row_alone_is_not_charged_for_what_a_split_has_moved():
-    """Past x >= 5, with x at most 5, the row x + y >= 4 holds already: it costs nothing more, however dear y is."""
+    """Past x >= 5, with x at most 5, the row x + y >= 4 holds already: it costs nothing more, however expensive y is."""
     weights = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], *[[0.0, 0.0]] * 4]
     tree = cl.Tree(
         [1, 3, 5, *[-1] * 4], [2, 4, 6, *[-1] * 4], weights, [-5.0, -0.5, -4.0, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 0, 1]

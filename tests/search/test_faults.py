@@ -1,4 +1,4 @@
-"""Faults that an independent tester found in 0.1.0, one test each: wrong answers, and claims that a check accepted."""
+"""Regression tests, numbered by fault: wrong answers, and false claims that a check accepted."""
 
 import itertools
 import json
@@ -185,7 +185,7 @@ def test_07_random_slivers_make_no_false_claims(cost):
         if answer.status == "optimal":
             assert tree.predict([answer[0].row])[0] == 1
             assert answer.gap <= 1e-9 * answer[0].cost, seed
-    assert open_ends <= 6  # where no row that the model sends there was found next to the optimum
+    assert open_ends <= 6  # the search found no row next to the optimum that the model sends there
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_09_divisibility_decides_for_every_range(cost, up):
         [0, 0], target="yes", cost=cost, constraints=constraints, time_limit=60
     )
     assert (answer.status, answer.certificate.check()) == ("infeasible", True)
-    assert time.perf_counter() - began < 20  # it took minutes, or had no end
+    assert time.perf_counter() - began < 20  # it used to take minutes, or not to end
 
 
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2()])

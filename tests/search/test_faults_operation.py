@@ -84,7 +84,7 @@ def test_an_answer_where_nothing_can_be_written(tmp_path):
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1", **caches}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if os.getuid() == 0 and not _all_may_read(cl.__file__, sys.executable):
-        code = code.replace("os.getuid() == 0", "False")  # another user does not reach the package at all
+        code = code.replace("os.getuid() == 0", "False")  # another user cannot read the package
     run = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
     assert run.stdout == "[0.5, 0.5] True True\n", run.stderr
     assert list(barred.iterdir()) == []
@@ -119,7 +119,7 @@ def test_the_spread_of_a_constant_column_is_one():
     X = np.tile(constants, (60, 1))
     gaps = X.copy()
     gaps[::7] = np.nan
-    assert np.std(X[:, 0]) > 0  # rounding of the mean: what the fallback must not take for a spread
+    assert np.std(X[:, 0]) > 0  # the rounding of the mean, which must not count as a spread
     for table in (X, gaps):
         spreads = Spreads.of(table)
         assert spreads.range.tolist() == spreads.std.tolist() == spreads.mad.tolist() == [1.0] * len(constants)
@@ -159,7 +159,7 @@ def test_a_date_that_the_pipeline_drops_is_written_as_text(kind, zone):
 
 
 def confirmed_by(predict):
-    """What ``explain`` and ``explain_many`` say of a model with this ``predict``: (confirmed, problem) of one row, twice."""
+    """(confirmed, problem) of one row under a model with this ``predict``, from ``explain`` and from ``explain_many``."""
     X, y = load_iris(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
     explainer = cl.Explainer(model, data=X)
@@ -198,7 +198,7 @@ def fail(labels):
         ),
     ],
 )
-def test_explain_and_explain_many_treat_a_model_s_word_alike(predict, expected):
+def test_explain_and_explain_many_treat_predictions_alike(predict, expected):
     assert confirmed_by(predict) == (expected, expected)
 
 

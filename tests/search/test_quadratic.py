@@ -1,4 +1,4 @@
-"""Costs that couple features: against closed forms and other costs, singular matrices, fallbacks, bad matrices."""
+"""Costs that couple features: closed forms, equivalent costs, singular matrices, fallbacks and bad matrices."""
 
 from fractions import Fraction
 
@@ -306,7 +306,7 @@ def test_a_definite_matrix_is_left_as_it_is():
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_no_question_is_left_open(block):
-    """Singular and nearly singular matrices under many constraints: an answer, or the proof that there is none."""
+    """Singular and nearly singular matrices under many constraints: each has an answer, or a proof that none exists."""
     for seed in range(20_000 + 100 * block, 20_100 + 100 * block):
         case = coupled_case(np.random.default_rng(seed))
         answer = ask(case, case.cost)

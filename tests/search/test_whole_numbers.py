@@ -1,4 +1,4 @@
-"""Whole numbers under equalities: every answer against enumeration, and what divisibility forbids is refused at once."""
+"""Whole numbers under equalities: answers agree with enumeration, and divisibility is decided quickly."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ def named(row):
 
 
 def agrees(found, best):
-    """Whether an answer is the cheapest, ``best``, or says that there is none."""
+    """Whether an answer costs ``best``, or is infeasible if ``best`` is infinite."""
     if math.isinf(best):
         return found.status == "infeasible" and len(found) == 0
     close = abs(found[0].cost - best) <= 1e-9 * (1 + abs(best))

@@ -20,7 +20,7 @@ from support.table_codes import columns, on, place, values_of
 
 import counterleaf as cl
 
-SHIFT = 1e-7  # faces are moved by this much, rows of unit size, to see whether the answer hangs on their very place
+SHIFT = 1e-7  # faces are moved by this much, rows of unit size, to see whether the answer depends on their exact place
 REACH = 1e5  # the largest move of an unbounded number, in units of its size; without it, branching may not end
 
 

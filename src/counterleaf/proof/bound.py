@@ -97,7 +97,7 @@ class Region:
         return float(worth.sum())  # the coupled cost is not negative
 
     def bound(self, lam: Array, tangent: Array, enough: float) -> float:
-        """A lower bound on the cost of the region's rows, the best that the multipliers prove or any that reaches ``enough``."""
+        """A lower bound on the cost of the region's rows: the best one that is provable, or any that reaches ``enough``."""
         with np.errstate(all="ignore"):
             quick = -math.inf if self._is_tiny(lam) else self._least(self._prices(lam, tangent))
         if quick >= enough:

@@ -147,7 +147,7 @@ class Problem:
 
     @functools.cached_property
     def references(self) -> tuple[Array, Array]:
-        """The sizes of the variables in the user's rows: of the fixed or source value; and, for finitely many, of the largest."""
+        """The sizes of the variables in the user's rows: of the fixed or source value, and of the largest of finitely many."""
         features = self.question.features
         source, lower, upper = np.abs(features.source), np.abs(features.lower), np.abs(features.upper)
         fixed = features.lower == features.upper
@@ -193,7 +193,7 @@ class Problem:
         return {}
 
     def keeps(self, row: Array, tight: bool = False) -> bool:
-        """Whether a row satisfies the user's rows to HOLDS of their terms; with ``tight``, to rounding unless they are widened."""
+        """Whether a row satisfies the user's rows to HOLDS of their terms; if ``tight``, to rounding unless widened."""
         for face in self._user_faces():
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)

@@ -25,6 +25,7 @@ from counterleaf.types import Array
 _TRIES = 2000  # rows around an optimum, for each distance
 _DIGITS = (1, 4, 32, 1000, 20000)  # the most units in the last place by which each number is moved
 _TAKEN = 50  # the number of rows that reach the leaf and are checked, cheapest first
+_OFF = 1e-9  # of the terms of a face: the distance that a feature without cost keeps from it
 _FEW = 6  # the largest number of faces, and of features in them, of a leaf that is solved by trying all combinations
 
 
@@ -94,18 +95,18 @@ def _with_free(place: Place, change: Array) -> Array:
     for multiplier, face in zip(place.part.lam.tolist(), region.faces, strict=True):
         if multiplier or face.equal:
             free[face.columns] = False
-    out = change.copy()
-    for d in np.flatnonzero(free).tolist():
-        low, high = -math.inf, math.inf
-        for t, face in enumerate(region.faces):
-            weight = region.weight(t)
+    out, weights = change.copy(), [region.weight(t) for t in range(len(region.faces))]
+    for d in sorted({d for face in region.faces for d in face.columns[free[face.columns]].tolist()}):
+        low: Fraction | float = -math.inf
+        high: Fraction | float = math.inf
+        for face, weight in zip(region.faces, weights, strict=True):
             if weight.get(d):
                 total = sum((w * out[e] for e, w in weight.items()), Fraction()) - problem.exact_miss(face)
-                terms = np.abs(face.weights * problem.source[face.columns]).sum() + sum(map(abs, face.constants))
-                step = (Fraction(1e-9 * float(terms)) - total) / weight[d]
+                terms = float(np.abs(face.weights * problem.source[face.columns]).sum()) + sum(map(abs, face.constants))
+                step = (Fraction(_OFF * terms if math.isfinite(terms) else 0.0) - total) / weight[d]
                 low, high = (max(low, step), high) if weight[d] > 0 else (low, min(high, step))
         if low <= high:
-            out[d] += Fraction(min(max(0, low), high))
+            out[d] += Fraction(min(max(Fraction(), low), high))
     return out
 
 
