@@ -9,7 +9,22 @@ ROOT = Path(__file__).parents[1]
 KINDS = {".py", ".pyi", ".md", ".js", ".html", ".cpp", ".hpp", ".toml", ".yml", ".yaml", ".cff"}
 FOLDERS = ("src", "cpp", "docs", "examples", "scripts", "bench", ".github")
 SKIPPED = ("_build", "auto_examples", "__pycache__")
-FINE = ("longer", "more", "less", "fewer", "cheaper", "larger", "smaller", "dearer", "wider", "finer", "other", "such", "way", "need")
+FINE = (
+    "longer",
+    "more",
+    "less",
+    "fewer",
+    "cheaper",
+    "larger",
+    "smaller",
+    "dearer",
+    "wider",
+    "finer",
+    "other",
+    "such",
+    "way",
+    "need",
+)
 BANNED = {
     "comes along": r"\bcomes? along\b|\bcame along\b",
     "is no X": rf"\b(is|are|was) no (?!({'|'.join(FINE)})\b)\w+",

@@ -369,7 +369,7 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
         ({"cost": cl.L1({"x0": "much"})}, "'x0' is 'much'; expected a number"),
         ({"cost": cl.L1("mad")}, "needs data to measure"),
         ({"cost": -1 * cl.L2()}, "factor -1.0; expected 0 or more"),
-        ({"cost": cl.LinearCost([np.inf, 0])}, "Linear coef of 'x0' is inf"),
+        ({"cost": cl.LinearCost([np.inf, 0])}, "LinearCost coef of 'x0' is inf"),
         ({"cost": cl.L2(object())}, "expected a number, an array or a dict"),
         ({"constraints": [cl.freeze("z")]}, "no feature 'z'"),
         ({"constraints": [cl.freeze(7)]}, "no feature 7"),

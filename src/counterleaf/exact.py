@@ -1,4 +1,4 @@
-"""Sums whose error is known: exact products, sums rounded once, and rational numbers where that does not decide."""
+"""Sums with a known error: exact products, sums that are rounded once, and rational numbers where that does not decide."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-ROUNDING = 2.0**-53  # of a result: the most that rounding it changes
+ROUNDING = 2.0**-53  # the largest relative error of one rounding
 _LARGE, _SMALL = 1e140, 1e-140  # products of numbers between these neither overflow nor lose digits
+_MOST = 4000  # columns of a matrix that is factored
 
 
 def dot(a: Array, b: Array, *more: float) -> float:
-    """a @ b and what is to be added, rounded once.
+    """The sum of a @ b and the further arguments, rounded once.
 
     Examples
     --------
@@ -34,20 +36,20 @@ def dot(a: Array, b: Array, *more: float) -> float:
 
 
 def _lost(a: Array, b: Array, product: Array) -> Array:
-    """What rounding took from each product (Dekker)."""
+    """The rounding error of each product (Dekker)."""
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return np.asarray(a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low))
 
 
 def _halves(v: Array) -> tuple[Array, Array]:
-    """Veltkamp's splitting: each half has half of the digits."""
+    """Split each number into two with half of the digits each (Veltkamp)."""
     big = 134217729.0 * v
     high = big - (big - v)
     return high, v - high
 
 
 def fractions(numbers: Array) -> Array:
-    """The same numbers as fractions, which add up without rounding; infinities stay as they are."""
+    """The same numbers as fractions, which add up without rounding; infinities remain floats."""
     flat = [Fraction(one) if math.isfinite(one) else one for one in np.ravel(numbers).tolist()]
     out = np.empty(len(flat), object)
     out[:] = flat
@@ -55,7 +57,7 @@ def fractions(numbers: Array) -> Array:
 
 
 def whole(numbers: Array) -> tuple[Array, int]:
-    """Numbers as integers times a power of two that they share; its exponent."""
+    """Numbers as integers times a common power of two, and its exponent."""
     digits, exponent = np.frexp(numbers)
     least = int(exponent[digits != 0].min(initial=0))
     out = [
@@ -65,7 +67,7 @@ def whole(numbers: Array) -> tuple[Array, int]:
 
 
 def combined(factors: Sequence[Fraction], rows: Sequence[tuple[Array, Array, int]], width: int) -> list[Fraction]:
-    """sum_t factors[t] times a sparse row: its columns, and its numbers as ``whole`` gives them."""
+    """sum_t factors[t] rows[t] of sparse rows, each given by its columns and by its numbers as ``whole`` returns them."""
     used = [(factor, row) for factor, row in zip(factors, rows, strict=True) if factor]
     under = math.lcm(*(factor.denominator for factor, _ in used))
     least = min((row[2] for _, row in used), default=0)
@@ -77,7 +79,7 @@ def combined(factors: Sequence[Fraction], rows: Sequence[tuple[Array, Array, int
 
 
 def exact_dot(a: Array, b: Array, *more: float) -> Fraction:
-    """a @ b and what is to be added, as a rational number."""
+    """The sum of a @ b and the further arguments, as a rational number."""
     total = sum(map(Fraction, more), Fraction())
     for x, y in zip(a.tolist(), b.tolist(), strict=True):
         if x and y:
@@ -86,7 +88,7 @@ def exact_dot(a: Array, b: Array, *more: float) -> Fraction:
 
 
 def below(value: Fraction | float) -> float:
-    """The largest float that is not above a rational number; infinities stay."""
+    """The largest float at or below a rational number; infinities remain."""
     if isinstance(value, float):
         return value
     try:
@@ -96,15 +98,13 @@ def below(value: Fraction | float) -> float:
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
-def entries(matrix: tuple[Array, Array, Array], rows: list[int]) -> dict[int, dict[int, Fraction]]:
-    """Some rows of a matrix in CSR."""
-    indptr, indices, data = matrix
-    spans = {d: slice(indptr[d], indptr[d + 1]) for d in rows}
-    return {d: {int(e): Fraction(float(w)) for e, w in zip(indices[s], data[s], strict=True)} for d, s in spans.items()}
+def entries(matrix: CSR, rows: list[int]) -> dict[int, dict[int, Fraction]]:
+    """Some rows of a matrix, each as a dict from column to entry."""
+    return {d: {int(e): Fraction(float(w)) for e, w in zip(*matrix.row(d), strict=True)} for d in rows}
 
 
 def solved(lines: list[list[Fraction]]) -> list[Fraction] | None:
-    """A solution of linear equations, each line its coefficients and then what they add up to; None if there is none."""
+    """A solution of linear equations, each a line of coefficients followed by its right-hand side; None if there is none."""
     unknowns = len(lines[0]) - 1
     pivots: list[int] = []
     for k in range(len(lines)):
@@ -128,36 +128,33 @@ def solved(lines: list[list[Fraction]]) -> list[Fraction] | None:
     return out
 
 
-def is_convex(matrix: tuple[Array, Array, Array], kept: Array) -> bool:
-    """Whether a symmetric matrix in CSR, less ``kept`` on its diagonal, is positive semidefinite beyond doubt.
+def is_convex(matrix: CSR, curve: Array) -> bool:
+    """Whether a symmetric matrix, less ``curve`` on its diagonal, is provably positive semidefinite.
 
-    A Cholesky factor of B - c I proves it of B, if c exceeds what rounding may do to the factor: (n + 2) 2^-52 of B's trace
-    (Rump, Verification of positive definiteness, 2006). Powers of two scale the diagonal, so that nothing is lost by it.
+    A Cholesky factor of B - c I proves it for B if c exceeds the effect of rounding on the factor: (n + 2) 2^-52 times the
+    trace of B (Rump, Verification of positive definiteness, 2006). The diagonal is scaled by powers of two, which is exact.
     """
-    indptr, indices, data = matrix
+    indptr, indices = matrix.indptr, matrix.indices
     used = np.unique(indices)
-    if np.any(kept[np.setdiff1d(np.arange(len(kept)), used)] > 0) or len(used) > _MOST:
+    if np.any(curve[np.setdiff1d(np.arange(len(curve)), used)] > 0) or len(used) > _MOST:
         return False
-    place = np.full(len(kept), -1)
+    place = np.full(len(curve), -1)
     place[used] = np.arange(len(used))
     dense = np.zeros((len(used), len(used)))
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     if (place[rows] < 0).any():
         return False
-    dense[place[rows], place[indices]] = data
+    dense[place[rows], place[indices]] = matrix.data
     if not (dense == dense.T).all():
         return False
-    own = dense.diagonal()
-    if not (own > 0).all():
+    diagonal = dense.diagonal()
+    if not (diagonal > 0).all():
         return not len(used)
-    half = np.ldexp(1.0, -((np.frexp(own)[1] + 1) // 2))
+    half = np.ldexp(1.0, -((np.frexp(diagonal)[1] + 1) // 2))
     dense = dense * half[:, None] * half
     n = len(used)
-    dense[np.diag_indices(n)] -= kept[used] * half * half + (n + 2) * 2 * ROUNDING * float(dense.trace())
+    dense[np.diag_indices(n)] -= curve[used] * half * half + (n + 2) * 2 * ROUNDING * float(dense.trace())
     try:
         return bool(np.isfinite(np.linalg.cholesky(dense)).all())
     except np.linalg.LinAlgError:
         return False
-
-
-_MOST = 4000  # columns of a matrix that is factored

@@ -15,7 +15,7 @@ CONVERGED, INFEASIBLE, STUCK = range(3)
 
 
 def random_program(rng, kind):
-    """Rows, right-hand sides, equalities and the six lines of curves; now and then no point obeys them."""
+    """Rows, right-hand sides, equalities and the six lines of curves; sometimes no point satisfies them."""
     m, n = int(rng.integers(1, 6)), int(rng.integers(1, 12))
     A = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
     equal = int(rng.integers(0, min(m, n, 2) + 1))
@@ -140,12 +140,12 @@ def engine_parts():
 
 
 def test_the_binding_refuses_what_does_not_fit():
-    core, asked = engine_parts()
-    assert core.find(*asked).costs.tolist() == pytest.approx([0.5], rel=1e-14)
+    core, arguments = engine_parts()
+    assert core.find(*arguments).costs.tolist() == pytest.approx([0.5], rel=1e-14)
     wide = engine_parts_of_width(3)
     for k, wrong in ((0, np.zeros(3)), (0, np.array([0.0, np.nan])), (1, 7), (1, -1), (2, wide[2]), (3, wide[3]), (4, wide[4])):
         with pytest.raises(ValueError, match=r"does not fit|do not fit|out of range|NaN"):
-            core.find(*asked[:k], wrong, *asked[k + 1 :])
+            core.find(*arguments[:k], wrong, *arguments[k + 1 :])
 
 
 def engine_parts_of_width(width):
@@ -190,9 +190,9 @@ def clauses(end, lines):
     return _core.Clauses(np.empty((0, 3), np.int64), np.zeros(1, np.int64), np.full((lines, 1), end), np.ones((lines, 1)))
 
 
-def limits(given):
+def limits(clauses):
     rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), 2)
-    return _core.Limits(np.zeros((1, 2)), np.ones((1, 2)), False, np.empty(0, np.int64), rows, 0, 1, given)
+    return _core.Limits(np.zeros((1, 2)), np.ones((1, 2)), False, np.empty(0, np.int64), rows, 0, 1, clauses)
 
 
 def fields(size, count):
@@ -210,7 +210,7 @@ def no_terms():
 
 
 def test_answers_have_the_same_bits_on_every_machine():
-    """Sums over features run in eight lanes that are added in one order, whatever the processor and the compiler."""
+    """Sums over features run in eight lanes that are added in the same order for every processor and compiler."""
     digest = hashlib.sha256()
     for seed, cost in itertools.product(range(6), (cl.L2(), cl.L1(), cl.L1() + cl.L2())):
         rng = np.random.default_rng(seed)
@@ -223,10 +223,10 @@ def test_answers_have_the_same_bits_on_every_machine():
 
 def test_a_batch_needs_targets():
     core, (source, leaf, prices, _, bounds, patience) = engine_parts()
-    asked = source[None], np.array([leaf]), np.zeros(1, np.int64)
+    arguments = source[None], np.array([leaf]), np.zeros(1, np.int64)
     for targets in ([], [None]):
         with pytest.raises(ValueError, match="target"):
-            core.find_many(asked, prices, targets, bounds, patience)
+            core.find_many(arguments, prices, targets, bounds, patience)
 
 
 def test_a_search_goes_on_only_from_an_answer_to_the_same_question():

@@ -1,4 +1,4 @@
-"""What the core means by rows that hold, bounds that hold, and what it does not claim."""
+"""The meaning of the core's claims: when a row holds, when a bound holds, and what the core leaves open."""
 
 import itertools
 import math
@@ -27,10 +27,10 @@ def in_doubt(answer):
 def test_an_identity_of_money_holds_to_rounding(frozen):
     features = [cl.Numeric("a", 0, 1e4), cl.Numeric("b", 0, 1e4), cl.Numeric("total", 0, 2e4), cl.Numeric("c", 0, 9)]
     explainer = cl.Explainer(money_tree(), schema=cl.Schema(features))
-    given = [cl.linear({"a": 1, "b": 1, "total": -1}, "==", 0)] + ([cl.freeze("a", "b", "total")] if frozen else [])
+    constraints = [cl.linear({"a": 1, "b": 1, "total": -1}, "==", 0)] + ([cl.freeze("a", "b", "total")] if frozen else [])
     rng = np.random.default_rng(1)
     for a, b in rng.uniform(0, 1000, size=(200, 2)).round(2).tolist():
-        answer = explainer.explain([a, b, round(a + b, 2), 1.0], target="yes", cost=cl.L1(), constraints=given)
+        answer = explainer.explain([a, b, round(a + b, 2), 1.0], target="yes", cost=cl.L1(), constraints=constraints)
         assert set(answer[0].changes) == {"c"}
         assert answer.lower_bound == answer[0].cost == 4.0
         assert not in_doubt(answer)
@@ -38,10 +38,10 @@ def test_an_identity_of_money_holds_to_rounding(frozen):
 
 def test_a_row_that_is_missed_by_more_than_rounding_is_missed():
     explainer = cl.Explainer(money_tree())
-    row, held = [0.1, 0.2, 0.3, 1.0], [cl.fix("x0", 0.1), cl.fix("x1", 0.2)]
+    row, fixed = [0.1, 0.2, 0.3, 1.0], [cl.fix("x0", 0.1), cl.fix("x1", 0.2)]
     for rhs, status in ((0.3, "optimal"), (0.3 - 1e-6, "infeasible")):
-        given = [*held, cl.linear({"x0": 1, "x1": 1}, "<=", rhs)]
-        answer = explainer.explain(row, target="yes", cost=cl.L1(), constraints=given)
+        constraints = [*fixed, cl.linear({"x0": 1, "x1": 1}, "<=", rhs)]
+        answer = explainer.explain(row, target="yes", cost=cl.L1(), constraints=constraints)
         assert (str(answer.status), in_doubt(answer)) == (status, False)
 
 
@@ -120,6 +120,7 @@ def exact_optimum(source, weights, biases, curved):
     return min(sum(v * v if curved else abs(v) for v in d) for d in inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curved", [False, True])
 def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved):
     certain = 0
@@ -131,7 +132,9 @@ def test_a_bound_between_nearly_parallel_splits_holds_in_real_arithmetic(curved)
         assert Fraction(answer.lower_bound) <= best
         if answer.status == "optimal":
             certain += 1
-            assert answer[0].cost <= float(best) * (1 + 1e-9)  # less where rounding sends a row there that real numbers do not
+            assert answer[0].cost <= float(best) * (
+                1 + 1e-9
+            )  # less if rounding sends a row there that exact arithmetic would not
     assert certain >= 140
 
 
@@ -154,7 +157,7 @@ def test_weights_near_the_end_of_the_floats_do_not_overflow(cost):
 def test_whole_numbers_on_an_equality_have_no_gap():
     tree = cl.Tree(*ONE, [[-2, 0, 1], [0] * 3, [0] * 3], [1.5, 0, 0], [-1, 0, 1])
     schema = cl.Schema([cl.Numeric(f"f{j}", 0, u, integer=True) for j, u in enumerate((3, 4, 4))])
-    given = [cl.linear({"f1": 2, "f2": -3}, "==", 5)]
-    answer = cl.Explainer(tree, schema=schema).explain([1, 0, 2], target=1, cost=cl.L2(), constraints=given)
+    constraints = [cl.linear({"f1": 2, "f2": -3}, "==", 5)]
+    answer = cl.Explainer(tree, schema=schema).explain([1, 0, 2], target=1, cost=cl.L2(), constraints=constraints)
     assert answer[0].cost == 17.0
     assert answer.lower_bound == pytest.approx(17.0, rel=1e-9)

@@ -1,4 +1,4 @@
-"""A search that is stopped from another thread: the status "limit", soon, with a bound that holds."""
+"""A search that another thread stops: it ends soon, with the status "limit" and a valid bound."""
 
 import math
 import threading
@@ -69,7 +69,7 @@ def test_work_of_several_searches_is_left_where_it_is_stopped():
 
 
 @pytest.mark.parametrize(
-    ("verb", "given"),
+    ("verb", "query"),
     [
         ("answer", {"scene": "test"}),
         ("tree", {"scene": "test"}),
@@ -78,19 +78,19 @@ def test_work_of_several_searches_is_left_where_it_is_stopped():
         ("export", {"format": "csv", "questions": [{"scene": "test"}] * 60}),
     ],
 )
-def test_a_question_of_the_page_that_is_stopped_has_no_answer(verb, given):
-    """Above all not one that says that the time limit was met."""
+def test_a_question_of_the_page_that_is_stopped_has_no_answer(verb, query):
+    """In particular, no answer that reports a time limit."""
     at, stop = small_session(endless(), limit=30.0), Stop()
     spread = {"spread": "none", "target": ["yes"]}
-    if "scene" in given:
-        given = given | spread
-    elif "question" in given:
-        given = given | {"question": given["question"] | spread}
+    if "scene" in query:
+        query = query | spread
+    elif "question" in query:
+        query = query | {"question": query["question"] | spread}
     else:
-        given = given | {"questions": [one | spread for one in given["questions"]]}
+        query = query | {"questions": [one | spread for one in query["questions"]]}
     timer = threading.Timer(0.1, stop.set)
     timer.start()
     start = time.perf_counter()
     with stoppable(stop), pytest.raises(StoppedError):
-        at.handle(verb, given)
+        at.handle(verb, query)
     assert time.perf_counter() - start < 2

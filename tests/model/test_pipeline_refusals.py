@@ -173,7 +173,7 @@ def test_bad_tables_and_pipelines_get_one_clear_line(make, reason):
         (lambda: cl.only_decrease("job", by=1), r"only_decrease\('job', by=1\): feature 'job' has categories without an order"),
         (lambda: cl.between("job", "clerk", "nurse"), "feature 'job' has categories without an order"),
         (lambda: cl.between("school", "HS", "PhD"), "feature 'school' has no value 'PhD'; expected one of 'none', 'HS'"),
-        (lambda: cl.between("age", "young", "old"), "feature 'age' is a number; 'young' is none"),
+        (lambda: cl.between("age", "young", "old"), "feature 'age' is a number; 'young' is not"),
         (lambda: cl.linear({"job": 1, "age": 1}, ">=", 1), "feature 'job' is a category, not a number; name one of its values"),
         (lambda: cl.linear({"job=pilot": 1}, ">=", 1), "feature 'job' has no value 'pilot'; expected one of 'clerk'"),
         (lambda: cl.linear({"wage": 1}, ">=", 1), "no feature 'wage'; the features are 'age'"),

@@ -1,4 +1,4 @@
-"""A proof that is tampered with must fail."""
+"""The check of a proof that was tampered with must fail."""
 
 import dataclasses
 
@@ -92,8 +92,8 @@ def test_a_part_that_went_missing_fails():
         left_out = {k: part for k, part in certificate.parts().items() if k != node}
 
         class Partial(cl.Certificate):
-            def parts(self, kept=left_out):
-                return kept
+            def parts(self, parts_left=left_out):
+                return parts_left
 
         assert not Partial(certificate.problem, certificate.findings).check(), node
 
@@ -108,7 +108,7 @@ def test_an_empty_part_needs_a_true_farkas_vector():
 
 
 def test_a_margin_is_kept_to_the_rounding_of_its_terms():
-    """Features of 1e4 and a margin of 1e-6: the exact sum may miss it by what the model's own sum cannot see."""
+    """Features of 1e4 and a margin of 1e-6: the exact sum may violate it by less than the model's sum can resolve."""
     w = [-0.7322673547034516, -0.5442589828573099, -0.31630015636915454]
     row = [9827.436889967057, 24889.393375405183, -3068.689459684756]
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [w, [0] * 3, [0] * 3], [19771.959181418122, 0, 0], [-1, 0, 1])

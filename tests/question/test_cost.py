@@ -1,4 +1,4 @@
-"""What ``times`` makes of a cost: the same as the weights it stands for, whatever these are."""
+"""The ``multiplier`` of a cost: it has the effect of multiplied weights, for every kind of weights."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ SCHEMA = cl.Schema(
     ]
 )
 SPREADS = Spreads(*(np.array([60.0, 3e4, 2.0, 3.0, 1.0, 2.0]) * k for k in (1.0, 0.3, 0.25)))
-TIMES = np.array([5.0, 0.5, 3.0, 0.0, 7.0, 2.0])
+MULTIPLIER = np.array([5.0, 0.5, 3.0, 0.0, 7.0, 2.0])
 
 
 def lowered(cost):
@@ -30,7 +30,7 @@ def lowered(cost):
 
 @pytest.mark.parametrize("norm", [cl.L1, cl.L2])
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {},
         {"weights": 2.0},
@@ -43,14 +43,14 @@ def lowered(cost):
         {"up": "range", "down": "mad"},
     ],
 )
-def test_times_multiply_whatever_the_weights_are(norm, given):
-    rows, moves = lowered(norm(**given))
+def test_multipliers_work_with_every_kind_of_weights(norm, arguments):
+    rows, moves = lowered(norm(**arguments))
     for factor in (1.0, 0.3):
-        timed_rows, timed_moves = lowered(factor * norm(**given, multiplier=TIMES))
-        by_variable = np.repeat(TIMES, [1, 1, 4, 4, 2, 3])
-        np.testing.assert_allclose(timed_rows, factor * rows * by_variable, rtol=1e-15)
-        for d, before, after in zip((2, 3, 4, 5), moves, timed_moves, strict=True):
-            np.testing.assert_allclose(after, factor * before * TIMES[d], rtol=1e-15)
+        scaled_rows, scaled_moves = lowered(factor * norm(**arguments, multiplier=MULTIPLIER))
+        by_variable = np.repeat(MULTIPLIER, [1, 1, 4, 4, 2, 3])
+        np.testing.assert_allclose(scaled_rows, factor * rows * by_variable, rtol=1e-15)
+        for d, before, after in zip((2, 3, 4, 5), moves, scaled_moves, strict=True):
+            np.testing.assert_allclose(after, factor * before * MULTIPLIER[d], rtol=1e-15)
 
 
 def test_a_category_under_a_named_weight_costs_its_factor():
@@ -61,11 +61,11 @@ def test_a_category_under_a_named_weight_costs_its_factor():
     assert city.tolist() == (2.0 * COSTS).tolist()
 
 
-def test_times_come_in_any_form_and_stay_as_they_were():
+def test_multipliers_come_in_any_form_and_are_copied():
     expected = lowered(cl.L1("range", multiplier=[5, 1, 3, 1, 1, 1]))
     array = np.array([5.0, 1, 3, 1, 1, 1])
     forms = [{"age": 5, "job": 3}, pd.Series({"job": 3.0, "age": 5}), array, pd.Series(array), {0: 5, 2: 3}]
-    costs = [cl.L1("range", multiplier=given) for given in forms]
+    costs = [cl.L1("range", multiplier=arguments) for arguments in forms]
     array[:] = 99
     forms[0]["age"] = 99
     for cost in costs:

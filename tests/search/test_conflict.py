@@ -1,3 +1,5 @@
+"""Smallest conflicts: against all subsets, on random families and on random questions."""
+
 from itertools import combinations
 
 import numpy as np
@@ -23,11 +25,11 @@ def test_random_families_of_conflicts(seed):
     conflicts = [
         set(rng.choice(n, size=int(rng.integers(1, n + 1)), replace=False).tolist()) for _ in range(rng.integers(1, 7))
     ]
-    asked = []
+    solves = []
 
     def feasible(subset):
         assert subset == sorted(set(subset))
-        asked.append(tuple(subset))
+        solves.append(tuple(subset))
         return not any(conflict <= set(subset) for conflict in conflicts)
 
     found = smallest_conflict(n, feasible)
@@ -46,19 +48,20 @@ def test_where_nothing_is_proved_all_are_named():
 
 
 def test_many_constraints_take_a_bounded_number_of_solves():
-    asked = []
+    solves = []
 
     def feasible(subset):  # any 30 of the 60
-        asked.append(subset)
+        solves.append(subset)
         return len(subset) < 30
 
     found = smallest_conflict(60, feasible)
     assert len(found) == 30
-    assert len(asked) <= 1001
+    assert len(solves) <= 1001
 
 
+@pytest.mark.slow
 def test_the_smallest_set_is_found_on_random_questions():
-    """Against all subsets, each asked as a question of its own."""
+    """Compared with all subsets, each solved as a separate question."""
     rng = np.random.default_rng(3)
     seen = []
     while len(seen) < 40:
@@ -78,7 +81,7 @@ def test_the_smallest_set_is_found_on_random_questions():
             continue
         best = by_brute_force(len(constraints), lambda subset, ask=ask: ask(subset) != "infeasible")
         assert len(answer.conflict) == len(best)
-        places = [next(k for k, c in enumerate(constraints) if c is given) for given in answer.conflict]
+        places = [next(k for k, c in enumerate(constraints) if c is one) for one in answer.conflict]
         assert places == sorted(places)
         assert ask(places) == "infeasible"
         seen.append(len(best))
@@ -115,7 +118,7 @@ def test_a_margin_is_part_of_what_conflicts():
     assert EXPLAINER.explain(**ask, margin=1.0).conflict == (limit, frozen)
 
 
-def test_a_cost_that_falls_for_ever_without_some_constraint_is_no_conflict():
+def test_a_cost_that_is_unbounded_without_some_constraint_is_not_a_conflict():
     constraints = [cl.between("a", 0, 1), cl.between("b", 0, 1)]
     answer = EXPLAINER.explain([0.0, 0.0], target="yes", cost=cl.LinearCost({"a": -1.0, "b": -1.0}), constraints=constraints)
     assert answer.conflict == tuple(constraints)

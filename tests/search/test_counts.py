@@ -1,4 +1,4 @@
-"""At most so many features change: every answer against all subsets, and large questions without trying them."""
+"""max_changes: every answer is compared with all subsets of features, and large questions end without trying them all."""
 
 import itertools
 import math
@@ -68,7 +68,7 @@ def least_l2(weights, need, prices, count):
 
 @pytest.mark.parametrize(("n", "count"), [(5, 2), (12, 4), (20, 4), (20, 6), (30, 4), (60, 3), (60, 20)])
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2(), cl.L1() + cl.L2()])
-def test_a_sum_that_so_few_cannot_reach(n, count, cost):
+def test_a_sum_that_too_few_features_cannot_reach(n, count, cost):
     rules = [cl.max_changes(count)]
     assert ask(np.ones(n), -(count + 0.5), unit(n), np.zeros(n), cost, rules).status == "infeasible"
     assert ask(np.ones(n), -(count - 0.5), unit(n), np.zeros(n), cost, rules).status == "optimal"
@@ -106,7 +106,7 @@ def test_several_rows(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whole_numbers_and_a_source_that_must_move(seed):
-    """Against every row of a small table; some features start outside of their bounds, so that they count at once."""
+    """Compared with every row of a small table; some features start outside their bounds, so they have to change."""
     rng = np.random.default_rng(200 + seed)
     n, count = int(rng.integers(3, 6)), int(rng.integers(1, 4))
     upper = rng.integers(1, 4, n)
@@ -132,7 +132,7 @@ def test_whole_numbers_and_a_source_that_must_move(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_changes_that_earn(seed):
-    """Where moving earns without any row, the best few are taken."""
+    """If changes earn, the search takes the best few even without a constraint."""
     rng = np.random.default_rng(300 + seed)
     n, count = 30, int(rng.integers(1, 8))
     gains = rng.uniform(-2, 1, n)

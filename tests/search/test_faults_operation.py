@@ -1,4 +1,4 @@
-"""Faults that a tester found outside the search: odd rows and columns, wide tables, models that fail, places without a pen."""
+"""Faults found in use, outside the search: odd rows and columns, wide tables, models that fail, read-only directories."""
 
 import os
 import subprocess
@@ -64,12 +64,13 @@ def seconds(columns):
     return min(spent)
 
 
+@pytest.mark.slow
 def test_an_explainer_of_a_wide_table_is_made_in_linear_time():
     assert seconds(12_000) < 4 * seconds(4_000) + 0.5  # quadratic: nine times as long, seconds more
 
 
 def test_an_answer_where_nothing_can_be_written(tmp_path):
-    """A package that root installed, a user without a home: no folder is written to, and none that is asked for is there."""
+    """A package installed by root and a user without a home: the cache directories do not exist and cannot be created."""
     code = (
         "import os, sys\nif os.getuid() == 0:\n    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "import counterleaf as cl\n"
@@ -83,9 +84,9 @@ def test_an_answer_where_nothing_can_be_written(tmp_path):
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1", **caches}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if os.getuid() == 0 and not _all_may_read(cl.__file__, sys.executable):
-        code = code.replace("os.getuid() == 0", "False")  # another user does not reach the package at all
-    asked = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
-    assert asked.stdout == "[0.5, 0.5] True True\n", asked.stderr
+        code = code.replace("os.getuid() == 0", "False")  # another user cannot read the package
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
+    assert run.stdout == "[0.5, 0.5] True True\n", run.stderr
     assert list(barred.iterdir()) == []
 
 
@@ -118,7 +119,7 @@ def test_the_spread_of_a_constant_column_is_one():
     X = np.tile(constants, (60, 1))
     gaps = X.copy()
     gaps[::7] = np.nan
-    assert np.std(X[:, 0]) > 0  # rounding of the mean: what the fallback must not take for a spread
+    assert np.std(X[:, 0]) > 0  # the rounding of the mean, which must not count as a spread
     for table in (X, gaps):
         spreads = Spreads.of(table)
         assert spreads.range.tolist() == spreads.std.tolist() == spreads.mad.tolist() == [1.0] * len(constants)
@@ -157,8 +158,8 @@ def test_a_date_that_the_pipeline_drops_is_written_as_text(kind, zone):
             pd.testing.assert_frame_equal(again[0].row, answer[0].row)
 
 
-def told_by(predict):
-    """What ``explain`` and ``explain_many`` say of a model with this ``predict``: (confirmed, problem) of one row, twice."""
+def confirmed_by(predict):
+    """(confirmed, problem) of one row under a model with this ``predict``, from ``explain`` and from ``explain_many``."""
     X, y = load_iris(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
     explainer = cl.Explainer(model, data=X)
@@ -171,37 +172,37 @@ def told_by(predict):
     return one, (bool(out["confirmed"][0]), out["problem"][0] if "problem" in out else None)
 
 
-def fail(said):
+def fail(labels):
     raise RuntimeError("out of memory\non device 0")
 
 
 @pytest.mark.parametrize(
     ("predict", "expected"),
     [
-        (lambda said: said, (True, None)),
-        (lambda said: said[:, None], (True, None)),
-        (lambda said: said.tolist(), (True, None)),
-        (lambda said: pd.Series(said, index=[7] * len(said)), (True, None)),
-        (lambda said: pd.DataFrame({"label": said}), (True, None)),
-        (lambda said: said * 0, (False, None)),
-        (lambda said: said[:, None] * 0, (False, None)),
+        (lambda labels: labels, (True, None)),
+        (lambda labels: labels[:, None], (True, None)),
+        (lambda labels: labels.tolist(), (True, None)),
+        (lambda labels: pd.Series(labels, index=[7] * len(labels)), (True, None)),
+        (lambda labels: pd.DataFrame({"label": labels}), (True, None)),
+        (lambda labels: labels * 0, (False, None)),
+        (lambda labels: labels[:, None] * 0, (False, None)),
         (fail, (False, "the model's predict raised RuntimeError: out of memory on device 0")),
         (
-            lambda said: None,
+            lambda labels: None,
             (False, "the model's predict returned an array of shape (); expected one label for each of 1 rows"),
         ),
         (
-            lambda said: said[:0],
+            lambda labels: labels[:0],
             (False, "the model's predict returned an array of shape (0,); expected one label for each of 1 rows"),
         ),
         (
-            lambda said: np.stack([said, said], axis=1),
+            lambda labels: np.stack([labels, labels], axis=1),
             (False, "the model's predict returned an array of shape (1, 2); expected one label for each of 1 rows"),
         ),
     ],
 )
-def test_explain_and_explain_many_treat_a_model_s_word_alike(predict, expected):
-    assert told_by(predict) == (expected, expected)
+def test_explain_and_explain_many_treat_predictions_alike(predict, expected):
+    assert confirmed_by(predict) == (expected, expected)
 
 
 def test_a_pipeline_may_give_its_labels_in_a_column():
@@ -218,6 +219,7 @@ def test_a_pipeline_may_give_its_labels_in_a_column():
         assert [one.confirmed for one in explainer.explain(row, count=2)] == [True, True]
 
 
+@pytest.mark.slow
 def test_many_threads_with_many_margins_share_an_explainer():
     X, y = load_iris(return_X_y=True)
     explainer = cl.Explainer(DecisionTreeClassifier(random_state=0).fit(X, y), data=X)

@@ -18,16 +18,16 @@ TREE = cl.Tree(
 ROW = {"a": 0.0, "b": 0.0, "job": "clerk"}
 
 
-def ask(cost, *given, a=None, b=None, **more):
+def ask(cost, *constraints, a=None, b=None, **more):
     schema = cl.Schema([a or cl.Numeric("a", -9, 9), b or cl.Numeric("b", -9, 9), cl.Categorical("job", JOBS)])
-    answer = cl.Explainer(TREE, schema=schema).explain(ROW, target="yes", cost=cost, constraints=given, **more)
+    answer = cl.Explainer(TREE, schema=schema).explain(ROW, target="yes", cost=cost, constraints=constraints, **more)
     assert answer.status == "optimal"
     assert answer[0].cost - answer.lower_bound <= 1e-11
     return answer[0]
 
 
 def wrong_with(case, answer, optima, thin=()):
-    """What is wrong with an answer that should hold every target leaf, given each leaf's optimum."""
+    """The errors of an answer that should hold every target leaf, from the optimum of each leaf."""
     found, wrong = {c.leaf: c for c in answer}, [answer.status] if answer.status == "limit" else []
     for leaf, best in optima.items():
         if leaf in thin:
@@ -36,12 +36,12 @@ def wrong_with(case, answer, optima, thin=()):
             wrong.append(f"leaf {leaf}: ours {found.get(leaf)}, optimum {best}")
         elif leaf in found:
             c = found[leaf]
-            size = 1e-7 * abs(best) + 1e-9  # the referee's own tolerance
+            size = 1e-7 * abs(best) + 1e-9  # the referee's tolerance
             if abs(c.cost - best) > size or not 0 <= c.cost - c.lower_bound <= 1e-9 * abs(c.cost) + 1e-11 or not c.confirmed:
                 wrong.append(f"leaf {leaf}: cost {c.cost}, bound {c.lower_bound}, optimum {best}, confirmed {c.confirmed}")
             if not case.obeys(case.schema.codes(c.row)).all():
                 wrong.append(f"leaf {leaf}: {c.row} breaks a rule")
-    return wrong + [f"leaf {leaf} is no target" for leaf in found.keys() - optima.keys()]
+    return wrong + [f"leaf {leaf} is not a target" for leaf in found.keys() - optima.keys()]
 
 
 def explain(case):

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from support import table_referee
-from support.table_cases import codes_of, columns, on, row_of, table_case, within
+from support.table_cases import table_case
+from support.table_codes import codes_of, columns, on, row_of, within
 
 import counterleaf as cl
 
@@ -43,6 +44,7 @@ def test_highs_agrees_with_gurobi():
     assert judged > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_no_row_undercuts_an_optimum(block):
     reached = 0

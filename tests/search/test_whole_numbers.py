@@ -1,4 +1,4 @@
-"""Whole numbers under equalities: every answer against enumeration, and what divisibility forbids is refused at once."""
+"""Whole numbers under equalities: answers agree with enumeration, and divisibility is decided quickly."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ def named(row):
 
 
 def agrees(found, best):
-    """Whether an answer is the cheapest, ``best``, or says that there is none."""
+    """Whether an answer costs ``best``, or is infeasible if ``best`` is infinite."""
     if math.isinf(best):
         return found.status == "infeasible" and len(found) == 0
     close = abs(found[0].cost - best) <= 1e-9 * (1 + abs(best))
@@ -80,18 +80,18 @@ def test_integers_under_equalities_against_enumeration(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_decimal_coefficients_grids_and_sources_beside_them(seed):
+def test_decimal_coefficients_grids_and_sources_off_the_grid(seed):
     rng = np.random.default_rng(1000 + seed)
     n = int(rng.integers(2, 4))
     grid = Fraction(str(rng.choice(["0.1", "0.5", "0.25", "1"])))
     steps = rng.integers(3, 8, n)
     source = [Fraction(int(rng.integers(0, s + 1))) * grid for s in steps]
     if seed % 3 == 0:
-        source[0] += grid / 2  # its own number, between two of the grid
+        source[0] += grid / 2  # a number between two points of the grid
     tenths = rng.integers(1, 6, n) * rng.choice([-1, 1], n)
     at = sum(Fraction(int(t), 10) * int(rng.integers(0, s + 1)) * grid for t, s in zip(tenths, steps, strict=True))
     right = at + rng.choice([0, 1, 2]) * grid / 20
-    values = [{k * grid for k in range(int(s) + 1)} | {own} for s, own in zip(steps, source, strict=True)]
+    values = [{k * grid for k in range(int(s) + 1)} | {source_value} for s, source_value in zip(steps, source, strict=True)]
     features = [cl.Numeric(f"f{j}", 0, float(s * grid + grid), step=float(grid)) for j, s in enumerate(steps)]
     values = [value | {(int(s) + 1) * grid} for value, s in zip(values, steps, strict=True)]
     rules = [cl.linear({f"f{j}": float(Fraction(int(t), 10)) for j, t in enumerate(tenths)}, "==", float(right))]
@@ -103,7 +103,7 @@ def test_decimal_coefficients_grids_and_sources_beside_them(seed):
 
 @pytest.mark.parametrize("upper", [4, 1000, 10**7, math.inf])
 @pytest.mark.parametrize("cost", [cl.L1(), cl.L2(), cl.L1() + cl.L2()])
-def test_parity_is_decided_whatever_the_range(upper, cost):
+def test_parity_is_decided_for_every_range(upper, cost):
     odd = 2e7 + 1 if upper > 1e6 else 5 if upper == 4 else 1001
     found = ask(whole(2, 0, upper), [1.0, 1.0], -1.5, [0, 0], cost, [cl.linear({"f0": 2, "f1": 2}, "==", odd)])
     assert found.status == "infeasible"
@@ -111,7 +111,7 @@ def test_parity_is_decided_whatever_the_range(upper, cost):
     assert found.status == "optimal"
 
 
-def test_parity_beside_other_rows():
+def test_parity_next_to_other_rows():
     rules = [cl.linear({"f0": 2, "f1": 2}, "==", 2e7 + 1), cl.linear({"f2": 1, "f3": 3}, "==", 4)]
     assert ask(whole(6, 0, 1e8), [1.0] * 6, -1.5, [0] * 6, cl.L1(), rules).status == "infeasible"
 
@@ -139,7 +139,7 @@ def test_decimals_are_fractions():
     assert ask(whole(2, 0, math.inf), [1.0, 1.0], -0.5, [0, 0], cl.L1(), [rule])[0].cost == 2.0
 
 
-def test_a_source_beside_the_grid_may_stay():
+def test_a_source_off_the_grid_may_stay():
     rule = cl.linear({"f0": 2, "f1": 2}, "==", 1_000_001)
     found = ask(whole(2, 0, math.inf, step=1.0), [1.0, 1.0], -1.5, [0.5, 0], cl.L1(), [rule])
     assert found.status == "optimal"

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from support.strategies import random_case
-from support.table_cases import row_of, table_case
+from support.table_cases import table_case
+from support.table_codes import row_of
 
 import counterleaf as cl
 from counterleaf.table.features import is_missing

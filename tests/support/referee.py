@@ -23,7 +23,7 @@ def leaf_paths(tree):
 
 
 def user_limits(case):
-    """(lower, upper, rows) with rows as (coef, relation, rhs), straight from the constraints' own fields."""
+    """(lower, upper, rows) with rows as (coef, relation, rhs), read from the fields of the constraints."""
     lower, upper = case.schema.bounds()
     names = case.schema.names
     rows = []

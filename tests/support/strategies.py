@@ -140,7 +140,9 @@ def random_constraints(rng, names, row, scale):
         elif pick < 0.09:
             out.append(cl.fix(name, float(x + rng.normal() * s)))
         elif pick < 0.15:
-            out.append(cl.only_increase(name) if rng.random() < 0.5 else cl.only_decrease(name))
+            way = cl.only_increase if rng.random() < 0.5 else cl.only_decrease
+            aside = rng.spawn(1)[0]  # leaves the stream of the other draws as it is
+            out.append(way(name, at_most=float(abs(aside.normal()) * s)) if aside.random() < 0.4 else way(name))
         elif pick < 0.2:
             out.append(cl.between(name, float(x - abs(rng.normal()) * s), float(x + abs(rng.normal()) * s)))
     for _ in range(int(rng.choice([0, 0, 0, 1, 2]))):
@@ -192,10 +194,10 @@ def coupled_case(rng, features=None, depth=None):
         else B.T @ B / n + 0.1 * (kind == "full") * np.eye(n)
     )
     case.Q = Q / scale / scale[:, None]
-    given = cl.Quadratic(sparse.csr_array(case.Q) if rng.random() < 0.3 else case.Q)
+    quadratic = cl.Quadratic(sparse.csr_array(case.Q) if rng.random() < 0.3 else case.Q)
     if rng.random() < 0.5:
-        case.cost, case.curve, case.slope = given, np.zeros((2, n)), np.zeros((2, n))
+        case.cost, case.curve, case.slope = quadratic, np.zeros((2, n)), np.zeros((2, n))
     else:
         factor = float(rng.choice([0.1, 1.0, 3.0]))
-        case.cost, case.Q = case.cost + factor * given, factor * case.Q
+        case.cost, case.Q = case.cost + factor * quadratic, factor * case.Q
     return case

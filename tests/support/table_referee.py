@@ -1,7 +1,7 @@
 """A slow, independent oracle for tables: one mixed-integer program per target leaf by Gurobi or HiGHS, and brute force.
 
 It never imports the search. A feature with finitely many values is a choice: one 0/1 variable per value; so is a grid
-whose source stands beside it. Any other number moves up or down by two variables of their own, whole steps on a grid.
+whose source is off the grid. Any other number moves up or down by two separate variables, in whole steps on a grid.
 What the solver chose is then fixed and the rest solved again by the referee for plain numbers, so that an optimum is as
 precise as a small LP or QP can be.
 """
@@ -15,12 +15,13 @@ import highspy
 import numpy as np
 from scipy import sparse
 from support import referee
-from support.table_cases import columns, meaning, on, place, values_of
+from support.table_cases import meaning
+from support.table_codes import columns, on, place, values_of
 
 import counterleaf as cl
 
-SHIFT = 1e-7  # faces are moved by this much, rows of unit size, to see whether the answer hangs on their very place
-REACH = 1e5  # as far as an unbounded number moves, in its own size: without an end, branching on whole numbers may have none
+SHIFT = 1e-7  # faces are moved by this much, rows of unit size, to see whether the answer depends on their exact place
+REACH = 1e5  # the largest move of an unbounded number, in units of its size; without it, branching may not end
 
 
 @dataclass
@@ -112,7 +113,7 @@ class Question:
 
     def _rule(self, rule):
         p, schema = self.program, self.case.schema
-        if rule[0] == "at_most":
+        if rule[0] == "max_changes":
             parts = [self.stays(d) for d in range(len(schema))]
             row = {k: a for coef, _ in parts for k, a in coef.items()}
             p.rows.append((row, len(schema) - rule[1] - sum(c for _, c in parts), False))
@@ -136,7 +137,7 @@ class Question:
                 self._limit(d, allowed, ({}, 0.0))
 
     def _limit(self, d, allowed, unless):
-        """Feature d keeps to what is allowed, unless the expression ``unless`` is 1."""
+        """Restrict feature d to the allowed values, unless the expression ``unless`` is 1."""
         p, (free, constant) = self.program, unless
         if d in self.choice:
             start, values = self.choice[d]
@@ -227,8 +228,8 @@ class Question:
         box = {d: (f.lower, f.upper) if moves[d] else (self.source[d],) * 2 for d, f in enumerate(case.schema) if d in plain}
         A, r, equal = [], [], []
         for rule in case.rules:
-            if rule[0] == "at_most":
-                # a number whose flag nothing asked for cannot be here: at_most asks for all of them
+            if rule[0] == "max_changes":
+                # max_changes creates the flags of all numbers, so each of them is here
                 if changed.sum() > rule[1]:
                     return math.inf
                 continue

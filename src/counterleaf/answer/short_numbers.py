@@ -143,7 +143,7 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
     size = np.abs(G).sum(axis=1)
     G, slack = G[size > 0] / size[size > 0, None], np.minimum(slack[size > 0] / size[size > 0], 2.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # the reach of a tiny change underflows to 0
-        low, high = (np.nan_to_num((side - exact)[places] / reach[places]) for side in (q.features[1], q.features[2]))
+        low, high = (np.nan_to_num((side - exact)[places] / reach[places]) for side in (q.features.lower, q.features.upper))
     tied = np.isin(places, q.indices[q.indptr[len(q.nodes)] : q.indptr[first]])
     low, high = np.where(tied, 0.0, np.clip(low, -0.5, 0.0)), np.where(tied, 0.0, np.clip(high, 0.0, 0.5))
     row = exact.copy()

@@ -13,7 +13,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import Form
 from counterleaf.question.cost import Prices
 from counterleaf.question.splits import Splits
-from counterleaf.question.variables import Layout
+from counterleaf.question.variables import Variables
 from counterleaf.search.search import Search
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -29,14 +29,16 @@ class AxisAlignedTree:
     core: _core.Boxes
 
     @classmethod
-    def of(cls, tree: Tree, splits: Splits, margin: float, schema: Schema, layout: Layout, prices: Prices) -> AxisAlignedTree:
+    def of(
+        cls, tree: Tree, splits: Splits, margin: float, schema: Schema, variables: Variables, prices: Prices
+    ) -> AxisAlignedTree:
         start, nodes = schema.starts[:-1], splits.nodes
         number = np.array([isinstance(feature, Numeric) for feature in schema])
         size = np.where(number, 0, np.diff(schema.starts))
         variable = nodes["index"].copy()
         groups = nodes["form"] == Form.GROUP
-        variable[groups] = layout.first[variable[groups]]
-        feature = np.where(tree.left >= 0, layout.feature[variable], 0)
+        variable[groups] = variables.first[variable[groups]]
+        feature = np.where(tree.left >= 0, variables.feature[variable], 0)
         sides = [np.empty(0, np.int8)]
         for node in np.flatnonzero((tree.left >= 0) & (size[feature] > 0)).tolist():
             d = feature[node]
@@ -47,7 +49,7 @@ class AxisAlignedTree:
             clear = (margin == 0) | (np.abs(f) >= margin)
             sides.append(np.where(clear, goes_right, _NEITHER).astype(np.int8))
         moves = np.concatenate([np.empty(0), *(table.ravel() for table in prices.moves)])
-        fields = _core.Fields(start, size, layout.step[:, start], prices.rows[:, start], moves)
+        fields = _core.Fields(start, size, variables.step[:, start], prices.rows[:, start], moves)
         cuts = np.stack([nodes["cut_left"], nodes["cut_right"]])
         left, right = np.ascontiguousarray(nodes["left"]), np.ascontiguousarray(nodes["right"])
         return cls(_core.Boxes(fields, left, right, feature, cuts, np.concatenate(sides), tree.value))
@@ -86,6 +88,6 @@ def axis_aligned_tree(search: Search, prices: Prices, margin: float) -> AxisAlig
     if last is not None and last[0] is prices and last[1] == margin:
         reused: AxisAlignedTree = last[2]
         return reused
-    made = AxisAlignedTree.of(search.tree, search.splits(margin), margin, search.schema, search.layout, prices)
+    made = AxisAlignedTree.of(search.tree, search.splits(margin), margin, search.schema, search.variables, prices)
     search.last_boxes = prices, margin, made
     return made

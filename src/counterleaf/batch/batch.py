@@ -69,7 +69,13 @@ class Batch:
         A limit on nodes needs the search, which alone counts them.
         """
         limits, prices = self.limits, self.query.prices
-        if limits.rows or limits.clauses or limits.most >= 0 or limits.pool is not None or self.query.max_nodes is not None:
+        if (
+            limits.rows
+            or limits.clauses
+            or limits.max_changes >= 0
+            or limits.pool is not None
+            or self.query.max_nodes is not None
+        ):
             return None
         if prices.coupling is not None or prices.runs or any((table < 0).any() for table in prices.moves):
             return None

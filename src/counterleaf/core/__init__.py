@@ -1,1 +1,1 @@
-"""The Python side of the compiled module: what it takes, what it returns, how it is stopped."""
+"""The Python side of the compiled module: its inputs, its outcomes, and how to stop it."""

@@ -1,15 +1,16 @@
-"""Questions as the core takes them: checked values that it copies."""
+"""Questions in the form that the core takes: values that it checks and copies."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from counterleaf import _core
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
-from counterleaf.question.lowering import Limits
+from counterleaf.question.arrays import LinearRow
+from counterleaf.question.lowering import Interval, Limits
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
 
@@ -20,54 +21,67 @@ STATUS = {
 }
 
 
-def core_rows(rows: list[tuple[dict[int, float], str, float]], width: int) -> tuple[_core.Rows, int]:
-    """The user's rows as coef @ x + bias >= 0, equalities (= 0) first; and how many are equalities."""
-    arrays, equal = stacked(rows)
-    return _core.Rows(*arrays, width), equal
+class RowArrays(NamedTuple):
+    """Rows data @ x + bias in CSR."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    bias: Array
 
 
-def stacked(rows: list[tuple[dict[int, float], str, float]]) -> tuple[tuple[Array, Array, Array, Array], int]:
-    """The same rows in CSR, with their bias."""
-    equalities = [row for row in rows if row[1] == "=="]
+class ClauseArrays(NamedTuple):
+    """The two boxes of every clause, one after another."""
+
+    starts: Array  # (C, 3) where the first box begins, where the second one begins, and where it ends
+    where: Array  # (L,) the variables
+    lower: Array  # (n, L) the bounds for each source
+    upper: Array
+
+
+def stacked(rows: list[LinearRow]) -> tuple[RowArrays, int]:
+    """The user's rows as data @ x + bias >= 0, equalities (= 0) first; and the number of equalities."""
+    equalities = [row for row in rows if row.relation == "=="]
     indptr, indices, data, bias = [0], [], [], []
-    for terms, relation, rhs in equalities + [row for row in rows if row[1] != "=="]:
+    for terms, relation, rhs in equalities + [row for row in rows if row.relation != "=="]:
         sign = -1.0 if relation == "<=" else 1.0
         used = sorted((d, sign * a) for d, a in terms.items())
         indices += [d for d, _ in used]
         data += [a for _, a in used]
         indptr.append(len(indices))
         bias.append(-sign * rhs)
-    arrays = np.array(indptr, np.int64), np.array(indices, np.int64), np.array(data, float), np.array(bias, float)
-    return arrays, len(equalities)
+    whole = np.array(indptr, np.int64), np.array(indices, np.int64)
+    return RowArrays(*whole, np.array(data, float), np.array(bias, float)), len(equalities)
 
 
 def core_limits(limits: Limits) -> _core.Limits:
-    """The limits of one source or of many, for the core."""
+    """The limits of one or several sources, as the core takes them."""
     n, width = limits.lower.shape
-    rows, equal = core_rows(limits.rows, width)
-    starts, where, lower, upper = clause_boxes(limits, n)
-    clauses = _core.Clauses(starts, where, lower, upper)
-    return _core.Limits(limits.lower, limits.upper, False, np.empty(0, np.int64), rows, equal, limits.most, clauses)
+    rows, equal = stacked(limits.rows)
+    clauses = _core.Clauses(*clause_boxes(limits, n))
+    never_missing = np.empty(0, np.int64)  # lower_constraints has bounded the missing values already
+    return _core.Limits(
+        limits.lower, limits.upper, False, never_missing, _core.Rows(*rows, width), equal, limits.max_changes, clauses
+    )
 
 
-def clause_boxes(limits: Limits, n: int) -> tuple[Array, Array, Array, Array]:
-    """The two boxes of every clause, one after another: where they begin and end, their variables, bounds for each source."""
+def clause_boxes(limits: Limits, n: int) -> ClauseArrays:
+    """The boxes of all clauses as arrays, for ``n`` sources."""
     starts: list[tuple[int, int, int]] = []
-    where: list[int] = []
-    ends: list[tuple[Any, Any]] = []
+    intervals: list[Interval] = []
     for first, second in limits.clauses:
-        starts.append((len(where), len(where) + len(first), len(where) + len(first) + len(second)))
-        for v, low, high in [*first, *second]:
-            where.append(v)
-            ends.append((low, high))
-    lower, upper = np.empty((n, len(where))), np.empty((n, len(where)))
-    for k, (low, high) in enumerate(ends):
-        lower[:, k], upper[:, k] = low, high
-    return np.array(starts, np.int64).reshape(-1, 3), np.array(where, np.int64), lower, upper
+        begin = len(intervals)
+        starts.append((begin, begin + len(first), begin + len(first) + len(second)))
+        intervals += [*first, *second]
+    lower, upper = np.empty((n, len(intervals))), np.empty((n, len(intervals)))
+    for k, interval in enumerate(intervals):
+        lower[:, k], upper[:, k] = interval.lower, interval.upper
+    where = np.array([interval.variable for interval in intervals], np.int64)
+    return ClauseArrays(np.array(starts, np.int64).reshape(-1, 3), where, lower, upper)
 
 
 def core_engine(tree: Tree, splits: Splits, layout: _core.Layout, margin: float, guard: float) -> _core.Engine:
-    """The tree with one margin, ready for questions."""
+    """The core's engine for a tree with one margin."""
     nodes, w = splits.nodes, tree.weights
     left, right, form, index = (np.ascontiguousarray(nodes[name]) for name in ("left", "right", "form", "index"))
     arrays = left, right, form, index, np.stack([nodes["cut_left"], nodes["cut_right"]])
@@ -76,5 +90,5 @@ def core_engine(tree: Tree, splits: Splits, layout: _core.Layout, margin: float,
 
 
 def core_target(nodes: Array) -> _core.Target:
-    """What a target makes of the nodes."""
+    """The fields of the nodes that depend on the target, as the core takes them."""
     return _core.Target(*(np.ascontiguousarray(nodes[name]) for name in ("below", "first", "leaves")))

@@ -1,4 +1,4 @@
-"""What many searches found, as arrays."""
+"""The outcomes of many searches, as arrays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from counterleaf.types import Array
 
 
 class Outcome(IntEnum):
-    """How one question of many ended; UNASKED: it must be asked on its own."""
+    """How the search for one row of many ended; an UNASKED row needs a search of its own."""
 
     FOUND, NONE, UNASKED = range(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
-    """How each of many questions ended; where one was FOUND its cheapest leaf and its row."""
+    """The outcome for each of many rows and, where it is FOUND, the cheapest leaf with its cost, bound and point."""
 
     outcome: Array
     leaves: Array

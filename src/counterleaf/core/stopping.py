@@ -1,4 +1,4 @@
-"""A way to stop a search from another thread."""
+"""Stop a search from another thread."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _current: ContextVar[Stop | None] = ContextVar("counterleaf_stop", default=None)
 
 
 class StoppedError(Exception):
-    """The work was stopped, so nobody waits for its result."""
+    """The work was stopped because its result is no longer needed."""
 
 
 @contextmanager
 def stoppable(stop: Stop) -> Iterator[None]:
-    """Let another thread stop the searches inside: soon after ``stop.set()`` they end with the status "limit"."""
+    """Let another thread stop the searches in this block: soon after ``stop.set()`` they end with the status "limit"."""
     token = _current.set(stop)
     try:
         yield
@@ -28,12 +28,12 @@ def stoppable(stop: Stop) -> Iterator[None]:
 
 
 def current() -> Stop | None:
-    """The flag that searches of this thread look at. Threads do not inherit it: pass it on."""
+    """The flag that stops the searches of this thread; new threads do not inherit it."""
     return _current.get()
 
 
 def raise_if_stopped() -> None:
-    """Leave work that consists of several searches.
+    """Interrupt work that consists of several searches.
 
     Raises
     ------

@@ -70,7 +70,8 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     texts, named = _place_texts(tree, cells, labels, source[pair], points[:, pair], low, high, size)
     legend = sorted({int(tree.value[leaf]) for leaf, _ in cells})
     legend = [] if named.issuperset(legend) else legend
-    box = problem.question.features[1:3, pair]
+    features = problem.question.features
+    box = np.array([features.lower[pair], features.upper[pair]])
     off = [bool(np.delete(row != source, pair).any()) for row in points]  # whether other features change as well
     framed = bool(((low < box) & (box < high)).any() and (box[0] < box[1]).any())
     ruled = len(problem.question.bias) > tree.n_nodes

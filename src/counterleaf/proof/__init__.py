@@ -1,1 +1,1 @@
-"""What an answer claims, and the check of it: NumPy and the standard library, nothing of the search."""
+"""The claims of an answer and their check, in NumPy and the standard library: no import of the core or the search."""

@@ -1,8 +1,9 @@
-"""The proof that comes with every answer, checked in NumPy with no trust in the search.
+"""The proof of an answer, checked in NumPy without trusting the search.
 
-The search parts the space of rows by the tree's own splits, and leaves by choices of their own, and keeps multipliers for each
-part. ``check`` walks the tree from the root and finds for every target leaf the parts that hold it: each proved empty, or too
-dear by a bound that holds in real arithmetic (see ``bound``), or answered by a row that the tree really sends there.
+The search divides the space of rows by the splits of the tree, and leaves further by cuts, counts and clauses. It stores
+multipliers for each part. ``check`` walks the tree from the root and finds the parts that cover each target leaf. Each of them
+must be proved empty, or too expensive by a bound that holds in real arithmetic (see ``bound``), or be answered by a row that
+the tree sends there.
 """
 
 from __future__ import annotations
@@ -19,11 +20,26 @@ from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
 from counterleaf.types import Array
 
-GAP = 1e-9  # of its cost: what an optimal answer may exceed its bound by
+GAP = 1e-9  # of its cost: the most by which an optimal answer may exceed its bound
 
 
 class Status(StrEnum):
-    """What an Explanation says about its question."""
+    """The status of an explanation; each one equals its name as a string.
+
+    Attributes
+    ----------
+    OPTIMAL : Status
+        ``"optimal"``: the answers are the cheapest ones, to 1e-9 of their cost, with a proof.
+    INFEASIBLE : Status
+        ``"infeasible"``: no row satisfies the constraints and reaches the target, with a proof.
+    LIMIT : Status
+        ``"limit"``: the search stopped at a limit. The answers found so far are valid, and so is the lower bound.
+
+    Examples
+    --------
+    >>> Status.OPTIMAL == "optimal"
+    True
+    """
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -31,14 +47,14 @@ class Status(StrEnum):
 
 
 class Kind(IntEnum):
-    """What the search has done with a state."""
+    """What the search has done with a state; the values are those of the core."""
 
     FRESH, OPEN, EXPANDED, FORKED, REALISED, ANSWERED, PASSED, DISCARDED, UNSETTLED = range(9)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A row claimed to be the best of its leaf, and the bound claimed for that leaf."""
+    """A row that the search claims to be the best of its leaf, and the bound that it claims for that leaf."""
 
     leaf: int
     row: Array
@@ -48,41 +64,66 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """Leaves found, in order of cost; row k of ``points`` belongs to entry k."""
+    """The leaves that the search found, in order of cost; row k of ``points`` belongs to entry k."""
 
     status: Status
     leaves: Array
     costs: Array
     bounds: Array
     points: Array
-    lower_bound: float  # what no row can undercut, whatever the status
-    answer: Any = None  # the core's, with its proof; None where a table was searched, or a file read
+    lower_bound: float  # no row of the target costs less, for every status
+    answer: Any = None  # the core's answer with its proof; None for ``among`` and for certificates read from a file
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What was asked, what was answered, and the parts that prove it."""
+    """The proof of an explanation: the problem, the claims of the search, and the parts that prove them.
+
+    ``Explanation.certificate`` holds it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The question as arrays.
+    findings : Findings
+        The claims: status, leaves, costs, bounds and rows.
+    pool : array of shape (n_rows, n_variables), optional
+        The candidates of ``among``.
+    stored_parts : dict, optional
+        The parts of the proof by tree node. By default they are read from the core's answer.
+
+    Examples
+    --------
+    >>> from counterleaf import Explainer, Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> certificate = Explainer(tree).explain([0.0, 0.0], target="yes").certificate
+    >>> certificate.check()
+    True
+    """
 
     problem: Problem = field(repr=False)
     findings: Findings = field(repr=False)
-    pool: Array | None = field(repr=False, default=None)  # the rows to choose among, where the question had them
-    kept: dict[int, Part | Fork] | None = field(repr=False, default=None)  # the parts, where the core's memory is gone
+    pool: Array | None = field(repr=False, default=None)
+    stored_parts: dict[int, Part | Fork] | None = field(repr=False, default=None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the core's memory: the parts say all."""
+        """Everything except the core's memory, which the parts replace."""
         found = replace(self.findings, points=np.array(self.findings.points), answer=None)
-        return {"problem": self.problem, "findings": found, "pool": self.pool, "kept": self.parts()}
+        return {"problem": self.problem, "findings": found, "pool": self.pool, "stored_parts": self.parts()}
 
     @property
     def status(self) -> Status:
+        """The claim: optimal, infeasible, or limit."""
         return self.findings.status
 
     @property
     def lower_bound(self) -> float:
+        """The cost that no row of the target undercuts."""
         return self.findings.lower_bound
 
     @property
     def answers(self) -> tuple[Answer, ...]:
+        """The answers in order of cost, each with its leaf, row, cost and bound."""
         found = self.findings
         return tuple(
             Answer(int(leaf), row, float(cost), float(bound))
@@ -90,10 +131,16 @@ class Certificate:
         )
 
     def parts(self) -> dict[int, Part | Fork]:
-        """The terminal parts of the search, by tree node."""
+        """The parts of the proof by tree node.
+
+        Returns
+        -------
+        dict
+            From node to ``Part``, or to the ``Fork`` of a leaf that the search divided further.
+        """
         answer = self.findings.answer
-        if answer is None or self.kept is not None:
-            return self.kept or {}
+        if answer is None or self.stored_parts is not None:
+            return self.stored_parts or {}
         states = answer.trace()
         forked: dict[int, list[int]] = {}
         for s in np.flatnonzero(states["parting"] != Parting.SPLIT).tolist():
@@ -105,13 +152,20 @@ class Certificate:
         return {int(states["node"][s]): _part(states, s, forked) for s in first}
 
     def check(self) -> bool:
-        """Re-prove the answer; True if every claim holds.
+        """Check the proof, without the search.
 
-        Proved: each answer lies in its leaf as the tree computes it, obeys bounds bit for bit and the user's rows to
-        1e-9 of their terms, and costs what is claimed; no row in an answered leaf costs less than its
-        ``lower_bound``, which the answer exceeds by 1e-9 of its cost at the most (status optimal; see docs/exact.md); no other
-        target leaf holds a row cheaper than the dearest answer, to the same share; no row of the target costs less than
-        the whole's ``lower_bound``; and no target leaf holds any row (status infeasible).
+        Returns
+        -------
+        bool
+            True if every claim holds.
+
+        Notes
+        -----
+        The claims are: each answer lies in its leaf as the tree computes it, satisfies bounds bit for bit and the user's
+        rows to 1e-9 of their terms, and has the stated cost; no row of its leaf costs less than its ``lower_bound``, which
+        the answer exceeds by at most 1e-9 of its cost (status optimal; see docs/exact.md); no other target leaf holds a row
+        cheaper than the most expensive answer, to the same share; no row of the target costs less than the certificate's
+        ``lower_bound``; and no target leaf holds any row (status infeasible).
         """
         try:
             with np.errstate(all="ignore"):
@@ -122,7 +176,7 @@ class Certificate:
             return False
 
     def _are_sound(self, answers: tuple[Answer, ...]) -> bool:
-        """The question is one that can be proved, and each answer is what it claims, its bound left aside."""
+        """Whether the question can be proved and each answer is valid, without regard to its bound."""
         problem, costs = self.problem, [answer.cost for answer in answers]
         if not _is_provable(problem) or costs != sorted(costs) or len({a.leaf for a in answers}) < len(answers):
             return False
@@ -140,20 +194,20 @@ class Certificate:
         )
 
     def _digits(self, answer: Answer) -> float:
-        """What adding up the cost of a row in another order may change."""
+        """The most by which another order of summation may change the cost of an answer."""
         changed = int((answer.row != self.problem.source).sum())
         return (changed + 8) * 2 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
 
     def allowed(self, answer: Answer, place: Place) -> float:
-        """What an optimal answer may exceed its bound by: GAP of its cost, and what the rounding of its faces costs.
+        """The most by which an optimal answer may exceed its bound: GAP of its cost, plus the cost of rounding at its faces.
 
-        An answer keeps off each face by the rounding of the face's sum, and the float next to the best number may lie as far
-        from it. Nothing where the bound is that of a box: then the answer stands exactly on it.
+        An answer stays away from each face by the rounding of the face's sum, and the float next to the best number may be as
+        far away. It is 0 if the region has no faces: then the answer meets its bound exactly.
         """
         if not place.region.faces and self.problem.question.matrix is None:
             return 0.0
         out = GAP * self.problem.size_of(answer.row, answer.leaf)
-        if self.problem.question.matrix is not None:  # which is known to be convex to that share of its terms
+        if self.problem.question.matrix is not None:  # which is proved convex to that share of its terms
             out += (len(answer.row) + 2) ** 2 * 16 * ROUNDING * self.problem.size_of(answer.row, answer.leaf, terms=True)
         for face in place.region.faces:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
@@ -168,29 +222,35 @@ class Certificate:
         floor = self.lower_bound
         if self.status is Status.OPTIMAL:
             for answer in answers:
-                own = [p for p in places if p.part.node == answer.leaf and p.holds(answer.row)]
-                room = max((self.allowed(answer, place) for place in own), default=-math.inf)
+                around = [p for p in places if p.part.node == answer.leaf and p.holds(answer.row)]
+                room = max((self.allowed(answer, place) for place in around), default=-math.inf)
                 if not answer.cost - answer.bound <= room:
                     return False
-            floor = max(floor, answer.cost - room - self._digits(answer))  # of the dearest
+            floor = max(floor, answer.cost - room - self._digits(answer))  # of the most expensive one, which is last
         answered = {answer.leaf: answer for answer in answers}
-        return all(self._stands(place, answered, floor, wide) for place in places)
+        return all(self._is_proved(place, answered, floor, wide) for place in places)
 
-    def _stands(self, place: Place, answered: dict[int, Answer], floor: float, wide: bool) -> bool:
-        """A part proves its claim: the bound of its leaf, or that no row there undercuts the answers; or it is empty."""
+    def _is_proved(self, place: Place, answered: dict[int, Answer], floor: float, wide: bool) -> bool:
+        """Whether a part proves the bound of its leaf, or that no row there undercuts the answers, or that it is empty."""
         if self.status is Status.INFEASIBLE:
             return place.is_empty(wide)
         answer = answered.get(place.part.node)
         claim = floor if answer is None else answer.bound
         if claim == -math.inf:
             return True
-        last = 16 * ROUNDING * abs(claim)  # the last digits of a bound are not claimed
+        last = 16 * ROUNDING * abs(claim)  # the proof does not claim the last digits of a bound
         least = claim - (last if answer is None else max(last, self._digits(answer)))
         return place.bound(least) >= least or place.is_empty(wide)
 
     @np.errstate(all="ignore")
     def weakened(self) -> Certificate:
-        """The same answers with status "limit", and with the bounds that the parts do prove."""
+        """The same answers with status "limit" and with the bounds that the parts prove.
+
+        Returns
+        -------
+        Certificate
+            One that ``check`` accepts.
+        """
         bounds: dict[int, float] = {}
         enough = float(self.findings.costs.min(initial=math.inf))
         for place in Walk(self.problem, self.parts()).places():
@@ -199,11 +259,12 @@ class Certificate:
             bounds[place.part.node] = min(bounds.get(place.part.node, math.inf), bound)
         least = min([*bounds.values(), *self.findings.costs.tolist()], default=math.inf)
         found = self.findings
-        own = [min(bounds.get(int(leaf), least), cost) for leaf, cost in zip(found.leaves, found.costs.tolist(), strict=True)]
-        return replace(self, findings=replace(found, status=Status.LIMIT, bounds=np.array(own), lower_bound=least))
+        pairs = zip(found.leaves, found.costs.tolist(), strict=True)
+        proved = np.array([min(bounds.get(int(leaf), least), cost) for leaf, cost in pairs])
+        return replace(self, findings=replace(found, status=Status.LIMIT, bounds=proved, lower_bound=least))
 
     def _check_choice(self, pool: Array) -> bool:
-        """Among given rows: every row that qualifies costs at least as much as the answer of its leaf, or the last answer."""
+        """Whether every valid candidate of ``among`` costs at least as much as the answer of its leaf, or the last answer."""
         q = self.problem.question
         best = {answer.leaf: answer.cost for answer in self.answers}
         last = max(best.values(), default=math.inf)
@@ -225,20 +286,25 @@ class Certificate:
 
 
 def _is_provable(problem: Problem) -> bool:
-    """Each feature's cost is convex, so is the coupled one less what its tangents leave curved; groups have prices only."""
-    q, table = problem.question, problem.table
-    cu, gu, cd, gd = q.features[3:7]
-    if not (np.isfinite(q.features[[0, 3, 4, 5, 6]]).all() and (cu >= 0).all() and (cd >= 0).all() and (gu >= gd).all()):
+    """Whether the cost is convex: of each variable, and of the coupled part less the curvature of its tangents.
+
+    The variables of groups must have a price and no curvature.
+    """
+    q, table, cost = problem.question, problem.table, problem.question.features.cost
+    if not all(np.isfinite(line).all() for line in (q.features.source, *cost)):
+        return False
+    if not ((cost.curve_up >= 0) & (cost.curve_down >= 0) & (cost.slope_up >= cost.slope_down)).all():
         return False
     if table is not None:
-        group = table.group >= 0
-        if not ((cu[group] == 0) & (cd[group] == 0) & (gu[group] == gd[group])).all():
+        of_groups = cost.at(table.group >= 0)
+        curved = (of_groups.curve_up != 0) | (of_groups.curve_down != 0)
+        if (curved | (of_groups.slope_up != of_groups.slope_down)).any():
             return False
-    return q.matrix is None or (q.kept is not None and is_convex(q.matrix, q.kept))
+    return q.matrix is None or (q.tangent_curve is not None and is_convex(q.matrix, q.tangent_curve))
 
 
 def _part(states: dict[str, Any], s: int, forked: dict[int, list[int]]) -> Part | Fork:
-    """What the search left at a state; forks are followed with an explicit stack, children before parents."""
+    """The part of the proof at a state of the search; forks are followed with an explicit stack, children before parents."""
     ends, tangents = states["ends"], states["tangents"]
     order = [s]
     for at in order:
@@ -248,10 +314,10 @@ def _part(states: dict[str, Any], s: int, forked: dict[int, list[int]]) -> Part 
         if states["kind"][at] != Kind.FORKED:
             here = slice(ends[at] - states["rows"][at], ends[at])
             empty = bool(states["kind"][at] == Kind.DISCARDED)
-            over = float(states["lattice"][at])
-            made[at] = Part(int(states["node"][at]), states["multipliers"][here], empty, tangents[at], over)
+            divisor = float(states["lattice"][at])
+            made[at] = Part(int(states["node"][at]), states["multipliers"][here], empty, tangents[at], divisor)
             continue
         low, high = forked[at]
         cut = float(states["cut"][low]), float(states["cut"][high])
-        made[at] = Fork(int(states["parting"][low]), int(states["what"][low]), cut, made[low], made[high])
+        made[at] = Fork(Parting(int(states["parting"][low])), int(states["what"][low]), cut, made[low], made[high])
     return made[s]

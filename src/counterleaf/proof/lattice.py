@@ -1,4 +1,4 @@
-"""Regions of whole numbers that divisibility leaves without a row."""
+"""Regions of whole numbers that hold no row because of divisibility."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import numpy as np
 
 from counterleaf.exact import ROUNDING, combined
 from counterleaf.proof.bound import Region
-from counterleaf.question.discrete import at_or_below
+from counterleaf.question.arrays import at_or_below
 from counterleaf.types import Array
 
 
-def is_off_lattice(region: Region, lam: Array, over: float, wide: bool) -> bool:
-    """Whether lam / over makes equalities into one over whole numbers whose constant is no whole number.
+def is_off_lattice(region: Region, lam: Array, divisor: float, wide: bool) -> bool:
+    """Whether lam / divisor combines equalities into one over whole numbers whose constant is not a whole number.
 
-    Everything in it that can move must come in whole steps, and be multiplied by a whole number, or nearly so.
+    Every variable in it that can move must move in whole steps and have a coefficient that is a whole number, or nearly so.
     """
     table = region.problem.table
-    if table is None or not over > 0 or any(a and not face.equal for a, face in zip(lam.tolist(), region.faces, strict=True)):
+    inequality = any(a and not face.equal for a, face in zip(lam.tolist(), region.faces, strict=True))
+    if table is None or not divisor > 0 or inequality:
         return False
-    y = [Fraction(a) / Fraction(over) for a in lam.tolist()]
+    y = [Fraction(a) / Fraction(divisor) for a in lam.tolist()]
     price = combined(y, [face.whole for face in region.faces], len(region.lower))
     rest = [(a, face) for a, face in zip(y, region.faces, strict=True) if a]
     constant = sum((a * Fraction(c) for a, face in rest for c in face.constants), Fraction())
@@ -36,7 +37,8 @@ def is_off_lattice(region: Region, lam: Array, over: float, wide: bool) -> bool:
         if off is None:
             return False
         slack += off
-    for _, _, _, left in region.groups():
+    for group in region.groups():
+        left = group.left
         apart = [price[v] - price[left[0]] for v in left]
         constant += price[left[0]]
         slack += max(abs(one - round(one)) for one in apart)
@@ -47,8 +49,8 @@ def _off(region: Region, d: int, price: Fraction) -> Fraction | None:
     """How far a price times a number on a grid may be from a whole number; None if there is no such grid."""
     table, low, high = region.problem.table, float(region.lower[d]), float(region.upper[d])
     assert table is not None
-    step, own = table.step[:, [d]], region.problem.source[[d]]
-    if not step[0, 0] or (low <= own[0] <= high and at_or_below(step, np.array([-np.inf]), own)[0] != own[0]):
+    step, source = table.step[:, [d]], region.problem.source[[d]]
+    if not step[0, 0] or (low <= source[0] <= high and at_or_below(step, np.array([-np.inf]), source)[0] != source[0]):
         return None
     unit = Fraction(float(step[0, 0])) / Fraction(float(step[1, 0]))
     off, far = abs(price * unit - round(price * unit)), max(abs(low), abs(high))

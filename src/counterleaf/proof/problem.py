@@ -1,4 +1,4 @@
-"""One question as arrays: what an answer is about, and what a proof of it rests on."""
+"""The problem that an answer solves: its cost, its faces, and the route of a row through the tree."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from counterleaf.exact import ROUNDING, dot, exact_dot, whole
-from counterleaf.question.arrays import Question
-from counterleaf.question.discrete import Table, unit_of
+from counterleaf.question.arrays import LinearRow, Question, Table, unit_of
+from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-HOLDS = 1e-9  # of its terms: how far a row of the user's may be missed
+HOLDS = 1e-9  # of its terms: the most by which a row of the user's may be violated
 
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """weights @ x + constants >= 0, as changes d from the source: weights @ d >= miss."""
+    """The half-space weights @ x + constants >= 0; in terms of changes d from the source, weights @ d >= miss."""
 
     columns: Array
     weights: Array
@@ -28,27 +28,27 @@ class Face:
     miss: float  # rounded once
     equal: bool = False
     open: bool = False  # > 0
-    size: float = 0.0  # of the terms of a row of the user's, of which HOLDS may be missed; 0 for a split
-    give: float = 0.0  # what rounding may do to such a row: it counts as met to this
+    size: float = 0.0  # the size of the terms of a row of the user's, which holds to HOLDS of it; 0 for a split
+    tolerance: float = 0.0  # the effect of rounding on such a row, to which it counts as satisfied
 
     @functools.cached_property
     def whole(self) -> tuple[Array, Array, int]:
-        """The row for sums in rational numbers, see ``combined``."""
+        """The row as ``combined`` takes it, for sums in rational numbers."""
         return self.columns, *whole(self.weights)
 
     @property
-    def wide(self) -> float:
-        """By how much a row of the user's may be missed at all."""
-        return max(HOLDS * self.size, self.give)
+    def wide_tolerance(self) -> float:
+        """The most by which a row of the user's may be violated."""
+        return max(HOLDS * self.size, self.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """min cost(x - source) + class cost over the rows that the tree sends to a target leaf, in a box, under rows."""
+    """Minimise cost(x - source) + class cost over the rows x of a box that satisfy the constraints and reach a target leaf."""
 
     tree: Any  # left, right, weights (in CSR) and bias of every node
     splits: Any
-    pose: Callable[[], tuple[Question, Table | None]]  # makes the arrays when they are first read
+    pose: Callable[[], tuple[Question, Table | None]]  # builds the arrays when they are first read
 
     @functools.cached_property
     def _posed(self) -> tuple[Question, Table | None]:
@@ -63,15 +63,15 @@ class Problem:
 
     @property
     def table(self) -> Table | None:
-        """Groups, grids and clauses, where there are any."""
+        """Groups, grids and clauses; None if the question has none of them."""
         return self._posed[1]
 
     @property
     def source(self) -> Array:
-        return np.asarray(self.question.features[0])
+        return self.question.features.source
 
     def cost_of(self, rows: Array) -> Array:
-        """Cost of each row of a 2-D array, class cost left out."""
+        """The cost of each row of a 2-D array, without class costs."""
         alone, together = self._costs(rows)
         cost = alone.sum(axis=-1)
         if together is not None:
@@ -79,80 +79,78 @@ class Problem:
         return np.asarray(cost)
 
     def shares(self, row: Array) -> Array:
-        """What the change of each feature costs, in a row or in each of several; their sum is ``cost_of``.
+        """The share of each variable in the cost of a row, or of each of several rows; the shares add up to ``cost_of``.
 
-        Of a cost that two features share, each bears half: a share may be negative.
+        A cost that two features have together is divided equally between them, so a share may be negative.
         """
         alone, together = self._costs(row)
         return np.asarray(alone if together is None else alone + together)
 
     def size_of(self, row: Array, leaf: int, terms: bool = False) -> float:
-        """The size of what a row costs in a leaf: its cost, where no part is negative; ``terms``: of all that is added up."""
+        """The sum of the absolute parts of a row's cost in a leaf; with ``terms``, of all the terms that are added up."""
         alone, together = self._costs(row)
-        if self.table is not None and len(self.table.first):  # of a group only what a change of value costs counts
+        if self.table is not None and len(self.table.first):  # for a group, only the cost of a change of value counts
             grouped = np.add.reduceat(np.where(self.table.group >= 0, alone, 0.0), np.sort(self.table.first))
             alone = np.append(alone[self.table.group < 0], grouped)
         coupled = 0.0 if together is None else abs(float(together.sum()))
         if terms and self.question.matrix is not None:
-            indptr, indices, data = self.question.matrix
             change = np.abs(row - self.source)
-            coupled = float(change @ times((indptr, indices, np.abs(data)), change))
+            coupled = float(change @ times(self.question.matrix, change, absolute=True))
         return float(np.abs(alone).sum()) + coupled + abs(float(self.question.nodes["below"][leaf]))
 
     def _costs(self, rows: Array) -> tuple[Array, Array | None]:
-        """Per feature: the separable cost, and the coupled one if there is any."""
-        _, _, _, cu, gu, cd, gd = self.question.features
-        d = rows - self.source
-        if (cu == cd).all() and (gu == -gd).all():  # the usual case, and whole tables are passed: no more arrays than needed
+        """The separable cost of each variable, and the coupled one if there is any."""
+        f, d = self.question.features, rows - self.source
+        if (f.curve_up == f.curve_down).all() and (f.slope_up == -f.slope_down).all():  # common, and rows may be a whole table
             size = np.abs(d)
-            alone = cu * size
-            alone += gu
+            alone = f.curve_up * size
+            alone += f.slope_up
             alone *= size
         else:
-            up, down = np.maximum(d, 0.0), np.minimum(d, 0.0)
-            alone = (cu * up + gu) * up + (cd * down + gd) * down
+            alone = f.cost.of(d)
         matrix = self.question.matrix
         return alone, None if matrix is None else d * times(matrix, d)
 
     @functools.cached_property
     def limits(self) -> list[Face]:
-        """The user's rows, as the search took them: where they are widened, an equality is two rows."""
-        return self._wide() if self.question.widened else self._given()
+        """The user's rows as the search used them; a widened equality is two rows."""
+        return self._widened_faces() if self.question.widened else self._user_faces()
 
-    def _given(self) -> list[Face]:
+    def _user_faces(self) -> list[Face]:
         q = self.question
         return [self._limit(i) for i in range(len(q.nodes), len(q.bias))]
 
-    def _wide(self) -> list[Face]:
-        return [self._widened(face, sign) for face in self._given() for sign in ((1, -1) if face.equal else (1,))]
+    def _widened_faces(self) -> list[Face]:
+        return [self._widened(face, sign) for face in self._user_faces() for sign in ((1, -1) if face.equal else (1,))]
 
     def _limit(self, i: int) -> Face:
         q = self.question
         columns, weights = q.row(i)
         bias = float(q.bias[i])
         near, far = (abs(bias) + float(np.abs(weights) @ sizes[columns]) for sizes in self.references)
-        give = 4 * (len(columns) + 2) * ROUNDING * far
+        tolerance = 4 * (len(columns) + 2) * ROUNDING * far
         miss = -dot(weights, self.source[columns], bias)
-        return Face(columns, weights, (bias,), miss, i < len(q.nodes) + q.equal, size=near, give=give)
+        return Face(columns, weights, (bias,), miss, i < len(q.nodes) + q.equal, size=near, tolerance=tolerance)
 
     def _widened(self, face: Face, sign: int) -> Face:
-        """One side of a row that may be missed by HOLDS of its terms."""
-        weights, constants = sign * face.weights, (sign * face.constants[0], face.wide)
+        """One side of a row that may be violated by HOLDS of its terms."""
+        weights, constants = sign * face.weights, (sign * face.constants[0], face.wide_tolerance)
         miss = -dot(weights, self.source[face.columns], *constants)
-        return Face(face.columns, weights, constants, miss, size=face.size, give=face.give)
+        return Face(face.columns, weights, constants, miss, size=face.size, tolerance=face.tolerance)
 
-    def widened_rows(self) -> list[tuple[dict[int, float], str, float]]:
-        """The user's rows as they are asked where nothing meets them to rounding: each as terms, relation and number."""
+    def widened_rows(self) -> list[LinearRow]:
+        """The user's rows with the tolerance that the search allows if no row meets them to rounding."""
         return [
-            (dict(zip(face.columns.tolist(), face.weights.tolist(), strict=True)), ">=", -sum(face.constants))
-            for face in self._wide()
+            LinearRow(dict(zip(face.columns.tolist(), face.weights.tolist(), strict=True)), ">=", -sum(face.constants))
+            for face in self._widened_faces()
         ]
 
     @functools.cached_property
     def references(self) -> tuple[Array, Array]:
-        """How large variables count in the user's rows: as fixed or in the source; and, of finitely many values, the most."""
-        source, lower, upper = np.abs(self.question.features[:3])
-        fixed = self.question.features[1] == self.question.features[2]
+        """The sizes of the variables in the user's rows: of the fixed or source value, and of the largest of finitely many."""
+        features = self.question.features
+        source, lower, upper = np.abs(features.source), np.abs(features.lower), np.abs(features.upper)
+        fixed = features.lower == features.upper
         near = np.where(fixed, lower, source)
         finite = np.zeros(len(source), bool)
         if self.table is not None:
@@ -161,14 +159,14 @@ class Problem:
 
     @functools.cached_property
     def unit(self) -> float:
-        """What every cost, class cost left out, is a whole multiple of; 0 if there is no such number."""
+        """A number of which every cost, without class costs, is a whole multiple; 0 if there is none."""
         q = self.question
-        if self.table is None or (q.matrix is not None and np.diff(q.matrix[0])[self.table.group >= 0].any()):
+        if self.table is None or (q.matrix is not None and np.diff(q.matrix.indptr)[self.table.group >= 0].any()):
             return 0.0
         return unit_of(self.table, q.features)
 
     def face(self, node: int, side: int) -> Face:
-        """One side of an oblique split, the margin kept."""
+        """One side of an oblique split, at the distance of the margin."""
         known = self._faces.get((node, side))
         if known is None:
             q = self.question
@@ -180,14 +178,14 @@ class Problem:
         return known
 
     def exact_miss(self, face: Face) -> Fraction:
-        """``face.miss``, not rounded."""
-        known = self._misses.get(id(face))
+        """``face.miss`` without rounding."""
+        known = self._misses.get(face)
         if known is None:
-            known = self._misses[id(face)] = -exact_dot(face.weights, self.source[face.columns], *face.constants)
+            known = self._misses[face] = -exact_dot(face.weights, self.source[face.columns], *face.constants)
         return known
 
     @functools.cached_property
-    def _misses(self) -> dict[int, Fraction]:
+    def _misses(self) -> dict[Face, Fraction]:
         return {}
 
     @functools.cached_property
@@ -195,19 +193,20 @@ class Problem:
         return {}
 
     def keeps(self, row: Array, tight: bool = False) -> bool:
-        """Whether a row meets the user's rows as given, to HOLDS of their terms; ``tight``: to rounding, unless widened."""
-        for face in self._given():
+        """Whether a row satisfies the user's rows to HOLDS of their terms; if ``tight``, to rounding unless widened."""
+        for face in self._user_faces():
             terms = face.weights * row[face.columns]
             miss = dot(face.weights, row[face.columns], *face.constants)
             size = abs(face.constants[0]) + float(np.abs(terms).sum())
-            rounding = max(face.give, 16 * (len(terms) + 2) * ROUNDING * size)
-            allowed = rounding if tight and not self.question.widened else max(face.wide, HOLDS * size) + rounding
+            rounding = max(face.tolerance, 16 * (len(terms) + 2) * ROUNDING * size)
+            wide = max(face.wide_tolerance, HOLDS * size) + rounding
+            allowed = rounding if tight and not self.question.widened else wide
             if not (abs(miss) if face.equal else -miss) <= allowed:
                 return False
         return True
 
     def leaf_of(self, row: Array) -> int:
-        """Where the model sends a row, summing as it does; -1 if the row does not keep the margin."""
+        """The leaf to which the model sends a row, summed in the model's order; -1 if the row violates the margin."""
         tree, q = self.tree, self.question
         node = 0
         while tree.left[node] >= 0:
@@ -221,21 +220,12 @@ class Problem:
         return node
 
 
-def times(matrix: tuple[Array, Array, Array], vectors: Array) -> Array:
-    """A symmetric matrix in CSR times a vector, or times each of several."""
-    indptr, indices, data = matrix
-    terms = vectors[..., indices] * data
+def times(matrix: CSR, vectors: Array, absolute: bool = False) -> Array:
+    """A symmetric matrix, or with ``absolute`` its absolute values, times a vector or each of several vectors."""
+    indptr = matrix.indptr
+    terms = vectors[..., matrix.indices] * (np.abs(matrix.data) if absolute else matrix.data)
     sums = np.zeros((*vectors.shape[:-1], len(indptr) - 1))
     filled = np.flatnonzero(np.diff(indptr))
     if len(filled):
         sums[..., filled] = np.add.reduceat(terms, indptr[filled], axis=-1)
     return sums
-
-
-def diagonal(matrix: tuple[Array, Array, Array]) -> Array:
-    """The diagonal of a matrix in CSR."""
-    indptr, indices, data = matrix
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    out = np.zeros(len(indptr) - 1)
-    out[rows[rows == indices]] = data[rows == indices]
-    return out

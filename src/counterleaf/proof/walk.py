@@ -1,4 +1,4 @@
-"""The walk over the tree: which part of the proof holds which target leaf, and what that part proves."""
+"""The walk over the tree: it finds the parts of the proof that cover each target leaf, and what each of them proves."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import numpy as np
 from counterleaf.proof.bound import Region
 from counterleaf.proof.lattice import is_off_lattice
 from counterleaf.proof.problem import Problem
-from counterleaf.question.arrays import Form
-from counterleaf.question.discrete import at_or_above
+from counterleaf.question.arrays import Form, at_or_above
 from counterleaf.types import Array
 
 
 class Parting(IntEnum):
-    """What parts a state from its sibling.
+    """How a region is divided in two, which together hold all of its rows.
 
-    The SPLIT of a node; or, at a leaf, a CUT (a variable at most, or at least, a number), a COUNT (a feature stays, or is one
-    of those that change), a CLAUSE (the first, or the second, box of a clause). In each case the two hold every row.
+    SPLIT divides it by a node of the tree. The others divide a leaf: CUT by a number (a variable is at most, or at least, so
+    large), COUNT by a feature (it stays, or is one of those that change), CLAUSE by the two boxes of a clause.
     """
 
     SPLIT, CUT, COUNT, CLAUSE = range(4)
@@ -29,44 +28,47 @@ class Parting(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A tree node's region with the multipliers of its faces: the user's first, then the path's from the root.
+    """The region of a tree node with multipliers for its faces: those of the user's rows, then those of the path.
 
-    They prove a bound or, if ``empty``, that the region holds no row: by a contradiction, or by divisibility if ``over`` is
-    not 0 (what the multipliers are to be divided by).
+    The multipliers prove a bound or, if ``empty``, that the region holds no row: by a contradiction, or by divisibility if
+    ``divisor``, by which the multipliers are divided, is not 0.
     """
 
     node: int
     lam: Array
     empty: bool
-    tangent: Array  # the point of the tangent to the coupled cost, as a change; empty without one
-    over: float = 0.0
+    tangent: Array  # the change at which the tangent touches the coupled cost; empty without such a cost
+    divisor: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A leaf's region in two."""
+    """A leaf's region divided in two."""
 
-    how: int  # see Parting
-    what: int
-    cuts: tuple[float, float]
+    parting: Parting
+    index: int  # the variable of a CUT, the feature of a COUNT, the number of a CLAUSE
+    cuts: tuple[float, float]  # of a CUT: the largest value of the low side, the smallest one of the high side
     low: Part | Fork
     high: Part | Fork
 
 
+Path = tuple[tuple[int, int], ...]  # the oblique splits from the root: node, and side (-1 for left, 1 for right)
+
+
 class IncompleteError(Exception):
-    """Some target leaf is in no part, or a part does not fit its place."""
+    """No part covers some target leaf, or a part does not fit its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A part where the walk has found it."""
+    """A part of the proof with the region in which the walk found it."""
 
     part: Part
     region: Region
     problem: Problem
 
     def holds(self, row: Array) -> bool:
-        """Whether a row lies in the part's box."""
+        """Whether a row lies in the box of the part."""
         return bool(((self.region.lower <= row) & (row <= self.region.upper)).all())
 
     def is_empty(self, wide: bool) -> bool:
@@ -76,14 +78,14 @@ class Place:
             return True
         if not part.empty:
             return False
-        return is_off_lattice(region, part.lam, part.over, wide) if part.over else region.is_empty(part.lam, wide)
+        return is_off_lattice(region, part.lam, part.divisor, wide) if part.divisor else region.is_empty(part.lam, wide)
 
     def _is_one_row(self) -> bool:
         leaf = self.problem.tree.left[self.part.node] < 0
         return leaf and bool((self.region.lower == self.region.upper).all())
 
     def bound(self, enough: float) -> float:
-        """What the part proves that its rows cost, class cost included; as much as it can unless that is ``enough``."""
+        """A lower bound on the cost of the part's rows, class cost included: the best one, or any that reaches ``enough``."""
         below = float(self.problem.question.nodes["below"][self.part.node])
         alone = self.region.box_bound()
         if alone + below >= enough or not (len(self.part.lam) or len(self.part.tangent)):
@@ -92,31 +94,31 @@ class Place:
 
 
 def _less(enough: float, below: float) -> float:
-    """``enough`` without the class cost, rounded up."""
+    """Subtract the class cost from ``enough``, rounding up."""
     return enough - below if math.isinf(enough) or not below else math.nextafter(enough - below, math.inf)
 
 
 def obeys(problem: Problem, leaf: int, row: Array, tight: bool = False) -> bool:
-    """A row in the box that keeps the user's rows (see ``keeps``) and the table's, and that the model sends to a leaf."""
-    source, lower, upper = problem.question.features[:3]
-    if not (np.isfinite(row).all() and (lower <= row).all() and (row <= upper).all()):
+    """Whether a row lies in the box, satisfies the user's rows (see ``keeps``) and the table, and reaches a leaf."""
+    f = problem.question.features
+    if not (np.isfinite(row).all() and (f.lower <= row).all() and (row <= f.upper).all()):
         return False
-    if problem.table is not None and not problem.table.holds(source, row):
+    if problem.table is not None and not problem.table.holds(f.source, row):
         return False
     return problem.keeps(row, tight) and problem.leaf_of(row) == leaf
 
 
 class Walk:
-    """One pass over the tree; every target leaf is found in some part."""
+    """One pass over the tree that finds the parts of every target leaf."""
 
     def __init__(self, problem: Problem, parts: dict[int, Part | Fork]) -> None:
         self.problem, self.q, self.table = problem, problem.question, problem.table
         self.parts = parts
 
     def places(self) -> Iterator[Place]:
-        """Every part that is needed; depth-first, with an explicit stack. Raises IncompleteError where one is missing."""
-        _, lower, upper = self.q.features[:3]
-        stack: list[tuple[int, tuple[tuple[int, int], ...], Array, Array]] = [(0, (), lower.copy(), upper.copy())]
+        """Every part that the proof needs, depth-first; raises IncompleteError if one is missing."""
+        lower, upper = self.q.features.lower, self.q.features.upper
+        stack: list[tuple[int, Path, Array, Array]] = [(0, (), lower.copy(), upper.copy())]
         while stack:
             node, path, lower, upper = stack.pop()
             entry = self.q.nodes[node]
@@ -140,7 +142,7 @@ class Walk:
                 stack.append((child, (*path, (node, side)) if form == Form.OBLIQUE else path, low, high))
 
     def _turned_away(self, node: int, g: int, side: int) -> Array:
-        """The values of a group that do not go to a side of a split."""
+        """The variables of a group whose values a split sends to the other side."""
         q, table = self.q, self.table
         assert table is not None
         values = np.arange(table.first[g], table.last[g])
@@ -151,18 +153,16 @@ class Walk:
         return np.asarray(values[(right != (side > 0)) | ((q.margin > 0) & (side * f < q.margin))])
 
     def _has_room(self, lower: Array, upper: Array) -> bool:
-        """Whether a box holds a row; groups and grids make it as tight as they can."""
-        if self.table is not None and not self.table.tighten(self.q.features[0], lower, upper):
+        """Whether a box can hold a row; it is first tightened to the values of groups and grids."""
+        if self.table is not None and not self.table.tighten(self.q.features.source, lower, upper):
             return False
         return not ((lower > upper) | (lower == np.inf) | (upper == -np.inf)).any()
 
-    def _within(
-        self, part: Part | Fork, leaf: int, path: tuple[tuple[int, int], ...], lower: Array, upper: Array
-    ) -> Iterator[Place]:
-        """The part, and every part of a fork."""
+    def _within(self, part: Part | Fork, leaf: int, path: Path, lower: Array, upper: Array) -> Iterator[Place]:
+        """The part itself, or every part of a fork."""
         faces = [*self.problem.limits, *(self.problem.face(node, side) for node, side in path)]
         stack: list[tuple[Part | Fork, Array, Array, frozenset[int]]] = [(part, lower, upper, frozenset())]
-        if self.table is not None and self.table.most == 0:
+        if self.table is not None and self.table.max_changes == 0:
             self._freeze(np.ones(len(lower), bool), lower, upper)
         while stack:
             part, lower, upper, counted = stack.pop()
@@ -180,47 +180,47 @@ class Walk:
                 low, high = lower.copy(), upper.copy()
                 stack.append((below, low, high, self._narrow(part, side, low, high, counted)))
 
-    def _expect(self, so: bool) -> None:
-        if not so:
+    def _expect(self, condition: bool) -> None:
+        if not condition:
             raise IncompleteError
 
     def _narrow(self, fork: Fork, side: int, low: Array, high: Array, counted: frozenset[int]) -> frozenset[int]:
-        """Narrow a box to one side of a fork; returns the features that are counted there."""
+        """Narrow a box to one side of a fork; return the features that count as changed there."""
         table = self.table
         assert table is not None
-        if fork.how == Parting.COUNT and side > 0:
-            counted = counted | {fork.what}
-            if len(counted) == table.most:
+        if fork.parting == Parting.COUNT and side > 0:
+            counted = counted | {fork.index}
+            if len(counted) == table.max_changes:
                 self._freeze(~np.isin(table.feature, list(counted)), low, high)
-        elif fork.how == Parting.COUNT:
-            self._freeze(table.feature == fork.what, low, high)
-        elif fork.how == Parting.CLAUSE:
-            table.narrow(fork.what, 0 if side < 0 else 1, low, high)
+        elif fork.parting == Parting.COUNT:
+            self._freeze(table.feature == fork.index, low, high)
+        elif fork.parting == Parting.CLAUSE:
+            table.narrow(fork.index, 0 if side < 0 else 1, low, high)
         elif side > 0:
-            low[fork.what] = max(low[fork.what], fork.cuts[1])
+            low[fork.index] = max(low[fork.index], fork.cuts[1])
         else:
-            high[fork.what] = min(high[fork.what], fork.cuts[0])
+            high[fork.index] = min(high[fork.index], fork.cuts[0])
         return counted
 
     def _freeze(self, which: Array, lower: Array, upper: Array) -> None:
-        source = self.q.features[0]
+        source = self.q.features.source
         lower[which], upper[which] = np.maximum(lower, source)[which], np.minimum(upper, source)[which]
 
     def _parts_all(self, fork: Fork) -> bool:
-        """Every row of the table lies on one side of the fork or the other."""
+        """Whether every row of the table lies on one of the two sides of a fork."""
         table = self.table
         if table is None:
             return False
-        if fork.how == Parting.COUNT:
-            return table.most >= 0 and 0 <= fork.what <= table.feature.max(initial=-1)
-        if fork.how == Parting.CLAUSE:
-            return 0 <= fork.what < len(table.clauses)
+        if fork.parting == Parting.COUNT:
+            return table.max_changes >= 0 and 0 <= fork.index <= table.feature.max(initial=-1)
+        if fork.parting == Parting.CLAUSE:
+            return 0 <= fork.index < len(table.clauses)
         low, high = fork.cuts
-        if fork.how != Parting.CUT or not 0 <= fork.what < len(table.group) or math.isnan(low) or math.isnan(high):
+        if fork.parting != Parting.CUT or not 0 <= fork.index < len(table.group) or math.isnan(low) or math.isnan(high):
             return False
-        if table.group[fork.what] >= 0:
+        if table.group[fork.index] >= 0:
             return low >= 0.0 and high <= 1.0
-        step, source = table.step[:, [fork.what]], self.q.features[0, [fork.what]]
+        step, source = table.step[:, [fork.index]], self.q.features.source[[fork.index]]
         if not step[0, 0] or low == -math.inf:
             return high <= low
         return bool(high <= at_or_above(step, source, np.nextafter(np.array([low]), np.inf))[0])

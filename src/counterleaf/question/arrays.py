@@ -1,4 +1,8 @@
-"""One question as arrays, as the search and the proof read it. NumPy only."""
+"""One question as arrays, in the form that the search and the proof read. NumPy only.
+
+``Question`` holds the tree, the bounds, the cost and the linear constraints. ``Table`` holds the parts that bounds on numbers
+cannot express: groups of 0/1 variables, grids, and clauses.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterleaf.sparse import CSR
 from counterleaf.types import Array
+
+_WHOLE = 2.0**53
 
 
 class Form(IntEnum):
-    """What a node splits on: one number, one group of 0/1 variables, or several variables."""
+    """The kind of a node: a leaf, or a split on one number, on one group of 0/1 variables, or on several variables."""
 
     LEAF, NUMBER, GROUP, OBLIQUE = range(4)
 
@@ -21,34 +28,201 @@ NODE = np.dtype(
         ("left", np.int64),
         ("right", np.int64),
         ("form", np.int64),  # see Form
-        ("index", np.int64),  # of the number or group that is split on
-        ("cut_left", np.float64),  # the last value of that number sent left
-        ("cut_right", np.float64),  # the first one sent right
-        ("below", np.float64),  # least class cost of a leaf below; inf if none is a target
-        ("leaves", np.int64),  # target leaves below, itself included
-        ("first", np.int64),  # the least of them
+        ("index", np.int64),  # the number or group of the split
+        ("cut_left", np.float64),  # the last value of that number that goes left
+        ("cut_right", np.float64),  # the first value that goes right
+        ("below", np.float64),  # the least class cost of a leaf below; inf if none is a target
+        ("leaves", np.int64),  # the number of target leaves below, the node itself included
+        ("first", np.int64),  # the one with the smallest index
     ]
 )
 
 
+class SeparableCost(NamedTuple):
+    """The part of a cost that is a sum over variables: phi_d of each change d, convex with a kink at 0.
+
+    phi(d) = curve_up d^2 + slope_up d for d >= 0, and curve_down d^2 + slope_down d for d <= 0. The arrays hold floats, or
+    fractions where the proof computes in rational numbers.
+    """
+
+    curve_up: Array  # (D,)
+    slope_up: Array
+    curve_down: Array
+    slope_down: Array
+
+    def at(self, variables: Array) -> SeparableCost:
+        """The cost of some of the variables."""
+        return SeparableCost(*(line[variables] for line in self))
+
+    def of(self, change: Array) -> Array:
+        """The cost phi of each change."""
+        rise, fall = np.maximum(change, 0), np.minimum(change, 0)
+        up = (self.curve_up * rise + self.slope_up) * rise
+        return np.asarray(up + (self.curve_down * fall + self.slope_down) * fall)
+
+    def size_of(self, change: Array) -> Array:
+        """A bound on the absolute values of the terms of phi."""
+        curve = np.maximum(np.abs(self.curve_up), np.abs(self.curve_down))
+        slope = np.maximum(np.abs(self.slope_up), np.abs(self.slope_down))
+        distance = np.abs(change)
+        return np.asarray((curve * distance + slope) * distance)
+
+    def best_change(self, price: Array, low: Array, high: Array) -> Array:
+        """The change d of each variable in [low, high] that minimises phi(d) - price d."""
+        bends_up, bends_down = self.curve_up > 0, self.curve_down > 0
+        up = np.where(bends_up, (price - self.slope_up) / np.where(bends_up, 2 * self.curve_up, 1), np.inf)
+        down = np.where(bends_down, (price - self.slope_down) / np.where(bends_down, 2 * self.curve_down, 1), -np.inf)
+        best = np.where(price > self.slope_up, up, np.where(price < self.slope_down, down, 0))
+        return np.asarray(np.minimum(np.maximum(best, low), high))
+
+    def with_curve(self, curve: Array) -> SeparableCost:
+        """The cost with ``curve`` d^2 added in both directions."""
+        return self._replace(curve_up=self.curve_up + curve, curve_down=self.curve_down + curve)
+
+
+class Features(NamedTuple):
+    """The source, the bounds and the separable cost of each of D variables."""
+
+    source: Array  # (D,)
+    lower: Array
+    upper: Array
+    curve_up: Array
+    slope_up: Array
+    curve_down: Array
+    slope_down: Array
+
+    @property
+    def cost(self) -> SeparableCost:
+        """The four arrays of the cost."""
+        return SeparableCost(self.curve_up, self.slope_up, self.curve_down, self.slope_down)
+
+
+class LinearRow(NamedTuple):
+    """A linear constraint over several variables of a question: the sum of ``terms``, by variable, compared with ``rhs``."""
+
+    terms: dict[int, float]
+    relation: str
+    rhs: float
+
+
 class Question(NamedTuple):
-    """What is asked, as arrays: D variables, N nodes, K rows of the user."""
+    """A tree, a target, a source and constraints as arrays: D variables, N nodes, K linear constraints of the user."""
 
     nodes: Array  # (N,) NODE
-    indptr: Array  # (N + K + 1,) the rows of the splits, then the user's, in CSR
+    indptr: Array  # (N + K + 1,) the rows of the splits, then those of the user, in CSR
     indices: Array
     data: Array
     bias: Array  # (N + K,) row i is data @ x + bias
-    features: Array  # (7, D): source, lower, upper, curve and slope up, curve and slope down
-    equal: int  # how many of the user's rows (the first) are equalities
+    features: Features
+    equal: int  # the number of equalities, which are the first of the user's rows
     margin: float
     right_closed: bool
-    narrow: bool  # the model sees float32
-    widened: bool = False  # the user's rows hold to HOLDS of their terms only: to rounding, nothing meets them
-    matrix: tuple[Array, Array, Array] | None = None  # (D, D) in CSR, of a cost that couples features
-    kept: Array | None = None  # (D,) what tangents to that cost leave curved
+    narrow: bool  # the model reads float32
+    widened: bool = False  # the user's rows hold only to HOLDS of their terms, because no row meets them to rounding
+    matrix: CSR | None = None  # (D, D) of a cost that couples features
+    tangent_curve: Array | None = None  # (D,) the curvature that remains in a tangent to that cost
 
     def row(self, i: int) -> tuple[Array, Array]:
-        """The columns and weights of a split, or of a row of the user's."""
+        """The columns and weights of a split or of one of the user's rows."""
         at = slice(self.indptr[i], self.indptr[i + 1])
         return self.indices[at], self.data[at]
+
+
+class Table(NamedTuple):
+    """The discrete part of a question: D variables, G groups in which exactly one variable is 1, C clauses."""
+
+    group: Array  # (D,) the group of a 0/1 variable, -1 for a number
+    first: Array  # (G,) the first variable of each group
+    last: Array  # (G,) one past its last variable
+    source_value: Array  # (G,) the variable that is 1 in the source
+    step: Array  # (2, D) numerator and denominator of a grid, 0 for a number without a grid
+    feature: Array  # (D,) the feature to which each variable belongs
+    max_changes: int  # the number of features that may change, -1 for no limit
+    clauses: Array  # (C, 3) where the boxes of the two sides begin, and where the second one ends
+    where: Array  # (L,) the variables of those boxes
+    lower: Array  # (L,)
+    upper: Array  # (L,)
+
+    def holds(self, source: Array, x: Array) -> bool:
+        """Whether a row has one value per group, numbers on their grids, few enough changes, and satisfies every clause."""
+        for a, b in zip(self.first, self.last, strict=True):
+            if sorted(x[a:b].tolist()) != [0.0] * (b - a - 1) + [1.0]:
+                return False
+        on = self.on_grid
+        if (at_or_below(self.step[:, on], source[on], x[on]) != x[on]).any():
+            return False
+        if self.max_changes >= 0 and len(set(self.feature[x != source].tolist())) > self.max_changes:
+            return False
+        return all(self._inside(i, 0, x) or self._inside(i, 1, x) for i in range(len(self.clauses)))
+
+    @property
+    def on_grid(self) -> Array:
+        """The variables that have a grid."""
+        return np.flatnonzero(self.step[0])
+
+    @property
+    def is_plain(self) -> Array:
+        """(D,) whether each variable is a number without a grid."""
+        return np.asarray((self.group < 0) & (self.step[0] == 0))
+
+    def _inside(self, i: int, side: int, x: Array) -> bool:
+        box = slice(self.clauses[i, side], self.clauses[i, side + 1])
+        at = x[self.where[box]]
+        return bool(((self.lower[box] <= at) & (at <= self.upper[box])).all())
+
+    def narrow(self, i: int, side: int, lower: Array, upper: Array) -> None:
+        """Intersect a box with the first (0) or second (1) box of a clause."""
+        box = slice(self.clauses[i, side], self.clauses[i, side + 1])
+        np.maximum.at(lower, self.where[box], self.lower[box])
+        np.minimum.at(upper, self.where[box], self.upper[box])
+
+    def tighten(self, source: Array, lower: Array, upper: Array) -> bool:
+        """Shrink a box to the values of groups and grids in it; False if a group or grid has no value left."""
+        on = self.on_grid
+        lower[on] = at_or_above(self.step[:, on], source[on], lower[on])
+        upper[on] = at_or_below(self.step[:, on], source[on], upper[on])
+        for a, b in zip(self.first, self.last, strict=True):
+            chosen, left = lower[a:b] > 0, upper[a:b] > 0
+            if chosen.sum() == 1:
+                upper[a:b] = np.where(chosen, upper[a:b], np.minimum(upper[a:b], 0.0))
+            elif left.sum() == 1:
+                lower[a:b] = np.where(left, np.maximum(lower[a:b], 1.0), lower[a:b])
+            if not left.any() or chosen.sum() > 1:
+                return False
+        return True
+
+
+def at_or_above(step: Array, source: Array, value: Array) -> Array:
+    """The least number at or above ``value`` that is a multiple of the step or the source's number."""
+    return np.asarray(0.0 - at_or_below(step, -source, -value))  # not -0.0
+
+
+def at_or_below(step: Array, source: Array, value: Array) -> Array:
+    """The greatest number at or below ``value`` that is a multiple of the step or the source's number.
+
+    Each variable has its step, given as numerator and denominator.
+    """
+    over, under = step
+    with np.errstate(over="ignore"):
+        fine = np.abs(value) * under >= _WHOLE * over  # where floats are no finer than the grid, each of them is on it
+    at = np.where(fine, 0.0, value)
+    k = np.floor(at / over * under)
+    while (high := k * over / under > at).any():
+        k = k - high
+    while (low := (k + 1.0) * over / under <= at).any():
+        k = k + low
+    point = k * over / under
+    return np.asarray(np.where(fine, value, np.where((source <= value) & (source > point), source, point)))
+
+
+def unit_of(table: Table, features: Features) -> float:
+    """A number of which every cost is a whole multiple if no number can move from the source; else 0."""
+    grouped = table.group >= 0
+    fixed = (features.lower == features.source) & (features.upper == features.source)
+    if not (fixed | grouped).all():
+        return 0.0
+    costs = np.where(grouped, features.slope_up, 0.0)
+    paid = costs[costs != 0]
+    least = float(paid.min(initial=np.inf))
+    whole = least > 0 and np.isfinite(least) and bool((paid / least == np.round(paid / least)).all())
+    return least if whole else 0.0

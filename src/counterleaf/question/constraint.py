@@ -1,123 +1,106 @@
-"""What an answer must obey, in the units of the table."""
+"""The functions that make constraints: what an answer must satisfy besides the target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, number
-from counterleaf.table.encoding import encode_table
-from counterleaf.table.frames import column_names, columns, copy_of, is_frame
-from counterleaf.table.schema import Schema
-from counterleaf.types import Array
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Said:
-    """What the user said, shown as it was said."""
-
-    words: str
-
-    def __repr__(self) -> str:
-        return self.words
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Limit(_Said):
-    """lower <= x_d <= upper for each named feature; ``from_lower``, ``from_upper``: counted from the source."""
-
-    names: tuple[Any, ...]
-    lower: Any = -math.inf
-    upper: Any = math.inf
-    from_lower: bool = False
-    from_upper: bool = False
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Choice(_Said):
-    """The named feature takes one of ``values``, or none of them."""
-
-    name: Any
-    values: tuple[Any, ...]
-    allowed: bool
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Row(_Said):
-    """coef @ x (relation) rhs."""
-
-    coef: Mapping[Any, float]
-    relation: str
-    rhs: float
-
-    def terms(self, schema: Schema) -> dict[int, float]:
-        """Coefficient by variable; a feature named twice, by name and by position, counts with the sum."""
-        out: dict[int, float] = {}
-        for name, a in self.coef.items():
-            for d, share in schema.terms(name).items():
-                out[d] = out.get(d, 0.0) + a * share
-        return {d: a for d, a in out.items() if a}
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Among(_Said):
-    """x is one of the rows of a table."""
-
-    rows: Any
-    _last: list[tuple[Schema, Array]] = field(init=False, default_factory=list)  # the vectors that were asked for last
-
-    def vectors(self, schema: Schema) -> Array:
-        """The rows as variables of a schema."""
-        known = self._last[0] if self._last else None
-        if known is None or known[0] is not schema:
-            known = schema, _aligned(self.rows, schema)
-            self._last[:] = [known]
-        return known[1]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MaxChanges(_Said):
-    """No more than ``count`` features change."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Changed(_Said):
-    """The named feature changes: a condition for ``implies``."""
-
-    name: Any
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Implies(_Said):
-    """If the condition holds, so does the constraint."""
-
-    condition: Changed
-    then: Limit | Choice
-
-
-Constraint = Limit | Choice | Row | Among | MaxChanges | Implies
+from counterleaf.question.kinds import Among as Among
+from counterleaf.question.kinds import Changed as Changed
+from counterleaf.question.kinds import Choice as Choice
+from counterleaf.question.kinds import Constraint as Constraint
+from counterleaf.question.kinds import Implies as Implies
+from counterleaf.question.kinds import Limit as Limit
+from counterleaf.question.kinds import MaxChanges as MaxChanges
+from counterleaf.question.kinds import Row as Row
+from counterleaf.table.frames import columns, copy_of
 
 
 def freeze(*names: Any) -> Limit:
-    """The named features keep their value, bit for bit."""
+    """Keep the named features at the source's values, bit for bit.
+
+    Parameters
+    ----------
+    *names : str or int
+        The features, by name or by position.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If no feature is named, or if the names come in a list.
+
+    Examples
+    --------
+    >>> freeze("age", "sex")
+    freeze('age', 'sex')
+    """
     return Limit(_call("freeze", *names), _named("freeze", names), 0.0, 0.0, True, True)
 
 
 def fix(name: Any, value: Any) -> Limit:
-    """The feature takes exactly this value."""
+    """Set a feature to one value.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+    value : float, str or bool
+        A number, or one of the feature's values.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If the value is NaN or infinite.
+
+    Examples
+    --------
+    >>> fix("job", "cook")
+    fix('job', 'cook')
+    """
     if not isinstance(value, (str, bytes)):
         value = number(value, f"the value to fix {name!r} to") if not isinstance(value, bool) else value
     return Limit(_call("fix", name, value), (name,), value, value)
 
 
 def between(name: Any, lower: Any, upper: Any) -> Limit:
-    """lower <= feature <= upper, numbers or ordered levels; infinities leave a side open."""
+    """Bound a number, or an ordered feature by its levels.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+    lower, upper : float or str
+        The bounds, both included: numbers, or levels of an ordered feature. ``-inf`` and ``inf`` leave a side open.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If a bound is not a number or a level, or if the lower bound exceeds the upper one.
+
+    Examples
+    --------
+    >>> between("age", 18, 65)
+    between('age', 18, 65)
+    """
     if all(isinstance(end, str) or end in (-math.inf, math.inf) for end in (lower, upper)) and str in (
         type(lower),
         type(upper),
@@ -130,46 +113,139 @@ def between(name: Any, lower: Any, upper: Any) -> Limit:
 
 
 def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
-    """Let the named features stay or rise: by at least ``by`` and, if given, by no more than ``at_most``.
+    """Let the named features keep their value or increase.
 
-    Of ordered levels these are numbers of levels.
+    Parameters
+    ----------
+    *names : str or int
+        The features, by name or by position: numbers, or features with ordered levels.
+    by : float, default 0
+        The smallest increase; above 0 the features must change. For levels, a number of levels.
+    at_most : float, optional
+        The largest increase. By default it is not limited.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If no feature is named, if ``by`` is negative, or if ``at_most`` is less than ``by``.
 
     Examples
     --------
     >>> only_increase("age", by=2, at_most=10)
     only_increase('age', by=2, at_most=10)
     """
-    by, most = _range("only_increase", by, at_most)
-    shown = _call("only_increase", *names, by=by, at_most=at_most)
-    return Limit(shown, _named("only_increase", names), by, most, True, at_most is not None)
+    least, most = _range("only_increase", by, at_most)
+    shown = _call("only_increase", *names, by=least, at_most=at_most)
+    return Limit(shown, _named("only_increase", names), least, most, True, at_most is not None)
 
 
 def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
-    """Let the named features stay or fall: by at least ``by`` and, if given, by no more than ``at_most``.
+    """Let the named features keep their value or decrease.
 
-    Of ordered levels these are numbers of levels.
+    Parameters
+    ----------
+    *names : str or int
+        The features, by name or by position: numbers, or features with ordered levels.
+    by : float, default 0
+        The smallest decrease; above 0 the features must change. For levels, a number of levels.
+    at_most : float, optional
+        The largest decrease. By default it is not limited.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If no feature is named, if ``by`` is negative, or if ``at_most`` is less than ``by``.
+
+    Examples
+    --------
+    >>> only_decrease("debt", at_most=500)
+    only_decrease('debt', at_most=500)
     """
-    by, most = _range("only_decrease", by, at_most)
-    shown = _call("only_decrease", *names, by=by, at_most=at_most)
-    return Limit(shown, _named("only_decrease", names), -most, -by, at_most is not None, True)
+    least, most = _range("only_decrease", by, at_most)
+    shown = _call("only_decrease", *names, by=least, at_most=at_most)
+    return Limit(shown, _named("only_decrease", names), -most, -least, at_most is not None, True)
 
 
 def allow(name: Any, values: Any) -> Choice:
-    """The feature takes one of these values: categories or levels."""
+    """Restrict a feature to some of its categories or levels.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+    values : list
+        The values that an answer may have.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Examples
+    --------
+    >>> allow("job", ["cook", "clerk"])
+    allow('job', ['cook', 'clerk'])
+    """
     values = _values("allow", values)
     return Choice(_call("allow", name, list(values)), name, values, True)
 
 
 def forbid(name: Any, values: Any) -> Choice:
-    """The feature takes none of these values: categories or levels."""
+    """Rule out some of a feature's categories or levels.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+    values : list
+        The values that an answer must not have.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Examples
+    --------
+    >>> forbid("job", ["smith"])
+    forbid('job', ['smith'])
+    """
     values = _values("forbid", values)
     return Choice(_call("forbid", name, list(values)), name, values, False)
 
 
 def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
-    """sum of coef[name] * feature, compared with rhs by ">=", "<=" or "==".
+    """Compare a weighted sum of features with a number.
 
-    A name is a number of the table, an ordered level (its place from 0), or ``"feature=value"``: 1 if so, else 0.
+    Parameters
+    ----------
+    coef : dict
+        From feature to coefficient. A key names a number, a feature with ordered levels (which counts as its level's
+        position from 0), or ``"feature=value"``, which is 1 if the feature has that value and 0 otherwise.
+    relation : {">=", "<=", "=="}
+        How the sum compares with ``rhs``.
+    rhs : float
+        The right-hand side.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If the coefficients are not a dict of finite numbers, are all 0, or the relation is unknown.
 
     Examples
     --------
@@ -188,25 +264,100 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
 
 
 def among(rows: Any) -> Among:
-    """The answer is one of the rows of this table (a frame or a 2-D array), as the model classifies them."""
+    """Choose the answer from the rows of a table.
+
+    Parameters
+    ----------
+    rows : DataFrame or array-like of shape (n_rows, n_features)
+        The candidates. They are copied.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If ``rows`` is not a table.
+
+    Examples
+    --------
+    >>> among([[0.0, 1.0], [2.0, 3.0]])
+    among(2 rows)
+    """
     columns(rows)
     return Among(f"among({len(rows)} rows)", copy_of(rows))
 
 
 def max_changes(count: int) -> MaxChanges:
-    """No more than ``count`` features change; a category counts as one."""
+    """Limit the number of features that change.
+
+    Parameters
+    ----------
+    count : int
+        The largest number of changed features. A category counts as one feature.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If ``count`` is negative or not a whole number.
+
+    Examples
+    --------
+    >>> max_changes(2)
+    max_changes(2)
+    """
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
         raise CounterleafError(f"max_changes got {count!r}; expected a whole number from 0")
     return MaxChanges(_call("max_changes", int(count)), int(count))
 
 
 def changed(name: Any) -> Changed:
-    """The condition, for ``implies``, that the feature changes."""
+    """State, as the condition of ``implies``, that a feature changes.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+
+    Returns
+    -------
+    Changed
+        The condition. It is not a constraint.
+
+    Examples
+    --------
+    >>> implies(changed("job"), freeze("income"))
+    implies(changed('job'), freeze('income'))
+    """
     return Changed(_call("changed", name), name)
 
 
 def implies(condition: Changed, then: Limit | Choice) -> Implies:
-    """If the condition holds, so does the constraint.
+    """Apply a constraint only where a feature changes.
+
+    Parameters
+    ----------
+    condition : Changed
+        The condition, ``changed("feature")``.
+    then : Constraint
+        A constraint on single features: freeze, fix, between, only_increase, only_decrease, allow or forbid.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If the condition is not ``changed(...)``, or the consequence is not a constraint on single features.
 
     Examples
     --------
@@ -224,38 +375,26 @@ def implies(condition: Changed, then: Limit | Choice) -> Implies:
 
 
 def listed(constraints: Any) -> list[Constraint]:
-    """The constraints of a question, of which a single one need not be in a list."""
+    """Check the constraints of a question, which are a list or a single constraint.
+
+    Raises
+    ------
+    CounterleafError
+        If something else than a constraint is among them.
+    """
     if isinstance(constraints, (tuple, list)) and not constraints:
         return []
     if isinstance(constraints, Constraint):
         return [constraints]
     if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
         raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
-    given = list(constraints)
-    for one in given:
+    out = list(constraints)
+    for one in out:
         if isinstance(one, Changed):
             raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
         if not isinstance(one, Constraint):
             raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
-    return given
-
-
-def _aligned(rows: Any, schema: Schema) -> Array:
-    """The rows as variables."""
-    if is_frame(rows):
-        names = column_names(rows)
-        if sorted(names) != sorted(schema.names):
-            raise CounterleafError(f"among got the columns {names}; expected {schema.names}")
-    elif np.shape(rows)[1] != len(schema):
-        raise CounterleafError(f"among got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
-    found = encode_table(schema, rows)
-    for d, name in enumerate(schema.names):
-        if name in schema.fills:
-            found[np.isnan(found[:, d]), d] = schema.fills[name]
-    if not np.isfinite(found).all():
-        bad = schema.names[int(np.flatnonzero(~np.isfinite(found).all(axis=0))[0])]
-        raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")
-    return found if schema.numeric else schema.spread(found)
+    return out
 
 
 def _named(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -277,7 +416,7 @@ def _values(verb: str, values: Any) -> tuple[Any, ...]:
 
 
 def _range(verb: str, by: Any, at_most: Any) -> tuple[float, float]:
-    """The least and the most by which a feature changes."""
+    """Check the smallest and the largest change of a feature."""
     least = number(by, f"by= of {verb}")
     most = math.inf if at_most is None else number(at_most, f"at_most= of {verb}")
     if least < 0:
@@ -304,8 +443,8 @@ def _call(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> s
     return f"{verb}({', '.join(shown)})"
 
 
-def _short(given: Any) -> Any:
-    """Whole numbers as people write them."""
-    if isinstance(given, Mapping):
-        return {name: _short(value) for name, value in given.items()}
-    return int(given) if isinstance(given, float) and given.is_integer() else given
+def _short(value: Any) -> Any:
+    """Show whole numbers without a decimal point."""
+    if isinstance(value, Mapping):
+        return {name: _short(one) for name, one in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value

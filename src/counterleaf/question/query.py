@@ -1,4 +1,4 @@
-"""A question about a row as one value: checked once, then passed through the search, the batch and the answer."""
+"""A question as one value: checked once, then passed through the search, the batch and the answer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, number
-from counterleaf.question.constraint import Constraint, listed
+from counterleaf.question.constraint import listed
 from counterleaf.question.cost import Prices
+from counterleaf.question.kinds import Constraint
 from counterleaf.question.target import read_target
 from counterleaf.types import Array
 
-_MANY = 1 << 62  # as good as no limit
+_MANY = 1 << 62  # larger limits are cut to this, which no search reaches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """Everything that is asked of a model but the row itself.
+    """A question without its row: target, cost, constraints and limits.
 
-    ``target`` and ``cost`` are as the user stated them; ``prices`` is the cost as arrays.
+    ``target`` and ``cost`` are those that the user passed; ``prices`` is the cost as arrays.
     """
 
     target: Any
@@ -34,12 +35,12 @@ class Query:
 
     @classmethod
     def read(cls, target: Any, cost: Any, prices: Prices, constraints: Any, **limits: Any) -> Query:
-        """Check what the user passed.
+        """Check the arguments of a question.
 
         Raises
         ------
         CounterleafError
-            If the constraints are not a list of constraints, or a limit is not a number of its kind.
+            If the constraints are not a list of constraints, or a limit is not a number of the right kind.
         """
         count, time_limit, nodes = limits.get("count", 1), limits.get("time_limit"), limits.get("max_nodes")
         margin = number(limits.get("margin", 0.0), "margin")
@@ -57,7 +58,7 @@ class Query:
         return cls(target, cost, prices, tuple(listed(constraints)), margin, count, time_limit, nodes)
 
     def classes(self, labels: Array, source_class: int) -> dict[int, float]:
-        """Class index -> class cost of the target, for a row that the model now puts in ``source_class``."""
+        """The target as class index -> class cost, for a row that the model assigns to ``source_class``."""
         return read_target(self.target, labels, source_class)
 
 

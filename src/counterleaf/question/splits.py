@@ -1,4 +1,4 @@
-"""From the user's words to the arrays of a question: targets, splits, nodes."""
+"""The tree of a question as arrays: the cuts of its splits, and the target leaves below each node."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 from counterleaf.model.cuts import cuts
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import NODE, Form
-from counterleaf.question.variables import Layout
+from counterleaf.question.variables import Variables
 from counterleaf.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """A tree made ready for a margin; nothing in it depends on the row or the target."""
+    """A tree prepared for a margin; nothing in it depends on the row or the target."""
 
-    nodes: Array  # (N,) NODE without what depends on the target; on one-feature splits the right child is the high side
+    nodes: Array  # (N,) NODE, the fields of the target not filled; on one-feature splits the right child is the high side
     levels: tuple[Array, ...]  # inner nodes by depth
     oblique: bool
 
 
-def prepare(tree: Tree, margin: float, layout: Layout | None) -> Splits:
-    """Settle the cuts of the splits on one variable, or on one group, and the order of the nodes."""
+def prepare(tree: Tree, margin: float, variables: Variables | None) -> Splits:
+    """Compute the cuts of the splits on one variable or on one group, and the order of the nodes."""
     index, swapped, low_side, high_side = cuts(tree, margin)
     inner = tree.left >= 0
     form = np.where(inner, np.where(index >= 0, Form.NUMBER, Form.OBLIQUE), Form.LEAF)
-    if layout is not None and len(layout.first):
+    if variables is not None and len(variables.first):
         w = tree.weights
         for node in np.flatnonzero(inner & (np.diff(w.indptr) > 0)).tolist():
-            g = layout.group_of(w.indices[w.indptr[node] : w.indptr[node + 1]])
+            g = variables.group_of(w.indices[w.indptr[node] : w.indptr[node + 1]])
             if g >= 0:
                 form[node], index[node], swapped[node] = Form.GROUP, g, False
     nodes = np.zeros(tree.n_nodes, NODE)
@@ -48,7 +48,7 @@ def prepare(tree: Tree, margin: float, layout: Layout | None) -> Splits:
 
 
 def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
-    """The nodes with the least class cost of a target leaf below each, and the number of such leaves."""
+    """Fill in the fields of the nodes that depend on the target, given as class index -> class cost."""
     price = np.full(len(tree.classes) + 1, math.inf)
     price[list(target)] = list(target.values())
     below = np.where(tree.left < 0, price[tree.value], math.inf)

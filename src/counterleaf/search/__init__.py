@@ -1,1 +1,1 @@
-"""One search: prepared trees, the cheapest rows with their proof, smallest conflicts."""
+"""One search: prepared trees, the cheapest rows with their proof, and smallest conflicts."""

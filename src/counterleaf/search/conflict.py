@@ -1,22 +1,23 @@
-"""Which of the user's constraints cannot hold together."""
+"""The smallest set of constraints that cannot hold together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-_SOLVES = 1000  # few questions need a tenth of it
+_SOLVES = 1000  # most questions need fewer than a tenth of these
 
 
 def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[int, ...]:
-    """The fewest of ``n`` constraints that no row obeys, given that none obeys them all.
+    """Find a smallest subset of ``n`` constraints that no row satisfies, given that no row satisfies them all.
 
-    Empty if no row exists even without constraints; of several smallest, the first in order is preferred.
+    The subset is empty if no row exists even without constraints. Among several smallest subsets, the first in order is
+    preferred.
 
-    ``feasible(subset)`` may be False only where that is proved, so that what is returned is proved infeasible. It is
-    smallest because every conflict meets the complement of every feasible set: a smallest set that meets all
-    complements known so far is, if infeasible, a smallest conflict; if not, it grows into a feasible set with a new
-    complement. Where ``feasible`` is True for want of a proof, or a thousand solves are not enough, all that holds is
-    that the conflict has lost every constraint it was seen to do without.
+    ``feasible(subset)`` returns False only with a proof, so the result is proved infeasible. It is smallest because every
+    conflict meets the complement of every feasible set: a smallest set that meets all complements found so far is a smallest
+    conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. If ``feasible`` returns True
+    for lack of a proof, or if a thousand solves are not enough, the result is a conflict without the constraints that were
+    found to be unnecessary, but perhaps not a smallest one.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[in
 
 
 def _meeting(sets: list[set[int]], size: int, start: int = 0) -> list[int] | None:
-    """Up to ``size`` numbers from ``start`` that meet all the sets, the first such list in order; None if there is none."""
+    """Up to ``size`` numbers from ``start`` that meet all sets, the first such list in order; None if there is none."""
     if not sets:
         return []
     apart: set[int] = set()

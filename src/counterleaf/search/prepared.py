@@ -1,4 +1,4 @@
-"""Trees and targets made ready, and kept for the next question."""
+"""Prepared trees and targets, which are remembered for the next question."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from counterleaf.types import Array
 
 Target = dict[int, float]  # class index -> class cost
 
-
 _T = TypeVar("_T")
 
-
-_REMEMBERED = 64  # targets, and margins, that are kept ready
+_REMEMBERED = 64  # the number of targets, and of margins, that a search remembers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ready:
-    """The tree with one margin: as the proof reads it, and as the core does."""
+class PreparedTree:
+    """The tree with one margin, as the proof and as the core read it."""
 
     splits: Splits
     margin: float
@@ -32,22 +30,22 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aim:
-    """What a target makes of the nodes: as the proof reads it, and as the core does."""
+class PreparedTarget:
+    """The nodes of a tree with one target, as the proof and as the core read them."""
 
     nodes: Array
     core: _core.Target
 
 
-class Store:
-    """A few values by their keys, made when they are first asked for; several threads may ask."""
+class RecentValues:
+    """A small cache for several threads: a value is made when its key is first used, and the oldest one is dropped."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """The value of a key; the oldest one leaves when there are too many."""
+        """The value of a key, made by ``make`` if it is not in the cache."""
         found = self._made.get(key)
         if found is None:
             found = make()
@@ -63,7 +61,7 @@ class Store:
 
 
 class Source(NamedTuple):
-    """The row that a search starts from: as a vector, with the leaf that it reaches and its class."""
+    """The row from which a search starts: its vector, the leaf that it reaches, and the index of its class."""
 
     vector: Array
     leaf: int
@@ -71,10 +69,10 @@ class Source(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One query about one source, ready for the core; ``limits`` is None where there are no constraints."""
+    """One query about one source, prepared for the core; ``limits`` is None if there are no constraints."""
 
-    ready: Ready
-    aim: Aim
+    tree: PreparedTree
+    target: PreparedTarget
     prices: Prices
     limits: Limits | None
 
@@ -82,4 +80,5 @@ class Run(NamedTuple):
         self, source: Source, limits: _core.Limits, patience: _core.Patience, earlier: _core.Answer | None
     ) -> _core.Answer:
         """Run the core's search."""
-        return self.ready.core.find(source.vector, source.leaf, self.prices.core, self.aim.core, limits, patience, earlier)
+        arguments = source.vector, source.leaf, self.prices.core, self.target.core
+        return self.tree.core.find(*arguments, limits, patience, earlier)

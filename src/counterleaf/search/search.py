@@ -1,4 +1,4 @@
-"""A tree made ready for questions: what depends on the tree alone is computed once, then rows come, one or many."""
+"""The search for one tree: everything that depends on the tree alone is computed once, then rows come, one or many."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
-from counterleaf.question.arrays import Question
-from counterleaf.question.constraint import Constraint
-from counterleaf.question.discrete import Table
+from counterleaf.question.arrays import Features, Question, Table
+from counterleaf.question.kinds import Constraint
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Splits, aim, prepare
-from counterleaf.question.variables import Layout
-from counterleaf.search.prepared import Aim, Ready, Run, Source, Store, Target
+from counterleaf.question.variables import Variables
+from counterleaf.search.prepared import PreparedTarget, PreparedTree, RecentValues, Run, Source, Target
 from counterleaf.search.refine import refine, runaway
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -35,42 +34,43 @@ _FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class Search:
-    """Questions about one tree over the variables of a schema.
+    """The search for the cheapest rows of one tree over the variables of a schema.
 
-    ``guard`` is the share of an oblique split's terms that its sum may be off by, if the model sums in another way.
+    ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
     """
 
     def __init__(self, tree: Tree, schema: Schema, guard: float) -> None:
         self.tree, self.schema, self.guard = tree, schema, guard
-        self.layout = Layout.of(schema)
-        self._ready, self._aims = Store(), Store()
+        self.variables = Variables.of(schema)
+        self._trees, self._targets = RecentValues(), RecentValues()
         self.last_boxes: Any = None  # of the batch room, which keeps the tree's boxes here from call to call
 
-    def ready(self, margin: float) -> Ready:
+    def ready(self, margin: float) -> PreparedTree:
         """The tree with a margin, remembered for the next question."""
 
-        def make() -> Ready:
-            splits = prepare(self.tree, margin, self.layout)
-            return Ready(splits, margin, core_engine(self.tree, splits, self._core_layout, margin, self.guard))
+        def make() -> PreparedTree:
+            splits = prepare(self.tree, margin, self.variables)
+            return PreparedTree(splits, margin, core_engine(self.tree, splits, self._core_layout, margin, self.guard))
 
-        return self._ready.get(margin, make)
+        return self._trees.get(margin, make)
 
     def splits(self, margin: float) -> Splits:
+        """The arrays of the tree with a margin."""
         return self.ready(margin).splits
 
-    def aim(self, target: Target, margin: float) -> Aim:
-        """What a target makes of the nodes, remembered likewise."""
+    def aim(self, target: Target, margin: float) -> PreparedTarget:
+        """The nodes of the tree with a target and a margin, remembered for the next question."""
 
-        def make() -> Aim:
+        def make() -> PreparedTarget:
             nodes = aim(self.tree, self.splits(margin), target)
-            return Aim(nodes, core_target(nodes))
+            return PreparedTarget(nodes, core_target(nodes))
 
-        return self._aims.get((margin, *target.items()), make)
+        return self._targets.get((margin, *target.items()), make)
 
     @functools.cached_property
     def _core_layout(self) -> _core.Layout:
-        layout = self.layout
-        return _core.Layout(layout.group, layout.feature, layout.step, layout.first, layout.last)
+        v = self.variables
+        return _core.Layout(v.group, v.feature, v.step, v.first, v.last)
 
     @functools.cached_property
     def _free(self) -> _core.Limits:
@@ -87,19 +87,19 @@ class Search:
         return _core.Limits(lower, upper, bool(self.schema.inferred), np.array(missing, np.int64), rows, 0, -1, clauses)
 
     def limits(self, constraints: Sequence[Constraint], source: Array) -> tuple[Limits | None, _core.Limits]:
-        """The constraints on a source, and the same for the core; None where there are none."""
+        """The constraints on a source (None if there are none), and the same for the core."""
         if not constraints:
             return None, self._free
         limits = lower_constraints(constraints, self.schema, source[None])
         return limits, core_limits(limits)
 
     def locate(self, row: Any) -> Source:
-        """Where the search starts from: a row as a vector, with its leaf and its class.
+        """Encode a row and find its leaf and its class.
 
         Raises
         ------
         CounterleafError
-            If the row does not fit the schema, or holds a number that the model's float32 cannot.
+            If the row does not fit the schema, or holds a number beyond the range of a model that reads float32.
         """
         vector = self.schema.encode(row)
         if self.tree.dtype == "float32" and np.abs(vector).max() > _FLOAT32:
@@ -114,9 +114,9 @@ class Search:
     def certify(
         self, source: Source, query: Query, patience: _core.Patience, earlier: _core.Answer | None = None
     ) -> Certificate:
-        """The cheapest leaves for one source, with their proof.
+        """Find the cheapest leaves for one source, with their proof.
 
-        ``patience`` says how many leaves and when to stop. ``earlier`` is the answer to the query with a smaller margin.
+        ``patience`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
         target = query.classes(self.tree.classes, source.label)
         limits, core = self.limits(query.constraints, source.vector)
@@ -139,6 +139,7 @@ class Search:
         return found.weakened()
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
+        """The claims of the core's answer with their proof."""
         status = STATUS.get(answer.verdict)
         if status is None:
             self._check_bounded(answer.runaway)
@@ -156,40 +157,37 @@ class Search:
             )
 
     def _problem(self, run: Run, answer: _core.Answer, widened: bool = False) -> Problem:
-        """The problem of an answer as its proof reads it; the arrays are made when they are first read."""
-        return Problem(self.tree, run.ready.splits, lambda: self._pose(run, answer, widened))
+        """The problem of an answer as its proof reads it; the arrays are built when they are first read."""
+        return Problem(self.tree, run.tree.splits, lambda: self._pose(run, answer, widened))
 
     def _pose(self, run: Run, answer: _core.Answer, widened: bool) -> tuple[Question, Table | None]:
-        tree, limits, coupling = self.tree, run.limits, run.prices.coupling
-        (indptr, indices, data, bias), equal = stacked([] if limits is None else limits.rows)
-        w, lines = tree.weights, answer.features
-        features = lines[:7].copy()
-        features[1, lines[8] < 0], features[2, lines[8] > 0] = -math.inf, math.inf  # where only the core stops
+        tree, limits, coupling, w = self.tree, run.limits, run.prices.coupling, self.tree.weights
+        rows, equal = stacked([] if limits is None else limits.rows)
         question = Question(
-            nodes=run.aim.nodes,
-            indptr=np.concatenate([w.indptr, w.indptr[-1] + indptr[1:]]),
-            indices=np.concatenate([w.indices, indices]),
-            data=np.concatenate([w.data, data]),
-            bias=np.concatenate([tree.bias, bias]),
-            features=features,
+            nodes=run.target.nodes,
+            indptr=np.concatenate([w.indptr, w.indptr[-1] + rows.indptr[1:]]),
+            indices=np.concatenate([w.indices, rows.indices]),
+            data=np.concatenate([w.data, rows.data]),
+            bias=np.concatenate([tree.bias, rows.bias]),
+            features=_features(answer),
             equal=equal,
-            margin=run.ready.margin,
+            margin=run.tree.margin,
             right_closed=tree.closed == "right",
             narrow=tree.dtype == "float32",
             widened=widened,
-            matrix=None if coupling is None else (coupling.matrix.indptr, coupling.matrix.indices, coupling.matrix.data),
-            kept=None if coupling is None else coupling.kept,
+            matrix=None if coupling is None else coupling.matrix,
+            tangent_curve=None if coupling is None else coupling.tangent_curve,
         )
         return question, None if answer.plain else self._table(answer, limits)
 
     def _table(self, answer: _core.Answer, limits: Limits | None) -> Table:
         """The groups, grids and clauses of an answer."""
-        starts, where, most = np.empty((0, 3), np.int64), np.empty(0, np.int64), -1
+        starts, where, max_changes = np.empty((0, 3), np.int64), np.empty(0, np.int64), -1
         if limits is not None:
-            starts, where, _, _ = clause_boxes(limits, 1)
-            most = limits.most
+            clauses = clause_boxes(limits, 1)
+            starts, where, max_changes = clauses.starts, clauses.where, limits.max_changes
         boxes = where, np.array(answer.entry_lower, float), np.array(answer.entry_upper, float)
-        return self.layout.table(answer.own, most, starts, boxes)
+        return self.variables.table(answer.own, max_changes, starts, boxes)
 
     def find_many(
         self,
@@ -200,18 +198,18 @@ class Search:
         patience: _core.Patience,
         threads: int,
     ) -> Outcomes:
-        """The cheapest leaf for each of many sources, which come with their leaves and the index of their target."""
+        """Find the cheapest leaf for each of many sources, given with their leaves and the indices of their targets."""
         aims = [self.aim(target, query.margin).core for target in targets]
         bounds = self._free if limits is None else core_limits(limits)
         return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, patience, threads))
 
     def _choose(self, run: Run, source: Source, limits: Limits, patience: _core.Patience) -> Certificate:
-        """The best of the rows of ``among``, one per leaf: a plain search over the table."""
-        posed = run.ready.core.pose(source.vector, source.leaf, run.prices.core, run.aim.core, core_limits(limits))
+        """Choose the best of the rows of ``among``, one per leaf, by a scan of the table."""
+        posed = run.tree.core.pose(source.vector, source.leaf, run.prices.core, run.target.core, core_limits(limits))
         problem = self._problem(run, posed)
         q, pool = problem.question, limits.pool
         assert pool is not None
-        pool = pool[((pool >= q.features[1]) & (pool <= q.features[2])).all(axis=1)]
+        pool = pool[((pool >= q.features.lower) & (pool <= q.features.upper)).all(axis=1)]
         leaves = problem.tree.apply(pool)
         costs = problem.cost_of(pool) + q.nodes["below"][leaves]
         best: dict[int, int] = {}
@@ -222,7 +220,9 @@ class Search:
                 break
             if here not in best and obeys(problem, here, pool[k]):
                 best[here] = k
-                last = cost if len(best) == patience.count else last  # others at the same cost may have a lower leaf
+                last = (
+                    cost if len(best) == patience.count else last
+                )  # another row of the same cost may have a smaller leaf index
         order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[: patience.count]
         status = Status.OPTIMAL if order else Status.INFEASIBLE
         paid = costs[order]
@@ -230,13 +230,20 @@ class Search:
         return Certificate(problem, found, limits.pool)
 
 
+def _features(answer: _core.Answer) -> Features:
+    """The lines of the core's array by name."""
+    source, lower, upper, curve_up, slope_up, curve_down, slope_down, _scale, invented = answer.features.copy()
+    lower[invented < 0], upper[invented > 0] = -math.inf, math.inf  # the core bounds these variables, the question does not
+    return Features(source, lower, upper, curve_up, slope_up, curve_down, slope_down)
+
+
 def _is_proved(found: Certificate) -> bool:
-    """Whether the claim of a search is proved: the core is sure of it, or the check is. A limit claims little."""
+    """Whether the claim of a search is proved: the core does not doubt it, or the check confirms it."""
     answer = found.findings.answer
     return answer.stopped or (found.status is not Status.LIMIT and (not answer.doubt or found.check()))
 
 
 def _refined(found: Certificate, patience: _core.Patience) -> Certificate:
-    """What rational numbers make of a search that ended in doubt, if that is proved; else the same."""
+    """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate."""
     better = refine(found, patience.count)
     return better if better.check() else found

@@ -12,11 +12,10 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
-from counterleaf.proof.walk import Fork, Part
-from counterleaf.question.arrays import Question
-from counterleaf.question.discrete import Table
+from counterleaf.proof.walk import Fork, Part, Parting
+from counterleaf.question.arrays import Features, Question, Table
 from counterleaf.question.splits import aim, prepare
-from counterleaf.question.variables import Layout, own_values
+from counterleaf.question.variables import Variables
 from counterleaf.sparse import CSR
 from counterleaf.strict_json import number_out, numbers_in, numbers_out
 from counterleaf.table.schema import Schema
@@ -29,12 +28,12 @@ def certificate_out(certificate: Certificate) -> dict[str, Any]:
     start = int(q.indptr[n])
     below, tree = q.nodes["below"], problem.tree
     leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
-    kept = np.zeros(tree.n_features) if q.kept is None else q.kept
+    curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": [numbers_out(line) for line in (*q.features, kept, problem.references[1])],
+        "features": [numbers_out(line) for line in (*q.features, curve, problem.references[1])],
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),
@@ -43,7 +42,9 @@ def certificate_out(certificate: Certificate) -> dict[str, Any]:
             "equal": q.equal,
             "widened": q.widened,
         },
-        "coupling": None if q.matrix is None else [line.tolist() for line in q.matrix],
+        "coupling": None
+        if q.matrix is None
+        else [line.tolist() for line in (q.matrix.indptr, q.matrix.indices, q.matrix.data)],
         "among": None if certificate.pool is None else certificate.pool.tolist(),
         "leaves": found.leaves.tolist(),
         "points": found.points.tolist(),
@@ -56,7 +57,7 @@ def certificate_out(certificate: Certificate) -> dict[str, Any]:
 
 def _table_out(table: Table) -> dict[str, Any]:
     boxes = [table.where.tolist(), numbers_out(table.lower), numbers_out(table.upper)]
-    return {"most": table.most, "clauses": table.clauses.tolist(), "boxes": boxes}
+    return {"most": table.max_changes, "clauses": table.clauses.tolist(), "boxes": boxes}
 
 
 def _parts_out(part: Part | Fork) -> list[Any]:
@@ -65,10 +66,10 @@ def _parts_out(part: Part | Fork) -> list[Any]:
     while stack:
         at = stack.pop()
         if isinstance(at, Part):
-            over = [number_out(at.over)] if at.over else []
-            out.append([numbers_out(at.lam), over, at.empty, numbers_out(at.tangent)])
+            divisor = [number_out(at.divisor)] if at.divisor else []
+            out.append([numbers_out(at.lam), divisor, at.empty, numbers_out(at.tangent)])
         else:
-            out.append([at.how, at.what, *map(number_out, at.cuts)])
+            out.append([int(at.parting), at.index, *map(number_out, at.cuts)])
             stack += [at.high, at.low]
     return out
 
@@ -77,12 +78,12 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
     made: list[Part | Fork] = []
     for entry in reversed(given):
         if isinstance(entry[0], list):
-            lam, over, empty, tangent = entry
-            (by,) = numbers_in(over).tolist() or (0.0,)
+            lam, divisor, empty, tangent = entry
+            (by,) = numbers_in(divisor).tolist() or (0.0,)
             made.append(Part(node, numbers_in(lam), bool(empty), numbers_in(tangent), by))
         else:
-            how, what, low, high = entry
-            made.append(Fork(int(how), int(what), (float(low), float(high)), made.pop(), made.pop()))
+            parting, index, low, high = entry
+            made.append(Fork(Parting(int(parting)), int(index), (float(low), float(high)), made.pop(), made.pop()))
     (part,) = made
     return part
 
@@ -90,7 +91,7 @@ def _parts_in(node: int, given: list[Any]) -> Part | Fork:
 def certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
     tree = Tree.from_json(json.dumps(given["tree"]))
     margin, D, n = float(given["margin"]), tree.n_features, tree.n_nodes
-    layout = Layout.of(schema)
+    variables = Variables.of(schema)
     if schema.width != D:
         raise CounterleafError(f"the answer's JSON has {schema.width} columns for a tree of {D}; write it again with to_json")
     features = np.array([[float(v) for v in line] for line in given["features"]])
@@ -116,29 +117,28 @@ def certificate_in(given: dict[str, Any], schema: Schema, status: Status, least:
     )
     if not sound:
         raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
-    splits, w = prepare(tree, margin, layout), tree.weights
+    splits, w = prepare(tree, margin, variables), tree.weights
     nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
     matrix = None
     if given["coupling"] is not None:
         indptr, indices, data = given["coupling"]
-        Q = CSR(_whole(indptr), _whole(indices), numbers_in(data), (D, D))
-        matrix = Q.indptr, Q.indices, Q.data
+        matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (D, D))
     question = Question(
         nodes=nodes,
         indptr=np.concatenate([w.indptr, w.indptr[-1] + rows.indptr[1:]]),
         indices=np.concatenate([w.indices, rows.indices]),
         data=np.concatenate([w.data, rows.data]),
         bias=np.concatenate([tree.bias, bias]),
-        features=features[:7],
+        features=Features(*features[:7]),
         equal=equal,
         margin=margin,
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
         widened=bool(given["rows"]["widened"]),
         matrix=matrix,
-        kept=None if matrix is None else features[7],
+        tangent_curve=None if matrix is None else features[7],
     )
-    table = None if given["table"] is None else _table_in(given["table"], layout, features[0])
+    table = None if given["table"] is None else _table_in(given["table"], variables, features[0])
     pool = None if given["among"] is None else _points(given["among"], D)
     problem = Problem(tree, splits, lambda: (question, table))
     return Certificate(problem, Findings(status, leaves, costs, bounds, points, least), pool, parts)
@@ -161,7 +161,7 @@ def _whole(given: list[Any]) -> Array:
     return np.array(given, np.int64)
 
 
-def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
+def _table_in(given: dict[str, Any], variables: Variables, source: Array) -> Table:
     clauses = np.array([_whole(line) for line in given["clauses"]], np.int64).reshape(-1, 3)
     where, lower, upper = _whole(given["boxes"][0]), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
     sound = (
@@ -172,7 +172,7 @@ def _table_in(given: dict[str, Any], layout: Layout, source: Array) -> Table:
     )
     if not sound:
         raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
-    own = own_values(layout, source)
-    if not (source[own] == 1).all() or not np.isin(source[layout.group >= 0], (0, 1)).all():
+    values = variables.values_of(source)
+    if not (source[values] == 1).all() or not np.isin(source[variables.group >= 0], (0, 1)).all():
         raise CounterleafError("the answer's JSON has a row without a value for some category; write it again with to_json")
-    return layout.table(own, int(given["most"]), clauses, (where, lower, upper))
+    return variables.table(values, int(given["most"]), clauses, (where, lower, upper))

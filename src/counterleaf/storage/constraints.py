@@ -9,8 +9,8 @@ import numpy as np
 from counterleaf.core.inputs import clause_boxes, stacked
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
+from counterleaf.question.arrays import at_or_above, at_or_below
 from counterleaf.question.constraint import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row, changed
-from counterleaf.question.discrete import at_or_above, at_or_below
 from counterleaf.question.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
 from counterleaf.table.schema import Schema
@@ -27,16 +27,19 @@ def check_constraints(given: tuple[Constraint, ...], schema: Schema, certificate
         on = np.flatnonzero(table.step[0])
         told[5][on] = at_or_above(table.step[:, on], source[on], told[5][on])
         told[6][on] = at_or_below(table.step[:, on], source[on], told[6][on])
-    proved = [q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal), *q.features[1:3]]
+    proved = [q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)]
+    proved += [q.features.lower, q.features.upper]
     starts, where, low, high = clause_boxes(limits, 1)
     if table is not None:
         step = table.step[:, where]
         on = step[0] > 0
         low[0, on] = at_or_above(step[:, on], source[where][on], low[0, on])
         high[0, on] = at_or_below(step[:, on], source[where][on], high[0, on])
-        told += [np.array(limits.most), starts, where, low[0], high[0]]
-        proved += [np.array(table.most), table.clauses, table.where, table.lower, table.upper]
-    same = (limits.pool is None) == (certificate.pool is None) and (table is not None or (limits.most < 0 and not len(starts)))
+        told += [np.array(limits.max_changes), starts, where, low[0], high[0]]
+        proved += [np.array(table.max_changes), table.clauses, table.where, table.lower, table.upper]
+    same = (limits.pool is None) == (certificate.pool is None) and (
+        table is not None or (limits.max_changes < 0 and not len(starts))
+    )
     if limits.pool is not None and certificate.pool is not None:
         same = same and np.array_equal(limits.pool, certificate.pool)
     if not same or not all(np.array_equal(one, other) for one, other in zip(told, proved, strict=True)):
