@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief
-from counterleaf.table.features import is_missing
-from counterleaf.types import Array
+from counterleaf.types import Array, is_missing
 
 _WHOLE = 2**63
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, some
+from counterleaf.table.frames import nested
+from counterleaf.types import is_missing as is_missing
 
 MISSING = "(missing)"
 
@@ -180,15 +182,6 @@ def _set(feature: Any, name: str, values: Any, costs: Any, missing: bool) -> Non
     feature.__post_init__()
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN, NaT or pandas' NA."""
-    if value is None:
-        return True
-    if isinstance(value, (float, np.floating)):
-        return bool(math.isnan(value))
-    return type(value).__name__ in ("NAType", "NaTType")
-
-
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
         raise CounterleafError(f"a feature is named {brief(name)}; expected a string")
@@ -197,10 +190,7 @@ def _check_name(name: Any) -> None:
 def _from_to(given: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
     """The cost of each change as a square table, from a nested dict, a frame or an array in the order of the values."""
     n = len(feature.values)
-    if hasattr(given, "with_columns"):
-        given = given.to_numpy()  # polars: rows have no names
-    elif hasattr(given, "columns") and hasattr(given, "to_dict"):
-        given = given.T.to_dict()  # rows: from, columns: to
+    given = nested(given)
     if isinstance(given, Mapping):
         out = np.full((n, n), np.nan)
         np.fill_diagonal(out, 0.0)

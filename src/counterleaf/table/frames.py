@@ -1,26 +1,52 @@
-"""Whole tables: pandas and polars frames and arrays, read column by column, and single rows rewritten in their own type."""
+"""Frames, Series and arrays behind one set of functions: the rest of the package does not know pandas or polars.
+
+Both libraries are recognised by the attributes of their objects and imported only where one of them has to build something,
+so a table in one library never needs the other.
+"""
 
 from __future__ import annotations
 
 import numbers
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.table.features import is_missing
-from counterleaf.types import Array
+from counterleaf.types import Array, is_missing
+
+Frame: TypeAlias = Any  # a pandas or polars DataFrame
+Column: TypeAlias = Any  # a pandas or polars Series, or a 1-D array
 
 
-def columns(data: Any) -> list[tuple[str, Any]]:
-    """(name, column) of a frame or 2-D array; a column is a pandas or polars Series or a 1-D array."""
-    if hasattr(data, "columns"):
-        names = [str(name) for name in data.columns]
-        for name, times in Counter(names).items():
+def is_frame(data: Any) -> bool:
+    """Whether ``data`` is a pandas or polars DataFrame."""
+    return hasattr(data, "columns")
+
+
+def is_polars(data: Any) -> bool:
+    """Whether ``data`` is a polars DataFrame."""
+    return hasattr(data, "with_columns")
+
+
+def is_series(data: Any) -> bool:
+    """Whether ``data`` is a pandas Series, whose index names its values."""
+    return hasattr(data, "index") and hasattr(data, "to_dict") and not is_frame(data)
+
+
+def column_names(frame: Frame) -> list[str]:
+    """Return the names of a frame's columns as text; pandas allows any object as a name."""
+    return [str(name) for name in frame.columns]
+
+
+def columns(data: Any) -> list[tuple[str, Column]]:
+    """Return (name, column) for each column of a frame or 2-D array; an array's columns are named x0, x1, ..."""
+    if is_frame(data):
+        for name, times in Counter(column_names(data)).items():
             if times > 1:
                 raise CounterleafError(f"data has two columns named {name!r}; names must differ")
-        if not names or not len(data):
+        if not len(data.columns) or not len(data):
             raise CounterleafError(f"data has shape {tuple(data.shape)}; expected a table with rows and columns")
         return [(str(name), data[name]) for name in data.columns]
     try:
@@ -32,8 +58,101 @@ def columns(data: Any) -> list[tuple[str, Any]]:
     return [(f"x{k}", array[:, k]) for k in range(array.shape[1])]
 
 
-def numbers_of(column: Any, name: str) -> Array:
-    """A column as float64, NaN where a value is missing."""
+def select(frame: Frame, names: Iterable[str]) -> Frame:
+    """Return the columns of a frame whose names, as text, are among ``names``; the frame's order stays."""
+    wanted = set(names)
+    return frame[[name for name in frame.columns if str(name) in wanted]]
+
+
+def take(rows: Any, at: Any) -> Any:
+    """Return some rows of a frame, Series or array; ``at`` is a slice or the positions of the rows."""
+    return rows.iloc[at] if hasattr(rows, "iloc") else rows[at]
+
+
+def copy_of(data: Any) -> Any:
+    """Return a copy of a row or table that later changes to the original do not reach."""
+    if is_polars(data):
+        return data.clone()
+    return data.copy() if hasattr(data, "copy") else data
+
+
+def records(frame: Frame) -> list[dict[str, Any]]:
+    """Return one dict per row of a frame, by the name of the column."""
+    return list(frame.to_dicts() if is_polars(frame) else frame.to_dict("records"))
+
+
+def first_row(frame: Frame) -> dict[str, Any]:
+    """Return the first row of a frame as a dict by the name of the column, as text."""
+    return {str(name): frame[name].to_list()[0] for name in frame.columns}
+
+
+def make_frame(
+    rows: Iterable[Any],
+    names: Sequence[Any] | None = None,
+    index: Iterable[Any] | None = None,
+    types: Mapping[str, Any] | None = None,
+) -> Frame:
+    """Build a pandas frame, one row each for the dicts, sequences or array lines in ``rows``.
+
+    Parameters
+    ----------
+    rows : iterable of dict, iterable of sequence or (n, D) array
+        The rows.
+    names : sequence, optional
+        The names of the columns; needed where the rows are not dicts.
+    index : iterable, optional
+        The labels of the rows.
+    types : mapping, optional
+        The dtype of some columns.
+
+    Returns
+    -------
+    DataFrame
+        The rows. An array is not copied.
+    """
+    import pandas as pd
+
+    content: Any = rows if isinstance(rows, np.ndarray) else list(rows)
+    frame = pd.DataFrame(content, columns=names, index=None if index is None else list(index), copy=False)
+    return frame.astype(dict(types)) if types else frame
+
+
+def concat(parts: Sequence[Any]) -> Any:
+    """Return several frames, or several Series, of one library as one, below each other."""
+    if type(parts[0]).__module__.startswith("polars"):
+        import polars as pl
+
+        return pl.concat(parts)
+    import pandas as pd
+
+    return pd.concat(parts)
+
+
+def stacked(rows: Sequence[Frame]) -> Sequence[Frame]:
+    """Return one-row frames as one frame if their columns have the same types, else as they are."""
+    if len(rows) == 1:
+        return rows
+    if is_polars(rows[0]):
+        alike = all(row.schema == rows[0].schema for row in rows)
+    else:
+        alike = all(row.dtypes.equals(rows[0].dtypes) for row in rows)
+    return [concat(rows)] if alike else rows
+
+
+def cross_table(down: Any, across: Any, names: tuple[str, str]) -> Frame:
+    """Count how often each pair of values occurs: one row per value of ``down``, one column per value of ``across``."""
+    import pandas as pd
+
+    return pd.crosstab(down, across, rownames=[names[0]], colnames=[names[1]])
+
+
+def cells_of(column: Column) -> list[Any]:
+    """Return the values of a column of any library."""
+    return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
+
+
+def numbers_of(column: Column, name: str) -> Array:
+    """Return a column as float64, NaN where a value is missing."""
     try:
         if hasattr(column, "to_numpy") and getattr(column.dtype, "na_value", None) is not None:
             return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -48,19 +167,48 @@ def numbers_of(column: Any, name: str) -> Array:
         raise CounterleafError(f"column {name!r} of the data holds {odd!r}; expected numbers") from None
 
 
-def cells_of(column: Any) -> list[Any]:
-    """The values of a column of any kind."""
-    return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
+def kind_of(column: Column) -> str:
+    """Return the kind of a column's values as NumPy abbreviates it: b, i, u, f, M, m, or O for text and objects."""
+    dtype = column.dtype
+    if hasattr(dtype, "is_integer"):  # polars
+        if dtype.is_integer():
+            return "i"
+        if dtype.is_temporal():
+            return "M"
+        return "f" if dtype.is_numeric() else "b" if str(dtype) == "Boolean" else "O"
+    kind = getattr(dtype, "kind", "O")
+    return kind if kind in "biufMm" else "O"
 
 
-def stacked(rows: list[Any]) -> list[Any]:
-    """One-row frames as one frame if their columns have the same types, else as they are."""
-    if len(rows) == 1:
-        return rows
-    if hasattr(rows[0], "with_columns"):
-        import polars as pl
+def levels_of(column: Column) -> tuple[list[Any] | None, bool]:
+    """Return the categories of a pandas categorical column, None for any other, and whether they are ordered."""
+    dtype = getattr(column, "dtype", None)
+    if not type(dtype).__module__.startswith("pandas") or not hasattr(dtype, "categories"):
+        return None, False
+    return list(dtype.categories), bool(getattr(dtype, "ordered", False))
 
-        return [pl.concat(rows)] if all(row.schema == rows[0].schema for row in rows) else rows
-    import pandas as pd
 
-    return [pd.concat(rows)] if all(row.dtypes.equals(rows[0].dtypes) for row in rows) else rows
+def by_name(values: Any) -> Any:
+    """Return a Series whose index holds names as a dict, anything else as it is."""
+    return values.to_dict() if is_series(values) and _is_labelled(values.index) else values
+
+
+def axis_names(matrix: Any) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the names of the rows and of the columns of a pandas frame, None where ``matrix`` has only positions."""
+    if not is_frame(matrix) or not hasattr(matrix, "index"):
+        return None
+    if not (_is_labelled(matrix.columns) or _is_labelled(matrix.index)):
+        return None
+    return tuple(map(str, matrix.index)), tuple(map(str, matrix.columns))
+
+
+def nested(matrix: Any) -> Any:
+    """Return a pandas frame as {row: {column: value}}, a polars frame as an array, anything else as it is."""
+    if is_polars(matrix):
+        return matrix.to_numpy()  # rows have no names
+    return matrix.T.to_dict() if is_frame(matrix) else matrix
+
+
+def _is_labelled(index: Any) -> bool:
+    """Whether a pandas index holds names, not just the positions 0, 1, ..."""
+    return list(index) != list(range(len(index)))
