@@ -13,6 +13,7 @@ from counterleaf.question.constraint import Among, Choice, Constraint, Implies, 
 from counterleaf.question.discrete import at_or_above, at_or_below
 from counterleaf.question.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
+from counterleaf.table.frames import column_names, is_frame, make_frame
 from counterleaf.table.schema import Schema
 
 
@@ -78,7 +79,7 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
         return {"kind": "max_changes", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
         return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": constraint_out(one.then)}
-    names = list(map(str, one.rows.columns)) if hasattr(one.rows, "columns") else None
+    names = column_names(one.rows) if is_frame(one.rows) else None
     rows = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
     return {"kind": "among", "words": one.words, "names": names, "rows": rows}
 
@@ -102,9 +103,7 @@ def constraint_in(content: dict[str, Any]) -> Constraint:
         return Implies(words, changed(content["name"]), then)
     if content["names"] is None:
         return Among(words, np.array(content["rows"]))
-    import pandas as pd
-
-    return Among(words, pd.DataFrame(content["rows"], columns=content["names"]))
+    return Among(words, make_frame(content["rows"], content["names"]))
 
 
 def _end_out(value: Any) -> Any:

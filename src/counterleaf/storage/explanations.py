@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,22 +27,11 @@ from counterleaf.storage.constraints import check_bounds, check_constraints, con
 from counterleaf.storage.migrations import STEPS, VERSION, migrate
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads, number_out, plain
+from counterleaf.table.row_types import describe_row, restore_row
 
 FORMAT = "counterleaf-explanation"
 UNRECORDED = "not recorded, nor are the constraints (answer format version 2)"  # in place of the cost
 _VERSIONS = (*STEPS, VERSION)
-_POLARS = {
-    *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)),
-    "Float32",
-    "Float64",
-    "Boolean",
-    "String",
-}
-_TYPE = re.compile(  # of a column or an array; words of at most 9,999 signs
-    r"[<>=|]?([iufb][1248]|U\d{1,4})|([uU]?[iI]nt|[fF]loat)(8|16|32|64)|bool|[bB]oolean|object|str|[sS]tring|category"
-    r"|string\[(python|pyarrow)\]|(int|float|double|u?int\d+|bool)\[pyarrow\]|timedelta64\[(s|ms|us|ns)\]"
-    r"|datetime64\[(s|ms|us|ns)(, [A-Za-z_/+:0-9-]{1,40})?\]"
-)
 _LONGEST = 300  # characters of an error message from a library that fails on a garbled file
 
 
@@ -95,9 +83,7 @@ def read(text: str) -> Explanation:
             f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {_short(error)}); write it again with to_json"
         ) from None
     if not consistent:
-        raise CounterleafError(
-            "the answer's JSON contradicts itself: it does not show what it proves; explain the row again"
-        )
+        raise CounterleafError("the answer's JSON contradicts itself: it does not show what it proves; explain the row again")
     return _with_proved_bounds(answer) if version == 2 else answer
 
 
@@ -157,7 +143,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
         ],
         "question": None if answer.cost == UNRECORDED else question,
         "conflict": [constraint_out(one) for one in answer.conflict],
-        "source_row": _row_out(answer.source),
+        "source_row": describe_row(answer.source),
         "schema": schema_out(answer.schema),
         "certificate": certificate_out(answer.certificate),
     }
@@ -168,7 +154,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
 def _explanation(content: dict[str, Any]) -> Explanation:
     schema = schema_in(content["schema"])
     certificate = certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
-    tree, row = certificate.problem.tree, _row_in(content["source_row"])
+    tree, row = certificate.problem.tree, restore_row(content["source_row"])
     labels = tree.classes.tolist()
     if not np.array_equal(schema.encode(row), certificate.problem.source):
         raise CounterleafError(
@@ -202,55 +188,3 @@ def _explanation(content: dict[str, Any]) -> Explanation:
         constraints=constraints,
         cost=cost,
     )
-
-
-def _row_out(row: Any) -> dict[str, Any]:
-    """A row of any type that ``Schema.encode`` takes."""
-    if hasattr(row, "with_columns"):
-        types = [str(row[name].dtype) for name in row.columns]
-        if not all(dtype in _POLARS for dtype in types):
-            raise TypeError(f"a polars column of type {next(t for t in types if t not in _POLARS)}")
-        return _typed("polars", [row[name][0] for name in row.columns], row.columns, types)
-    if hasattr(row, "columns"):
-        values = [row[name].iloc[0] for name in row.columns]
-        return _typed("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
-    if hasattr(row, "index") and hasattr(row, "to_dict"):
-        return _typed("series", list(row), list(row.index), [str(row.dtype)], row.name)
-    if isinstance(row, Mapping):
-        return _typed("dict", list(row.values()), list(row))
-    if isinstance(row, np.ndarray):
-        return _typed("array", row.tolist(), dtypes=[str(row.dtype)])
-    return _typed("tuple" if isinstance(row, tuple) else "list", list(row))
-
-
-def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
-    names, values, label = [plain(name) for name in names], [plain(value) for value in values], plain(label)
-    for name in [*names, label]:
-        if not isinstance(name, (str, int, float, bool, type(None))):
-            raise TypeError(f"{name!r} is a {type(name).__name__}")
-    return {"type": kind, "values": values, "names": names, "dtypes": list(dtypes), "label": label}
-
-
-def _row_in(given: dict[str, Any]) -> Any:
-    kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
-    if not all(_TYPE.fullmatch(dtype) for dtype in dtypes):
-        raise ValueError("a type of column that no row has")  # before memory is taken for it
-    if kind == "polars":
-        try:
-            import polars as pl
-        except ImportError:
-            raise CounterleafError(
-                "the answer's row is a polars frame; install polars to read it: pip install polars"
-            ) from None
-        return pl.DataFrame([pl.Series(n, [v], getattr(pl, t)) for n, v, t in zip(names, values, dtypes, strict=True)])
-    if kind in ("frame", "series"):
-        import pandas as pd
-
-        if kind == "series":
-            return pd.Series(values, index=names, dtype=dtypes[0], name=label)
-        return pd.DataFrame({n: pd.Series([v], index=[label], dtype=t) for n, v, t in zip(names, values, dtypes, strict=True)})
-    if kind == "dict":
-        return dict(zip(names, values, strict=True))
-    if kind == "array":
-        return np.array(values, dtype=dtypes[0])
-    return tuple(values) if kind == "tuple" else values
