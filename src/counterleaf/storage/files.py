@@ -26,7 +26,7 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
     Parameters
     ----------
     path : Path
-        The file; ``-`` is standard input, whose first bytes tell its format.
+        The file; ``-`` is standard input, whose format follows from its first bytes.
     types : dict of str to type, optional
         The types of some columns of a CSV file.
 

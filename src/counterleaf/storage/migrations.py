@@ -21,7 +21,7 @@ from counterleaf.types import Array
 
 Content = dict[str, Any]
 VERSION = 4
-FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "kept_curve")
+FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "remaining_curve")
 _STRONG = 1e-6  # version 2: of the squared scales, the curvature that its tangents leave wherever the matrix allows it
 _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String")
 _OLD_NAMES = {
@@ -56,8 +56,8 @@ def _from_2(content: Content) -> Content:
     source, lower, upper, *cost, scale, horizon = features
     lower = np.where(horizon < 0, -np.inf, lower)
     upper = np.where(horizon > 0, np.inf, upper)
-    kept = _kept_curve(certificate["coupling"], scale)
-    lines = [source, lower, upper, *cost, kept, np.zeros_like(kept)]
+    remaining = _remaining_curve(certificate["coupling"], scale)
+    lines = [source, lower, upper, *cost, remaining, np.zeros_like(remaining)]
     certificate["features"] = [numbers_out(line) for line in lines]
     certificate["rows"] = {**certificate["rows"], "widened": False}
     certificate["parts"] = [[node, [_without_slack(entry) for entry in part]] for node, part in certificate["parts"]]
@@ -67,15 +67,15 @@ def _from_2(content: Content) -> Content:
     return {**content, "version": 3, "asked": None, "row": row, "certificate": certificate}
 
 
-def _kept_curve(coupling: list[Any] | None, scale: Array) -> Array:
+def _remaining_curve(coupling: list[Any] | None, scale: Array) -> Array:
     """The curvature that the tangents of version 2 left to each variable: none where the matrix is nearly singular."""
     if coupling is None:
         return np.zeros(len(scale))
     indptr, indices, data = np.array(coupling[0], np.int64), np.array(coupling[1], np.int64), numbers_in(coupling[2])
     used = np.isin(np.arange(len(scale)), indices)
-    kept = np.where(used, _STRONG * scale**2, 0.0)
+    remaining = np.where(used, _STRONG * scale**2, 0.0)
     square = indptr.shape == (len(scale) + 1,) and indptr[-1] == len(indices) == len(data) and (np.diff(indptr) >= 0).all()
-    return kept if square and is_convex((indptr, indices, data), kept) else np.zeros(len(scale))
+    return remaining if square and is_convex((indptr, indices, data), remaining) else np.zeros(len(scale))
 
 
 def _without_slack(entry: list[Any]) -> list[Any]:

@@ -129,7 +129,7 @@ def text_types(schema: Schema) -> dict[str, type]:
 
 
 def fit_rows(rows: Frame, schema: Schema, origin: str) -> Frame:
-    """Select the columns that are features; numbers given as text become numbers."""
+    """Select the columns that are features; text that is a number becomes one."""
     missing = [name for name in schema.names if name not in rows.columns]
     if missing:
         raise CounterleafError(f"{origin} lacks the columns [{some(missing, 8)}]; the model needs [{some(schema.names, 8)}]")
@@ -142,7 +142,7 @@ def fit_rows(rows: Frame, schema: Schema, origin: str) -> Frame:
 
 
 def _number(cell: Any) -> Any:
-    """A number given as text as a float; other cells are refused later, in the message about their row."""
+    """Text that is a number as a float; other cells stay, and are refused later with their row."""
     try:
         return float(cell) if isinstance(cell, str) else cell
     except ValueError:
