@@ -125,7 +125,7 @@ def test_a_mistake_is_one_line(folder, arguments, line):
 
 def test_a_file_in_place_of_the_folder_is_one_line(folder):
     line = mistake("train", "t.csv", *CART, "--out", "t.csv/deep/a.json")
-    assert line.endswith("a.json cannot be written: what its folder is named like is a file")
+    assert line.endswith("a.json: its parent directory is a file")
 
 
 @pytest.mark.parametrize("options", [[], ["--seed", "-1"], ["--seed", "4294967296"], ["--depth", "0"], ["--depth", "99"]])

@@ -130,7 +130,7 @@ def test_what_json_cannot_hold_is_refused_at_once():
     with pytest.raises(cl.CounterleafError, match=r"lacks or garbles a part|a value is \['x', 1\]; expected text or numbers"):
         cl.Explainer(LINE, schema=schema).to_json()
     for classes, told in (
-        ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|something that JSON cannot \(Object of type Timestamp"),
+        ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|a value that JSON cannot represent \(Object of type Timestamp"),
         ([math.inf, 0.0], "something that JSON cannot"),
         ([None, "a"], "classes are not a list of labels; give one label per class"),
     ):
@@ -180,9 +180,9 @@ def refused(text, told):
 def test_foreign_and_truncated_text_is_refused(content):
     text = json.dumps(content)
     for end in range(0, len(text), 197):
-        refused(text[:end], "not a counterleaf explainer: no valid JSON")
-    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: no valid JSON")
-    refused("[" * 100_000, "not a counterleaf explainer: no valid JSON")
+        refused(text[:end], "not a counterleaf explainer: invalid JSON")
+    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: invalid JSON")
+    refused("[" * 100_000, "not a counterleaf explainer: invalid JSON")
     refused(text.replace(": 1e-12", ": NaN"), "NaN is no number of JSON")
     refused(Path("file.json"), r"an explainer is read from text; got a PosixPath: pass Path\(file\).read_text\(\)")
     for foreign in ("[]", "{}", "3", '{"format": ["counterleaf-explainer"]}'):
@@ -218,7 +218,7 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("schema", "features", 2, 3), {}, "lacks or garbles a part .*a table of costs that is not square"),
         (("schema", "features", 2, 2, 0), [1], "expected text or numbers"),
         (("schema", "features", 2, 2, 0), 10**30, "a value of feature 'job' is 1000000.*; JSON holds text and numbers of 64"),
-        (("schema", "features", 1, 3), 1e999, "no valid JSON|in a form that to_json does not write"),
+        (("schema", "features", 1, 3), 1e999, "invalid JSON|in a form that to_json does not write"),
         (("schema", "fills"), {"nobody": 1.0}, "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "fills", "hours"), "inf", "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "columns"), ["age"], "the explainer's columns are 'age'; expected every feature among them"),

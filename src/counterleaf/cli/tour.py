@@ -8,6 +8,7 @@ from typing import Any
 
 import counterleaf as cl
 from counterleaf.datasets import samples
+from counterleaf.table.frames import records, take
 
 ROW = 3  # an applicant who is refused
 LOCKED = cl.freeze(*samples.GIVEN["german"])
@@ -17,7 +18,7 @@ DURATION = cl.only_decrease("duration_months")
 
 def part_one() -> None:
     """Explain one row under more and more constraints until no change is left, then check the proofs."""
-    explainer, applicant = samples.load("german"), samples.applicants().iloc[ROW]
+    explainer, applicant = samples.load("german"), take(samples.applicants(), ROW)
 
     def explain(*constraints: Any, count: int = 1) -> cl.Explanation:
         answer = explainer.explain(applicant, target="granted", constraints=constraints, count=count)
@@ -44,7 +45,7 @@ def part_one() -> None:
 
 def part_two() -> None:
     """Explain all applicants."""
-    explainer, rows = samples.load("german"), samples.applicants().to_dict("records")
+    explainer, rows = samples.load("german"), records(samples.applicants())
     _title(6, f"All {len(rows)} applicants with the constraints of 2., each with a proof:")
     start = time.perf_counter()
     answers = [explainer.explain(row, target="granted", constraints=[LOCKED, AMOUNT]) for row in rows]
