@@ -121,7 +121,8 @@ def test_among_is_a_file(tmp_path):
         (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (
             ["--implies", "age only-increase"],
-            "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
+            "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is "
+            "one of "
             "freeze, only-increase, only-decrease, between, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
