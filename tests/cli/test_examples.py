@@ -15,7 +15,7 @@ from counterleaf.cli.commands.demo import _NEXT as NEXT
 
 ROOT = Path(__file__).parents[2]
 GROUP = typer.main.get_command(cli.app)
-LONG = ("explore", "reproduce", "bench", "demo")  # parsed only; the demo has tests of its own
+LONG = ("explore", "reproduce", "bench", "demo")  # only parsed; the demo has its own tests
 
 
 def examples(name):
@@ -30,19 +30,19 @@ def folder(tmp_path_factory):
 
 
 def typed(line, folder):
-    """Run a line as a shell would: its arguments, and < and > with the file behind them."""
+    """Run a line as a shell does: its arguments, and < and > with their files."""
     words = shlex.split(line)
     assert words.pop(0) == "counterleaf"
-    given = out = None
+    stdin = out = None
     if "<" in words:
         at = words.index("<")
-        given = (folder / words[at + 1]).read_bytes()
+        stdin = (folder / words[at + 1]).read_bytes()
         del words[at : at + 2]
     if ">" in words:
         at = words.index(">")
         out = folder / words[at + 1]
         del words[at : at + 2]
-    done = call(*words, given=given)
+    done = call(*words, stdin=stdin)
     if out is not None:
         out.write_text(done.out)
     return done
@@ -169,7 +169,7 @@ def test_the_version():
         ),
         (["train", "t.csv"], "Missing option '--label'; see: counterleaf train --help"),
     ],
-    ids=lambda given: "-".join(given) if isinstance(given, list) else "",
+    ids=lambda words: "-".join(words) if isinstance(words, list) else "",
 )
 def test_a_wrong_word_is_one_line(words, line):
     done = call(*words)

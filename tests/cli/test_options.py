@@ -1,4 +1,4 @@
-"""Options of a question: each is the constraint it stands for, and the command answers what Python answers."""
+"""Options of a query: each gives its constraint, and the command gives the answers of Python."""
 
 import json
 import math
@@ -63,8 +63,8 @@ def test_an_option_is_the_constraint_it_stands_for(verb, text, meant):
 
 
 def test_options_come_together():
-    asked = QueryOptions(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
-    assert asked.constraints(SCHEMA) == [
+    options = QueryOptions(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
+    assert options.constraints(SCHEMA) == [
         cl.freeze("age"),
         cl.freeze("level"),
         cl.linear({"age": 1.0}, ">=", 3.0),
@@ -209,18 +209,18 @@ def test_text_that_reads_like_a_number_stays_text():
         read_value(cl.Categorical("zip", ["01", "1"]), "1.0")
 
 
-def _random_question(rng):
+def _random_query(rng):
     """The same question twice: as options, and as Python has it."""
-    options, asked = [], {"constraints": []}
+    options, query = [], {"constraints": []}
 
     def say(option, text, constraint):
         options.extend([f"--{option}", text])
-        asked["constraints"].append(constraint)
+        query["constraints"].append(constraint)
 
     if rng.random() < 0.7:
         label = int(rng.integers(3))
         options.extend(["--target", str(label)])
-        asked["target"] = [label]
+        query["target"] = [label]
     if rng.random() < 0.3:
         say("freeze", "age,job, main", cl.freeze("age", "job, main"))
     if rng.random() < 0.3:
@@ -240,21 +240,21 @@ def _random_question(rng):
         say("max-changes", str(most), cl.max_changes(most))
     if rng.random() < 0.5:
         options.extend(["--cost", "L1 + 0.25*L2", "--multiplier", "age=0.1"])
-        asked["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
+        query["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
     if rng.random() < 0.3:
         options.extend(["--margin", "0.01"])
-        asked["margin"] = 0.01
-    return options, asked
+        query["margin"] = 0.01
+    return options, query
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_command_answers_what_python_answers(tmp_path, seed):
     rng = np.random.default_rng(seed)
     row = rows_of(1, seed).to_dict("records")[0]
-    options, asked = _random_question(rng)
+    options, query = _random_query(rng)
     (tmp_path / "model.json").write_text(EXPLAINER.to_json())
     done = call("explain", tmp_path / "model.json", json.dumps(row), "--format", "json", "--count", "2", *options)
-    ours = EXPLAINER.explain(row, count=2, **asked)
+    ours = EXPLAINER.explain(row, count=2, **query)
     assert done.code == (0 if len(ours) else 3), done.err
     theirs = cl.Explanation.from_json(done.out.strip())
     assert theirs.status == ours.status

@@ -55,7 +55,7 @@ def test_every_form_of_table_gives_the_same_model(folder, form):
     else:
         table.to_csv(path, index=False)
     ours, theirs = call("train", "t.csv", *CART), call("train", f"u.{form}", *CART)
-    piped = call("train", "-", *CART, given=(folder / f"u.{form}").read_bytes())
+    piped = call("train", "-", *CART, stdin=(folder / f"u.{form}").read_bytes())
     for done in (theirs, piped):
         mine, other = json.loads(ours.out), json.loads(done.out)
         assert mine["tree"]["left"] == other["tree"]["left"]
@@ -67,7 +67,7 @@ def test_every_form_of_table_gives_the_same_model(folder, form):
 
 
 def test_a_model_from_standard_input_is_asked_with_a_file(folder):
-    done = call("train", "-", *CART, "--out", "my tree.json", given=(folder / "t.csv").read_bytes())
+    done = call("train", "-", *CART, "--out", "my tree.json", stdin=(folder / "t.csv").read_bytes())
     assert done.out.splitlines()[-1] == "Wrote my tree.json. Next: counterleaf explain 'my tree.json' rows.csv --row 0"
 
 

@@ -1,4 +1,4 @@
-"""``counterleaf verify``: what is true passes, whatever was changed since does not."""
+"""``counterleaf verify``: true answers pass, changed ones do not."""
 
 import json
 import pickle
@@ -24,9 +24,9 @@ MODEL, ROWS = small(), rows_of(4)
 HOLDS = "every proof holds, and the tree in the file confirms every answer"
 
 
-def call(*words, **given):
-    """A command, without the lines that tell which questions were proved."""
-    done = command(*words, **given)
+def call(*words, **options):
+    """Run a command; the lines that list the queries are left out."""
+    done = command(*words, **options)
     return replace(
         done, out="".join(line for line in done.out.splitlines(keepends=True) if not re.match(r"[\d,]+ answers? for ", line))
     )
@@ -53,7 +53,7 @@ def test_true_answers_hold(folder):
     assert call("verify", "a.jsonl").out.splitlines()[-1] == f"a.jsonl: 4 cheapest: {HOLDS}"
     done = call("verify", "a.jsonl", "--model", "model.json")
     assert (done.code, done.out, done.err) == (0, f"a.jsonl: 4 cheapest: {held_by('model.json')}\n", "")
-    piped = call("verify", "-", given=(folder / "a.jsonl").read_bytes())
+    piped = call("verify", "-", stdin=(folder / "a.jsonl").read_bytes())
     assert piped.out.splitlines()[-1] == f"standard input: 4 cheapest: {HOLDS}"
 
 
@@ -219,15 +219,16 @@ def test_other_names_for_the_features_are_found(folder):
     assert done.code == 4
     assert done.out.startswith("FAIL line 1: the features of the answer differ from those of m.json, or have other names")
     call("explain", "m.json", '{"age": 1, "pay": 1}', "--range", "age=0:20", "--out", "wide.jsonl")
-    told = "wide.jsonl: 1 cheapest: every proof holds and is about m.json, which confirms every answer"
+    verdict = "wide.jsonl: 1 cheapest: every proof holds and is about m.json, which confirms every answer"
     assert (
-        call("verify", "wide.jsonl", "--model", "m.json").out.splitlines()[-1] == f"{told}; 1 with other bounds than the model"
+        call("verify", "wide.jsonl", "--model", "m.json").out.splitlines()[-1]
+        == f"{verdict}; 1 with other bounds than the model"
     )
 
 
 def test_among_given_rows_is_said_so(folder):
-    call("explain", "model.json", "rows.csv", "--row", "0", "--among", "rows.csv", "--out", "given.jsonl")
-    assert call("verify", "given.jsonl").out.startswith("given.jsonl: 1 cheapest among the allowed rows: every proof holds")
+    call("explain", "model.json", "rows.csv", "--row", "0", "--among", "rows.csv", "--out", "among.jsonl")
+    assert call("verify", "among.jsonl").out.startswith("among.jsonl: 1 cheapest among the allowed rows: every proof holds")
 
 
 def test_a_file_without_an_answer_is_a_wrong_file(folder):
@@ -264,8 +265,8 @@ def test_a_multiplier_beyond_all_sums_proves_nothing(folder):
     assert (done.code, done.err) == (4, "")
 
 
-def _watched(monkeypatch, change=lambda said: said):
-    """The sizes of the tables that a scikit-learn tree is asked about."""
+def _watched(monkeypatch, change=lambda labels: labels):
+    """The sizes of the tables that a scikit-learn tree predicts."""
     calls, inner = [], DecisionTreeClassifier.predict
 
     def predict(self, X, check_input=True):
@@ -289,7 +290,7 @@ def test_the_model_is_asked_once_about_a_whole_file(folder, monkeypatch, name):
 
 def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypatch):
     _iris(folder)
-    calls = _watched(monkeypatch, lambda said: said * 0)
+    calls = _watched(monkeypatch, lambda labels: labels * 0)
     done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
     assert done.out.splitlines()[0] == "FAIL line 1: iris.pkl says 0 for alternative 1, not 2"
@@ -300,9 +301,9 @@ def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypat
 def test_a_model_that_gives_a_column_of_labels_or_fails(folder, monkeypatch):
     _iris(folder)
     with monkeypatch.context() as patch:
-        _watched(patch, lambda said: said[:, None])
+        _watched(patch, lambda labels: labels[:, None])
         assert call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle").code == 0
-    _watched(monkeypatch, lambda said: 1 / 0)
+    _watched(monkeypatch, lambda labels: 1 / 0)
     done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
     assert done.out.startswith("FAIL line 1: iris.pkl fails on alternative 1 (ZeroDivisionError: division by zero)\n")

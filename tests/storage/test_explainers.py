@@ -1,4 +1,4 @@
-"""Explainers as JSON: what is read answers bit for bit as what was written, and whatever is garbled is refused in one line."""
+"""Explainers as JSON: a copy that was read gives the same answers bit for bit, and garbled text is refused in one line."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def again(explainer):
     return read
 
 
-def told(answer):
+def facts(answer):
     """All that an answer says, its proof included, but for the type of its rows."""
     content = json.loads(answer.to_json())
     return {name: value for name, value in content.items() if name not in ("digest", "row")}
@@ -40,7 +40,7 @@ def same(explainer, rows, **question):
     assert read.schema == explainer.schema
     for row in rows:
         ours, theirs = read.explain(row, **question), explainer.explain(row, **question)
-        assert told(ours) == told(theirs)
+        assert facts(ours) == facts(theirs)
         assert str(ours) == str(theirs)
         assert [type(c.row) for c in ours] == [type(c.row) for c in theirs]
 
@@ -65,7 +65,7 @@ def test_any_table_answers_the_same():
         case = table_case(np.random.default_rng(seed))
         explainer = cl.Explainer(case.tree, schema=case.schema)
         question = {"target": case.target, "cost": case.cost(), "constraints": case.constraints()}
-        same(explainer, [case.row], **question, max_nodes=1000)  # past it an answer is open: that is told alike too
+        same(explainer, [case.row], **question, max_nodes=1000)  # beyond it both answers are open
 
 
 @pytest.mark.parametrize("kind", ["pandas", "array"])
@@ -129,13 +129,13 @@ def test_what_json_cannot_hold_is_refused_at_once():
     schema = cl.Schema([cl.Numeric("a"), cl.Categorical("b", [("x", 1)])])
     with pytest.raises(cl.CounterleafError, match=r"lacks or garbles a part|a value is \['x', 1\]; expected text or numbers"):
         cl.Explainer(LINE, schema=schema).to_json()
-    for classes, told in (
+    for classes, message in (
         ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|a value that JSON cannot represent \(Object of type Timestamp"),
-        ([math.inf, 0.0], "something that JSON cannot"),
+        ([math.inf, 0.0], "a value that JSON cannot represent"),
         ([None, "a"], "classes are not a list of labels; give one label per class"),
     ):
         tree = cl.Tree(LINE.left, LINE.right, LINE.weights, LINE.bias, LINE.value, classes=np.array(classes, object))
-        with pytest.raises(cl.CounterleafError, match=told):
+        with pytest.raises(cl.CounterleafError, match=message):
             cl.Explainer(tree).to_json()
 
 
@@ -170,8 +170,8 @@ def changed(content, *path, to):
     return json.dumps(content)
 
 
-def refused(text, told):
-    with pytest.raises(cl.CounterleafError, match=told) as error:
+def refused(text, message):
+    with pytest.raises(cl.CounterleafError, match=message) as error:
         cl.Explainer.from_json(text)
     assert "\n" not in str(error.value)
     return str(error.value)

@@ -74,8 +74,8 @@ def test_the_row_keeps_its_type(row):
 
 def test_infeasible_answers_keep_their_conflict():
     constraints = [cl.freeze("x0"), cl.linear({"x0": 1, "x1": 1}, "<=", 0.5), cl.among(np.array([[0.0, 0.0]]))]
-    for given in (constraints[:2], constraints[2:]):
-        answer = cl.Explainer(TREE).explain([0.0, 0.0], target="yes", constraints=given)
+    for subset in (constraints[:2], constraints[2:]):
+        answer = cl.Explainer(TREE).explain([0.0, 0.0], target="yes", constraints=subset)
         again = cl.Explanation.from_json(answer.to_json())
         assert again.status == "infeasible"
         assert str(again.conflict) == str(answer.conflict)

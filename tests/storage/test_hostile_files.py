@@ -1,4 +1,4 @@
-"""Files are hostile: whatever they hold, reading them ends in one line, soon, and in little memory."""
+"""Files are hostile: reading any of them ends in one line, soon, and in little memory."""
 
 import json
 import subprocess
@@ -20,15 +20,15 @@ def tree(**changes):
     return json.dumps({**json.loads(TREE.to_json()), **changes})
 
 
-def refused(text, told, read=cl.Tree.from_json):
-    with pytest.raises(cl.CounterleafError, match=told) as error:
+def refused(text, message, read=cl.Tree.from_json):
+    with pytest.raises(cl.CounterleafError, match=message) as error:
         read(text)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 2000
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (tree(weights={"indptr": 3, "indices": [0, 1], "data": [1, 1]}), "indptr holds something that is no integer"),
         (tree(weights=[1, 2]), "the tree's JSON lacks 'indptr'"),
@@ -63,8 +63,8 @@ def refused(text, told, read=cl.Tree.from_json):
         (b"\xff\xfe\x00", "invalid JSON"),
     ],
 )
-def test_a_garbled_tree_is_refused_in_one_line(text, told):
-    refused(text, told)
+def test_a_garbled_tree_is_refused_in_one_line(text, message):
+    refused(text, message)
 
 
 def test_a_leaf_by_any_negative_number_is_a_leaf():
@@ -154,7 +154,7 @@ def test_honest_files_are_read():
 
 
 def struck(kind, seed, count):
-    """The fuzzer in a process of its own, since a finding may be a crash."""
+    """Run the fuzzer in a separate process, since a finding may be a crash."""
     command = [sys.executable, "-m", "support.mutate_files", "--count", str(count), "--seed", str(seed), "--kinds", kind]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -164,7 +164,7 @@ def test_a_tree_with_tampered_nodes_is_refused_before_it_predicts(tmp_path, monk
     _tampered(path, change)
 
     def never(*arguments, **options):
-        raise AssertionError("asked a damaged tree")
+        raise AssertionError("queried a damaged tree")
 
     for name in ("predict", "decision_path", "apply"):
         monkeypatch.setattr(DecisionTreeClassifier, name, never)
