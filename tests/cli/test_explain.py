@@ -1,5 +1,6 @@
 """``counterleaf explain``: every form of input and output, and the exit codes."""
 
+import io
 import json
 import re
 
@@ -100,7 +101,7 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
 
 def test_every_leaf(folder):
     done = call("explain", folder / "model.json", folder / "rows.csv", "--row", 2, "--count", "all", "--format", "csv")
-    found = pd.read_csv(files.io.StringIO(done.out))
+    found = pd.read_csv(io.StringIO(done.out))
     answer = EXPLAINER.explain(ROWS.iloc[2].to_dict(), count=None)
     assert found["rank"].tolist() == list(range(1, len(answer) + 1))
     assert found["cost"].tolist() == [one.cost for one in answer]
@@ -124,7 +125,7 @@ def test_whole_numbers_stay_whole_next_to_rows_without_an_answer(folder, tmp_pat
             "age=1",
         )
         assert done.code == 3
-        found = pd.read_csv(files.io.StringIO(done.out), dtype=str)
+        found = pd.read_csv(io.StringIO(done.out), dtype=str)
         assert found["age"].dropna().str.fullmatch(r"\d+").all()
         assert "invalid" in found["status"].tolist()
 
@@ -173,7 +174,7 @@ def test_rows_that_cannot_be_explained_do_not_stop_the_others(folder, tmp_path):
     csv = call("explain", folder / "model.json", path, "--format", "csv")
     lines = call("explain", folder / "model.json", path, "--format", "json")
     assert (table.code, csv.code, lines.code) == (3, 3, 3)
-    found = pd.read_csv(files.io.StringIO(csv.out)).set_index("row")
+    found = pd.read_csv(io.StringIO(csv.out)).set_index("row")
     for row, problem in PROBLEMS.items():
         assert f"not explained: {problem}" in table.out.splitlines()[row + 1]
         assert found.loc[row, ["status", "problem"]].tolist() == ["invalid", problem]
@@ -346,7 +347,7 @@ def test_features_named_like_the_columns_of_answers_are_refused(tmp_path):
 def test_numbers_that_came_as_text_are_numbers(folder, tmp_path):
     ROWS.astype({"age": str, "pay=net": str}).to_parquet(tmp_path / "a.parquet")
     done = call("explain", folder / "model.json", tmp_path / "a.parquet", "--format", "csv", "--target", 2)
-    assert pd.read_csv(files.io.StringIO(done.out))["cost"].tolist() == _frame(target=2)["cost"].tolist()
+    assert pd.read_csv(io.StringIO(done.out))["cost"].tolist() == _frame(target=2)["cost"].tolist()
 
 
 def test_named_rows_of_parquet_are_columns(folder, tmp_path):
