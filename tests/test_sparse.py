@@ -64,7 +64,7 @@ def test_entries_come_in_any_order_and_several_times(seed):
     ],
 )
 def test_arrays_that_are_no_matrix_are_refused(indptr, indices, data):
-    with pytest.raises(ValueError, match="are not those of a matrix of shape \\(2, 3\\)"):
+    with pytest.raises(ValueError, match="do not describe a matrix of shape \\(2, 3\\)"):
         CSR(indptr, indices, data, (2, 3))
 
 

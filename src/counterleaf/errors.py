@@ -1,4 +1,4 @@
-"""The one exception that counterleaf raises, and what its messages are made of."""
+"""The exception that counterleaf raises, and the parts of its messages."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 120
 
 
 class CounterleafError(ValueError):
-    """A question that cannot be asked: the message says what came, what was expected, what to do.
+    """Raised for invalid input; the message says what was received, what was expected and what to do.
 
-    "No such row exists" is never an error; it is an answer with status ``infeasible`` and a proof.
+    If no row satisfies a query, no error is raised: the answer has the status ``infeasible`` and a proof.
     """
 
 
-def flat(words: object) -> str:
-    """Words, or an error's message, in one line."""
-    return " ".join(str(words).split())
+def flat(message: object) -> str:
+    """Return a text, or the message of an error, in one line."""
+    return " ".join(str(message).split())
 
 
-def near(given: Any, known: Any) -> str:
-    """A hint for a message where something nearly right was given."""
+def near(name: Any, known: Any) -> str:
+    """Return a hint for a message if ``name`` resembles one of the ``known`` names."""
     by_name = {str(value).lower(): value for value in known}
-    found = difflib.get_close_matches(str(given).lower(), by_name, 1, cutoff=0.5)
+    found = difflib.get_close_matches(str(name).lower(), by_name, 1, cutoff=0.5)
     return f"; did you mean {by_name[found[0]]!r}?" if found else ""
 
 
 def some(values: Any, most: int = 12) -> str:
-    """Values for a message, cut where there are many."""
+    """Return values for a message, with an ellipsis if there are more than ``most``."""
     values = list(values)
     shown = [brief(value) for value in (values if len(values) <= most else values[: most - 4])]
     return ", ".join([*shown, f"... {len(values) - most + 4} more"] if len(values) > most else shown)
 
 
 def brief(value: Any) -> str:
-    """A value for a message, cut where it is long: a file may hold anything, nested however deep."""
-    told = _SHORT.repr(value)
-    return told if len(told) <= 240 else f"{told[:230]}..."
+    """Return a value for a message, shortened if it is long: a value from a file can be large and deeply nested."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 240 else f"{text[:230]}..."
 
 
 def number(value: Any, what: str) -> float:
-    """``value`` as a finite float, or an error that says what it should have been."""
+    """Return ``value`` as a finite float; ``what`` is its name in the error message."""
     try:
         out = float("nothing" if isinstance(value, (str, bytes)) else value)
     except (TypeError, ValueError, OverflowError):
@@ -57,6 +57,6 @@ def number(value: Any, what: str) -> float:
 
 
 def check_whole_number(name: str, value: Any, least: int) -> None:
-    """Refuse what is neither None nor a whole number from ``least``."""
+    """Check that ``value`` is None or a whole number of at least ``least``."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
         raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}, or None")

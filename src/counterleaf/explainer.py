@@ -25,6 +25,7 @@ from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.prepared import Source
 from counterleaf.search.search import Search
 from counterleaf.table.features import Feature
+from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
 from counterleaf.table.output import COLUMNS
 from counterleaf.table.rows import Sheet
@@ -369,7 +370,7 @@ class Explainer:
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
         """One answer per margin, the margins in increasing order; by default that of the query."""
         source = self._search.locate(row)
-        row = row.copy() if hasattr(row, "copy") else row
+        row = copy_of(row)
         answers: list[Explanation] = []
         last: Any = None
         for margin in [query.margin] if margins is None else margins:

@@ -1,6 +1,6 @@
 """A sparse matrix in three arrays, and the few operations on it that trees need.
 
-It is what ``scipy.sparse.csr_array`` holds, in NumPy alone: SciPy takes longer to import than a question takes to answer.
+The format is that of ``scipy.sparse.csr_array``, in NumPy alone: importing SciPy takes longer than a query.
 """
 
 from __future__ import annotations
@@ -17,10 +17,21 @@ from counterleaf.types import Array
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CSR:
-    """A matrix by its entries: row i has ``data[k]`` in column ``indices[k]`` for ``indptr[i] <= k < indptr[i + 1]``.
+    """A sparse matrix in compressed row format.
 
-    The arrays are copied and cannot be written to. Columns increase within a row, zeros are left out, and entries in the same
-    place are added up.
+    Row i has ``data[k]`` in column ``indices[k]`` for ``indptr[i] <= k < indptr[i + 1]``. The arrays are copied and read-only.
+    Columns increase within a row, zeros are left out, and entries in the same place are added up.
+
+    Parameters
+    ----------
+    indptr : (rows + 1,) array-like
+        Where the entries of each row start, and the number of entries.
+    indices : (entries,) array-like
+        The column of each entry.
+    data : (entries,) array-like
+        The numbers.
+    shape : tuple of int
+        The number of rows and of columns.
 
     Raises
     ------
@@ -38,9 +49,9 @@ class CSR:
     [11.0, 0.0]
     """
 
-    indptr: Array  # (rows + 1,) int64
-    indices: Array  # (entries,) int64
-    data: Array  # (entries,) float64
+    indptr: Array
+    indices: Array
+    data: Array
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
@@ -52,21 +63,21 @@ class CSR:
             and indptr.shape == (height + 1,)
             and indices.shape == data.shape == (indptr[-1],)
             and indptr[0] == 0
-            and ((indptr >= 0) & (indptr <= len(data))).all()  # else a difference below may be beyond 64 bits
+            and ((indptr >= 0) & (indptr <= len(data))).all()  # otherwise a difference below can overflow
             and (np.diff(indptr) >= 0).all()
             and ((indices >= 0) & (indices < width)).all()
         )
         if not sound:
-            raise ValueError(f"indptr, indices and data are not those of a matrix of shape {self.shape}")
+            raise ValueError(f"indptr, indices and data do not describe a matrix of shape {self.shape}")
         rows = np.repeat(np.arange(height), np.diff(indptr))
         if not (_apart(rows, indices).all() and data.all()):
             order = np.lexsort((indices, rows))
             rows, indices, data = rows[order], indices[order], data[order]
             first = np.flatnonzero(np.append(True, _apart(rows, indices)))
-            with np.errstate(over="ignore", invalid="ignore"):  # for whoever wants finite numbers to see
+            with np.errstate(over="ignore", invalid="ignore"):  # callers that need finite numbers check for them
                 rows, indices, data = rows[first], indices[first], np.add.reduceat(data, first)
-            kept = data != 0
-            rows, indices, data = rows[kept], indices[kept], data[kept]
+            nonzero = data != 0
+            rows, indices, data = rows[nonzero], indices[nonzero], data[nonzero]
             indptr = np.searchsorted(rows, np.arange(height + 1))
         for name, array in (("indptr", indptr), ("indices", indices), ("data", data)):
             array.setflags(write=False)
@@ -74,7 +85,18 @@ class CSR:
 
     @classmethod
     def of(cls, matrix: Any) -> CSR:
-        """The numbers of a two-dimensional array, of a sparse matrix of SciPy, or of another CSR, checked again."""
+        """Convert a matrix.
+
+        Parameters
+        ----------
+        matrix : (rows, columns) array-like, sparse matrix of SciPy or CSR
+            The matrix; a CSR is checked again.
+
+        Returns
+        -------
+        CSR
+            The same numbers.
+        """
         if isinstance(matrix, CSR) or hasattr(matrix, "tocsr"):
             found = matrix if isinstance(matrix, CSR) else matrix.tocsr()
             return cls(found.indptr, found.indices, found.data, found.shape)
@@ -85,7 +107,22 @@ class CSR:
 
     @classmethod
     def from_entries(cls, rows: npt.ArrayLike, columns: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int]) -> CSR:
-        """The matrix with ``data[k]`` in row ``rows[k]`` and column ``columns[k]``."""
+        """Build the matrix with ``data[k]`` in row ``rows[k]`` and column ``columns[k]``.
+
+        Parameters
+        ----------
+        rows, columns : (entries,) array-like
+            The place of each entry.
+        data : (entries,) array-like
+            The numbers.
+        shape : tuple of int
+            The number of rows and of columns.
+
+        Returns
+        -------
+        CSR
+            The matrix.
+        """
         at = np.asarray(rows, np.int64)
         order = np.argsort(at, kind="stable")
         indptr = np.append(0, np.cumsum(np.bincount(at, minlength=shape[0])))
@@ -98,7 +135,7 @@ class CSR:
 
     @property
     def rows(self) -> Array:
-        """(entries,) the row of each entry."""
+        """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
@@ -108,17 +145,28 @@ class CSR:
         return height == width == self.nnz and bool((self.indices == self.rows).all() and (self.data == 1.0).all())
 
     def row(self, i: int) -> tuple[Array, Array]:
-        """The columns and the numbers of row ``i``."""
+        """Return the columns and the numbers of a row.
+
+        Parameters
+        ----------
+        i : int
+            The row.
+
+        Returns
+        -------
+        tuple of array
+            The columns with entries, and the entries.
+        """
         here = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         return self.indices[here], self.data[here]
 
     def __getitem__(self, rows: Sequence[int]) -> CSR:
-        """The matrix of some rows, given as a list of their numbers."""
+        """Return the matrix of some rows, in the order of ``rows``."""
         n = len(rows)
         return CSR(np.arange(n + 1), np.asarray(rows, np.int64), np.ones(n), (n, self.shape[0]))._times(self)
 
     def __matmul__(self, other: Any) -> Any:
-        """The product with a vector or a matrix; with another CSR, a CSR."""
+        """Return the product with a vector or a matrix; the product with another CSR is a CSR."""
         factor = other if isinstance(other, CSR) else np.asarray(other, np.float64)
         if factor.shape[0] != self.shape[1]:
             raise ValueError(f"cannot multiply a matrix of shape {self.shape} by one of shape {factor.shape}")
@@ -131,15 +179,15 @@ class CSR:
         return out
 
     def _times(self, other: CSR) -> CSR:
-        """The product: each of our entries meets those of the row of ``other`` that its column names."""
+        """Return the product: each entry meets the row of ``other`` that its column selects."""
         counts = np.diff(other.indptr)[self.indices]
-        ours = np.repeat(np.arange(self.nnz), counts)
-        theirs = np.arange(len(ours)) + (other.indptr[self.indices] - np.cumsum(counts) + counts)[ours]
-        data = self.data[ours] * other.data[theirs]
-        return CSR.from_entries(self.rows[ours], other.indices[theirs], data, (self.shape[0], other.shape[1]))
+        mine = np.repeat(np.arange(self.nnz), counts)
+        theirs = np.arange(len(mine)) + (other.indptr[self.indices] - np.cumsum(counts) + counts)[mine]
+        data = self.data[mine] * other.data[theirs]
+        return CSR.from_entries(self.rows[mine], other.indices[theirs], data, (self.shape[0], other.shape[1]))
 
     def diagonal(self) -> Array:
-        """What stands in row i and column i, for each row."""
+        """Return the entry in row i and column i for each row, 0 where there is none."""
         out = np.zeros(self.shape[0])
         rows = self.rows
         on = self.indices == rows
@@ -150,13 +198,13 @@ class CSR:
         return CSR(self.indptr, self.indices, np.abs(self.data), self.shape)
 
     def toarray(self) -> Array:
-        """The matrix with its zeros."""
+        """Return the matrix as a two-dimensional array."""
         out = np.zeros(self.shape)
         out[self.rows, self.indices] = self.data
         return out
 
     def to_scipy(self) -> Any:
-        """A ``scipy.sparse.csr_array`` with its own copy of the numbers."""
+        """Return a ``scipy.sparse.csr_array`` with a copy of the numbers."""
         from scipy import sparse
 
         return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape, copy=True)
@@ -169,5 +217,5 @@ class CSR:
 
 
 def _apart(rows: Array, columns: Array) -> Array:
-    """Whether each entry comes behind the one before it, row by row."""
+    """Return whether each entry comes after the one before it, row by row."""
     return np.asarray((np.diff(rows) > 0) | (np.diff(columns) > 0))

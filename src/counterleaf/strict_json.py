@@ -1,4 +1,4 @@
-"""Numbers, values and schemas as JSON writes them, and back; floats come back bit for bit."""
+"""Values as JSON holds them, and a strict reader; floats are restored bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHOLE = 2**63
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON knows; a missing value as None; a date, which JSON lacks, as ISO text."""
+    """Return a NumPy scalar as a Python value, a missing value as None and a date, which JSON lacks, as ISO text."""
     if is_missing(value) or (isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value)):
         return None
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -26,44 +26,54 @@ def plain(value: Any) -> Any:
 
 
 def loads(text: Any) -> Any:
-    """JSON that every reader reads alike: without NaN and infinity, no name twice in one object.
+    """Read JSON that every reader understands in the same way: no NaN or infinity, no name twice in one object.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The JSON text.
+
+    Returns
+    -------
+    object
+        Its content.
 
     Raises
     ------
     TypeError, ValueError, RecursionError
-        If it is none.
+        If the text is not valid.
     """
     return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not valid in JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        raise ValueError("an object names something twice")
+        raise ValueError("an object has the same name twice")
     return out
 
 
 def check_whole(values: Any, what: str) -> None:
-    """Refuse whole numbers beyond 64 bits: thousands can share one hash, and looking such a number up then takes forever."""
+    """Check that no integer exceeds 64 bits: thousands of larger ones can share a hash, which makes look-ups very slow."""
     for value in values:
         if isinstance(value, int) and abs(value) > _WHOLE:
             raise CounterleafError(f"{what} is {brief(value)}; JSON holds text and numbers of 64 bits")
 
 
 def number_out(value: float) -> float | str:
-    """A number; JSON has no word for infinity."""
+    """Return a number, or text for infinity and NaN, which JSON lacks."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
 def numbers_out(array: Array) -> list[float | str]:
-    """Numbers, infinite ones as text."""
+    """Return the numbers of an array, infinity and NaN as text."""
     return [number_out(value) for value in array.tolist()]
 
 
-def numbers_in(given: list[Any]) -> Array:
-    """The array that ``numbers_out`` wrote."""
-    return np.array([float(value) for value in given])
+def numbers_in(numbers: list[Any]) -> Array:
+    """Return the array that ``numbers_out`` wrote."""
+    return np.array([float(value) for value in numbers])

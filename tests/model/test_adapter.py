@@ -1,4 +1,4 @@
-"""Features given anew to an explainer: the answers are those of one made from scratch, without reading the model again."""
+"""An explainer with other features gives the answers of a new one, without reading the model again."""
 
 import json
 
@@ -15,13 +15,13 @@ from support.strategies import random_case
 import counterleaf as cl
 
 
-def told(answer):
+def summary(answer):
     content = json.loads(answer.to_json())
     return {name: value for name, value in content.items() if name != "digest"}
 
 
 def other(rng, feature):
-    """The feature with whatever of it may change changed."""
+    """The feature with everything changed that may change."""
     if not isinstance(feature, cl.Numeric):
         n = len(feature.values)
         costs = rng.uniform(0.1, 2, (n, n)) * (1 - np.eye(n))
@@ -37,8 +37,9 @@ def other(rng, feature):
     return cl.Numeric(feature.name, low, np.inf, integer=True, step=None if kind == "whole" else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", PREPARATIONS)
-def test_replacing_equals_starting_anew_on_pipelines(which):
+def test_with_features_equals_a_new_explainer_on_pipelines(which):
     model, table = fitted(*PREPARATIONS[which], "pandas")
     explainer = cl.Explainer(model, data=table)
     rng = np.random.default_rng(3)
@@ -52,18 +53,18 @@ def test_replacing_equals_starting_anew_on_pipelines(which):
         assert ours.model is model
         for k in range(4):
             try:
-                expected = told(theirs.explain(table.iloc[[k]], count=2))
-            except cl.CounterleafError as error:  # a fraction where whole numbers are asked for
+                expected = summary(theirs.explain(table.iloc[[k]], count=2))
+            except cl.CounterleafError as error:  # a fraction in a feature of whole numbers
                 with pytest.raises(cl.CounterleafError) as raised:
                     ours.explain(table.iloc[[k]], count=2)
-                assert str(raised.value) == str(error)  # noqa: PT017  # both may as well answer
+                assert str(raised.value) == str(error)  # noqa: PT017  # both may also answer
                 continue
-            assert told(ours.explain(table.iloc[[k]], count=2)) == expected
+            assert summary(ours.explain(table.iloc[[k]], count=2)) == expected
         ours, theirs = (one.explain_many(table[:20], progress=False) for one in (ours, theirs))
         pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
 
 
-def test_replacing_equals_starting_anew_on_oblique_pipelines():
+def test_with_features_equals_a_new_explainer_on_oblique_pipelines():
     frame, y = people()
     table = frame[[*NUMBERS, "job"]]
     steps = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), NUMBERS))
@@ -78,11 +79,11 @@ def test_replacing_equals_starting_anew_on_oblique_pipelines():
     assert ours.tree.to_json() == theirs.tree.to_json()
     for k in range(8):
         for cost in (None, cl.L2("std")):
-            assert told(ours.explain(table.iloc[k], cost=cost)) == told(theirs.explain(table.iloc[k], cost=cost))
-    assert told(explainer.explain(table.iloc[0])) != told(ours.explain(table.iloc[0]))
+            assert summary(ours.explain(table.iloc[k], cost=cost)) == summary(theirs.explain(table.iloc[k], cost=cost))
+    assert summary(explainer.explain(table.iloc[0])) != summary(ours.explain(table.iloc[0]))
 
 
-def test_replacing_equals_starting_anew_on_trees():
+def test_with_features_equals_a_new_explainer_on_trees():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         case = random_case(rng)
@@ -91,18 +92,18 @@ def test_replacing_equals_starting_anew_on_trees():
         ours = cl.Explainer(case.tree, schema=case.schema).with_features(*some)
         theirs = cl.Explainer(case.tree, schema=case.schema.replace(*some))
         question = {"target": case.target, "cost": case.cost if not some else cl.L1(), "margin": case.margin}
-        assert told(ours.explain(case.row, **question)) == told(theirs.explain(case.row, **question))
+        assert summary(ours.explain(case.row, **question)) == summary(theirs.explain(case.row, **question))
 
 
-def test_an_explainer_from_json_can_be_replaced_too():
+def test_an_explainer_from_json_takes_features_too():
     frame, y = people()
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(frame[["age", "pay"]], y)
     explainer = cl.Explainer(model, data=frame[["age", "pay"]])
     new = cl.Numeric("pay", 0, 1e6, step=1000)
-    ours = cl.Explainer.from_json(explainer.to_json()).replace(new)
-    assert ours.to_json() == explainer.replace(new).to_json()
-    assert told(ours.explain(frame[["age", "pay"]].iloc[0])) == told(
-        explainer.replace(new).explain(frame[["age", "pay"]].iloc[0])
+    ours = cl.Explainer.from_json(explainer.to_json()).with_features(new)
+    assert ours.to_json() == explainer.with_features(new).to_json()
+    assert summary(ours.explain(frame[["age", "pay"]].iloc[0])) == summary(
+        explainer.with_features(new).explain(frame[["age", "pay"]].iloc[0])
     )
 
 
@@ -110,7 +111,7 @@ def test_an_explainer_from_json_can_be_replaced_too():
     ("features", "words"),
     [
         (["age"], r"with_features got 'age'; expected features such as Numeric\('age', 18, 90\), known by their names"),
-        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "with_features got feature 'age' twice; give it once"),
+        ([cl.Numeric("age"), cl.Numeric("age", 1, 2)], "with_features got feature 'age' twice; pass it once"),
         ([cl.Numeric("height")], "no feature 'height'; the features are 'age', 'job', 'owner'"),
         (
             [cl.Categorical("age", [1, 2])],

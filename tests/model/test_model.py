@@ -1,4 +1,4 @@
-"""The user's own model has the last word: scikit-learn trees on real data at every scale."""
+"""The user's model confirms every answer: scikit-learn trees on real data at every scale."""
 
 import io
 import json

@@ -33,16 +33,16 @@ def explainer():
     return cl.Explainer(LETTING, data=RENT)
 
 
-def ask(constraints):
+def explain(constraints):
     return explainer().explain(HOUSE, target="yes", constraints=constraints)
 
 
 def conflict(*constraints):
-    answer = ask(list(constraints))
+    answer = explain(list(constraints))
     assert answer.status == "infeasible"
     assert answer.certificate.check() is True
     for one in answer.conflict:  # nothing in it can be left out
-        assert ask([other for other in answer.conflict if other is not one]).status == "optimal"
+        assert explain([other for other in answer.conflict if other is not one]).status == "optimal"
     return [str(one) for one in answer.conflict]
 
 
@@ -68,7 +68,7 @@ def test_the_fewest_constraints_in_conflict_are_named():
 
 
 def test_a_conflict_reads_as_a_sentence():
-    text = str(ask([cl.freeze("type"), cl.between("rooms", 1, 5), cl.freeze("dog")]))
+    text = str(explain([cl.freeze("type"), cl.between("rooms", 1, 5), cl.freeze("dog")]))
     assert "These cannot all hold: freeze('type'); between('rooms', 1, 5)." in text
     assert text.endswith("This is proved.")
 

@@ -1,4 +1,4 @@
-"""Pipelines folded into one tree: it says what the pipeline says, on the table and on both sides of every cut."""
+"""Pipelines folded into one tree, which predicts what the pipeline predicts, on the table and on both sides of every cut."""
 
 import warnings
 
@@ -177,7 +177,7 @@ def test_set_output(output, kind):
         set_config(transform_output="default")
 
 
-def test_a_tree_alone_or_in_a_pipeline_of_its_own():
+def test_a_tree_alone_or_as_the_only_step():
     frame, y = people()[[*FULL, "flag"]], labels()
     found, _ = same(Pipeline([("tree", tree())]).fit(frame, y), frame)
     assert found.named
@@ -189,7 +189,7 @@ def test_a_tree_alone_or_in_a_pipeline_of_its_own():
     found, _ = same(Pipeline([("tree", tree())]).fit(X, y), X)
     assert (found.names, found.named) == (["x0", "x1", "x2", "x3"], False)
     same(Pipeline([("scale", StandardScaler()), ("leaf", tree())]).fit(X, np.zeros(len(X))), X)
-    wide = pd.DataFrame(X)  # columns 0, 1, 2, 3 are no names to scikit-learn
+    wide = pd.DataFrame(X)  # scikit-learn does not count the columns 0, 1, 2, 3 as names
     same(make_pipeline(StandardScaler(), tree()).fit(wide, y), wide)
 
 
@@ -209,7 +209,7 @@ def test_a_tree_that_takes_missing_numbers_has_no_fill_but_routes_missing_catego
     ).fit(frame, labels())
     _, folded = same(model, frame.dropna(subset=["hours"]))
     assert folded.fills == {}
-    parted = np.where(frame["hours"].isna(), 0, 1 + (frame["age"] > 50))  # the root parts off what is missing
+    parted = np.where(frame["hours"].isna(), 0, 1 + (frame["age"] > 50))  # the root separates missing values
     model = make_pipeline(FunctionTransformer(), tree()).fit(frame[["age", "hours"]], parted)
     assert np.isinf(model[-1].tree_.threshold).any()
     same(model, frame[["age", "hours"]].dropna())
@@ -235,7 +235,7 @@ def test_an_empty_column_is_dropped_by_the_imputer():
         assert folded.tree.predict(X).tolist() == model.predict(filled).tolist()
 
 
-def test_missing_values_told_by_nan_or_none():
+def test_missing_values_marked_by_nan_or_none():
     y = labels()
     cities = people()["city"]
     for column in (cities, cities.astype("str"), cities.fillna(np.nan), cities.astype("category")):
@@ -307,17 +307,17 @@ def test_categories_that_a_lenient_encoder_has_not_seen(kind):
         schema = Schema([known.features[0], Categorical(known.names[1], ["cook", "pilot", "smith"]), known.features[2]])
         folded = fold(found, schema, table)
         rows = [[33.0, job, size] for job in ("cook", "pilot", "smith") for size in ("S", "M", "L")]
-        given = frame_of(rows, found, table)
+        made = frame_of(rows, found, table)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories
-            told = model.predict(given).tolist()
-        assert folded.tree.predict(schema.spread(encode_table(schema, given))).tolist() == told
+            expected = model.predict(made).tolist()
+        assert folded.tree.predict(schema.spread(encode_table(schema, made))).tolist() == expected
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("weight", [3.7, -0.013])
-def test_an_axis_aligned_tree_of_our_own(closed, dtype, weight):
+def test_an_axis_aligned_tree_of_counterleaf(closed, dtype, weight):
     X = people()[["age", "pay"]]
     scale = StandardScaler().fit(X)
     bare = stump([0, weight], 0.01, closed, dtype)
@@ -329,9 +329,9 @@ def test_an_axis_aligned_tree_of_our_own(closed, dtype, weight):
         assert folded.tree.closed == "left"
         _, _, low, high = cuts(folded.tree)
         rows = pd.DataFrame({"age": 0.0, "pay": [low[0], high[0], *X["pay"]]})
-        told = bare.predict(scale.transform(rows))
-        assert told[0] != told[1]
-        assert folded.tree.predict(rows.to_numpy()).tolist() == told.tolist()
+        expected = bare.predict(scale.transform(rows))
+        assert expected[0] != expected[1]
+        assert folded.tree.predict(rows.to_numpy()).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
@@ -379,6 +379,6 @@ def test_an_oblique_tree_on_categories_only():
     model = Pipeline([("encode", encode), ("tree", last)])
     schema = schema_of(survey(model), frame)
     folded = fold(model, schema, frame)
-    told = last.predict(encode.transform(frame))
-    assert set(told) == {"no", "yes"}
-    assert folded.tree.predict(schema.spread(encode_table(schema, frame))).tolist() == told.tolist()
+    expected = last.predict(encode.transform(frame))
+    assert set(expected) == {"no", "yes"}
+    assert folded.tree.predict(schema.spread(encode_table(schema, frame))).tolist() == expected.tolist()

@@ -1,4 +1,4 @@
-"""Questions about pipelines that make no sense: one line that names the column."""
+"""Invalid queries about pipelines: one line that names the column."""
 
 import functools
 
@@ -35,11 +35,11 @@ FEATURES = [
 
 @functools.cache
 def explainer(levels=False):
-    """By the schema above, whose schools are levels, or by the one that the data shows."""
+    """By the schema above, whose schools are levels, or by the one inferred from the data."""
     return cl.Explainer(STRICT, data=LOANS, schema=cl.Schema(FEATURES) if levels else None)
 
 
-def ask(row, **question):
+def explain(row, **question):
     return explainer().explain(row, **question)
 
 
@@ -48,35 +48,35 @@ def replaced(feature):
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "reason"),
     [
         (
-            lambda: ask(ONE.assign(job="pilot")),
+            lambda: explain(ONE.assign(job="pilot")),
             "feature 'job' is 'pilot'; expected one of 'clerk', 'cook', 'nurse', 'smith'",
         ),
-        (lambda: ask({**ONE.iloc[0], "job": "pilot"}), "feature 'job' is 'pilot'; expected one of"),
-        (lambda: ask(pl.from_pandas(ONE.assign(job="pilot"))), "feature 'job' is 'pilot'; expected one of"),
-        (lambda: ask(ONE.assign(job=None)), "feature 'job' of the row is missing and the model has no route for that"),
-        (lambda: ask(ONE.assign(age=np.nan)), "feature 'age' of the row is nan; expected a finite number: fill it in"),
-        (lambda: ask({**ONE.iloc[0], "owner": None}), "feature 'owner' of the row is missing"),
-        (lambda: ask(ONE.assign(pay="much")), "feature 'pay' is 'much'; expected a number"),
-        (lambda: ask(ONE.assign(pay="30000")), "feature 'pay' is '30000'; expected a number"),
-        (lambda: ask(ONE.assign(pay=pd.Timestamp("2020-01-01"))), "feature 'pay' is Timestamp"),
-        (lambda: ask(ONE.assign(job=3)), "feature 'job' is 3; expected one of"),
-        (lambda: ask(ONE.assign(age=30.5)), "feature 'age' is 30.5; expected a whole number"),
-        (lambda: ask(pd.concat([ONE, ONE[["job"]]], axis=1)), "the row has two columns named 'job'"),
-        (lambda: ask(pd.concat([ONE, ONE[["job"]]], axis=1).iloc[0]), "the row .*'job'"),
-        (lambda: ask(ONE.drop(columns="pay")), r"the row lacks \['pay'\]"),
-        (lambda: ask(ONE.assign(label="yes")), r"the row has the unknown \['label'\]"),
-        (lambda: ask(LOANS.iloc[:2]), "the frame has 2 rows; explain takes one"),
-        (lambda: ask(list(ONE.iloc[0])[:4]), "the row has .*; expected 5"),
-        (lambda: ask(ONE.to_numpy()), "the row has shape .1, 5."),
-        (lambda: ask({**ONE.iloc[0], "job": ["cook"]}), r"'job' is \['cook'\]"),
-        (lambda: ask(ONE, target="maybe"), "no class 'maybe'; the model's classes are 'no', 'yes'"),
+        (lambda: explain({**ONE.iloc[0], "job": "pilot"}), "feature 'job' is 'pilot'; expected one of"),
+        (lambda: explain(pl.from_pandas(ONE.assign(job="pilot"))), "feature 'job' is 'pilot'; expected one of"),
+        (lambda: explain(ONE.assign(job=None)), "feature 'job' of the row is missing and the model has no route for that"),
+        (lambda: explain(ONE.assign(age=np.nan)), "feature 'age' of the row is nan; expected a finite number: fill it in"),
+        (lambda: explain({**ONE.iloc[0], "owner": None}), "feature 'owner' of the row is missing"),
+        (lambda: explain(ONE.assign(pay="much")), "feature 'pay' is 'much'; expected a number"),
+        (lambda: explain(ONE.assign(pay="30000")), "feature 'pay' is '30000'; expected a number"),
+        (lambda: explain(ONE.assign(pay=pd.Timestamp("2020-01-01"))), "feature 'pay' is Timestamp"),
+        (lambda: explain(ONE.assign(job=3)), "feature 'job' is 3; expected one of"),
+        (lambda: explain(ONE.assign(age=30.5)), "feature 'age' is 30.5; expected a whole number"),
+        (lambda: explain(pd.concat([ONE, ONE[["job"]]], axis=1)), "the row has two columns named 'job'"),
+        (lambda: explain(pd.concat([ONE, ONE[["job"]]], axis=1).iloc[0]), "the row .*'job'"),
+        (lambda: explain(ONE.drop(columns="pay")), r"the row lacks \['pay'\]"),
+        (lambda: explain(ONE.assign(label="yes")), r"the row has the unknown \['label'\]"),
+        (lambda: explain(LOANS.iloc[:2]), "the frame has 2 rows; explain takes one"),
+        (lambda: explain(list(ONE.iloc[0])[:4]), "the row has .*; expected 5"),
+        (lambda: explain(ONE.to_numpy()), "the row has shape .1, 5."),
+        (lambda: explain({**ONE.iloc[0], "job": ["cook"]}), r"'job' is \['cook'\]"),
+        (lambda: explain(ONE, target="maybe"), "no class 'maybe'; the model's classes are 'no', 'yes'"),
     ],
 )
-def test_bad_rows_get_one_clear_line(question, told):
-    with pytest.raises(cl.CounterleafError, match=told) as caught:
+def test_bad_rows_get_one_clear_line(question, reason):
+    with pytest.raises(cl.CounterleafError, match=reason) as caught:
         question()
     assert "\n" not in str(caught.value)
 
@@ -92,7 +92,7 @@ def ending(*parts, last=None):
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "reason"),
     [
         (lambda: cl.Explainer(STRICT, data=pd.concat([LOANS, LOANS[["job"]]], axis=1)), "data has two columns named 'job'"),
         (lambda: cl.Schema.infer(pd.concat([LOANS, LOANS[["pay"]]], axis=1)), "data has two columns named 'pay'"),
@@ -152,14 +152,14 @@ def ending(*parts, last=None):
         ),
     ],
 )
-def test_bad_tables_and_pipelines_get_one_clear_line(make, told):
-    with pytest.raises(cl.CounterleafError, match=told) as caught:
+def test_bad_tables_and_pipelines_get_one_clear_line(make, reason):
+    with pytest.raises(cl.CounterleafError, match=reason) as caught:
         make()
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("constraint", "told"),
+    ("constraint", "reason"),
     [
         (lambda: cl.allow("age", [30]), r"allow\('age', \[30\]\): feature 'age' is a number; use between or fix"),
         (lambda: cl.forbid("pay", [1]), r"forbid\('pay', \[1\]\): feature 'pay' is a number"),
@@ -190,19 +190,19 @@ def test_bad_tables_and_pipelines_get_one_clear_line(make, told):
         (lambda: cl.changed("job"), r"changed\('job'\) is a condition; use it in implies\(changed\('job'\), \.\.\.\)"),
     ],
 )
-def test_bad_constraints_get_one_clear_line(constraint, told):
-    with pytest.raises(cl.CounterleafError, match=told):
+def test_bad_constraints_get_one_clear_line(constraint, reason):
+    with pytest.raises(cl.CounterleafError, match=reason):
         explainer(levels=True).explain(ONE, constraints=[constraint()])
 
 
 def test_a_level_and_an_open_side():
-    """Infinity leaves a side open, next to a level as next to a number."""
+    """Infinity leaves a side open for levels as for numbers."""
     answer = explainer(levels=True).explain(ONE, constraints=[cl.between("school", "BA", np.inf)])
     assert answer[0].row["school"].iloc[0] in ("BA", "MA")
 
 
 def test_a_list_in_the_order_of_a_schema_that_is_not_that_of_the_pipeline():
-    """A list goes by the schema; the pipeline is asked in its own order."""
+    """A list goes by the schema; the pipeline gets its columns in the order of its fit."""
     backwards = cl.Explainer(STRICT, data=LOANS, schema=cl.Schema(FEATURES[::-1]))
     answer = backwards.explain(list(ONE.iloc[0])[::-1])
     assert answer[0].confirmed

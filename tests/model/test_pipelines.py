@@ -1,4 +1,4 @@
-"""Questions about whole pipelines, asked as their users ask: every answer is put to the pipeline again."""
+"""Queries about whole pipelines as users write them: the pipeline predicts every answer again."""
 
 import io
 import re
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
@@ -62,6 +62,21 @@ def test_columns_that_the_pipeline_drops_stay_as_they_are(name, kind):
             assert not {"rate", "city", "owner", "x0", "x2", "x5"} & answer[0].changes.keys()
 
 
+def test_an_array_for_a_pipeline_that_knows_names():
+    """The columns of an array take the names of the fit, also if the pipeline drops some or encodes numbers."""
+    frame, y = people()
+    frame = frame[["age", "pay", "rate", "job", "owner"]].assign(zone=np.arange(len(frame)) % 3)
+    steps = ColumnTransformer([("n", StandardScaler(), ["age", "pay"]), ("c", OneHotEncoder(), ["job", "zone"])])
+    model = make_pipeline(steps, DecisionTreeClassifier(max_depth=5, random_state=0)).fit(frame, y)
+    one, other = cl.Explainer(model, data=frame), cl.Explainer(model, data=frame.to_numpy())
+    assert other.schema.names == one.schema.names == ["age", "pay", "job", "zone"]
+    assert str(other.schema) == str(one.schema)
+    assert np.array_equal(other.spreads.mad, one.spreads.mad)
+    answers = [explainer.explain(frame.iloc[[0]], cost=cl.L1("mad")) for explainer in (one, other)]
+    assert answers[0][0].changes == answers[1][0].changes
+    confirm(model, frame, answers[1], frame.iloc[[0]], list(frame))
+
+
 def test_an_array_of_floats():
     frame, y = people()
     X = frame[["age", "pay", "rate"]].to_numpy(dtype=np.float64)
@@ -104,7 +119,7 @@ def test_a_row_whose_columns_come_in_another_order():
 
 
 def test_from_a_file_to_an_answer_to_keep():
-    """A file with gaps, a pipeline, a question, an answer that is written and read again."""
+    """A file with gaps, a pipeline, a query, an answer that is written and read again."""
     frame, y = people(200, 7)
     text = frame.drop(columns="rate").assign(label=y).to_csv(index=False)
     table = pd.read_csv(io.StringIO(text))

@@ -51,7 +51,7 @@ class Categorical(DecisionTreeClassifier):
         ("tree", "cannot read a str"),
     ],
 )
-def test_what_a_tree_cannot_hold_is_refused_by_name(model, reason):
+def test_models_that_are_not_a_tree_are_refused_by_name(model, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         cl.read_tree(model)
 
@@ -65,5 +65,5 @@ def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
         return feature, swapped, high, high
 
     monkeypatch.setattr(counterleaf.model.readers, "cuts", shifted)
-    with pytest.raises(cl.CounterleafError, match="routes rows otherwise"):
+    with pytest.raises(cl.CounterleafError, match="does not route rows as its thresholds say"):
         cl.read_tree(model)

@@ -1,4 +1,4 @@
-"""The steps of a pipeline: what becomes of each column, and which steps and schemas are refused in one line."""
+"""The steps of a pipeline: what they do to each column, and which steps and schemas are refused in one line."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from counterleaf.model.pipeline import fold
 from counterleaf.model.steps import is_pipeline, survey
 
 
-def test_survey_says_what_becomes_of_each_column():
+def test_survey_follows_each_column():
     frame = people()
     prepare = ColumnTransformer(
         [
@@ -76,11 +76,11 @@ def custom(base):
         (KBinsDiscretizer(2, strategy="uniform"), r"\(KBinsDiscretizer\) cannot be folded: only scalers, encoders"),
         (
             TargetEncoder(target_type="continuous"),
-            r"\(TargetEncoder\) cannot be folded: only scalers, encoders, imputers and selections of columns can; apply it",
+            r"\(TargetEncoder\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply it",
         ),
         (
             custom(StandardScaler),
-            r"\(Doubler\) cannot be folded: only scalers, encoders, imputers and selections of columns can; apply",
+            r"\(Doubler\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply",
         ),
         (
             FunctionTransformer(np.abs),
@@ -89,7 +89,7 @@ def custom(base):
         ),
         (
             SimpleImputer(add_indicator=True),
-            r"\(SimpleImputer with add_indicator=True\) cannot be folded: add_indicator=True makes columns that",
+            r"\(SimpleImputer with add_indicator=True\) cannot be folded: add_indicator=True adds columns that",
         ),
         (
             make_pipeline(StandardScaler(), OneHotEncoder()),
@@ -105,7 +105,7 @@ def test_steps_that_cannot_be_folded_are_named(step, match):
     refused(step, match)
 
 
-def test_what_is_no_tree_is_refused():
+def test_a_pipeline_without_a_tree_is_refused():
     frame, y = people()[FULL], labels()
     for last in (RandomForestClassifier(3), LogisticRegression(max_iter=3), DecisionTreeRegressor(), StandardScaler()):
         match = rf"step 'end' of the pipeline \({type(last).__name__}\) cannot be folded: it is not a single classification"
@@ -117,7 +117,7 @@ def test_what_is_no_tree_is_refused():
         survey(tree().fit(frame, y))
 
 
-def test_what_is_not_fitted_or_not_together():
+def test_steps_that_are_not_fitted_or_not_fitted_together():
     frame, y = people()[FULL], labels()
     unfitted = "this Pipeline is not fitted; call fit first"
     with pytest.raises(CounterleafError, match=unfitted):
@@ -172,12 +172,13 @@ def test_schemas_that_do_not_fit():
         fold(marked, Schema([Numeric("age")]))
     both = frame.assign(city=pd.Series([None, np.nan, *["Rome"] * 238], dtype=object))
     with pytest.raises(
-        CounterleafError, match=r"^column 'city' of the data tells missing values by None and nan, two things to an"
+        CounterleafError,
+        match=r"^column 'city' of the data marks missing values by None and nan, which are two categories to an",
     ):
         fold(model, Schema([Numeric("age"), Categorical("job", ["cook"]), *rest]), both)
 
 
-def test_a_clipped_number_has_no_place_in_an_oblique_split():
+def test_an_oblique_split_on_a_clipped_number_is_refused():
     frame = people()[["age", "pay"]]
     clip = MinMaxScaler(clip=True).fit(frame)
     model = Pipeline([("clip", clip), ("tree", stump([1.0, 2.0], -0.5, "left"))])
@@ -206,6 +207,6 @@ def test_steps_that_do_not_do_what_they_should(monkeypatch):
         fold(model, schema, frame)
     scale.transform = honest
     first = probing.first
-    monkeypatch.setattr(probing, "first", lambda *given: np.nextafter(first(*given), np.inf))
-    with pytest.raises(CounterleafError, match="the pipeline routes rows otherwise than its steps tell; report"):
+    monkeypatch.setattr(probing, "first", lambda *arguments: np.nextafter(first(*arguments), np.inf))
+    with pytest.raises(CounterleafError, match="the pipeline does not route rows as its steps say; report"):
         fold(model, schema, frame)

@@ -31,12 +31,12 @@ def stump(**changes):
         ({"left": [-1, 2, 1], "right": [-1, -1, -1]}, "one child"),
         ({"left": [1, -1, -1], "right": [1, -1, -1]}, "several parents"),
         ({"left": [-1, -1, -1], "right": [-1, -1, -1]}, "no parent"),
-        ({"left": [1.5, -1, -1]}, "no integer"),
-        ({"left": ["a", -1, -1]}, "no integer"),
+        ({"left": [1.5, -1, -1]}, "other than integers"),
+        ({"left": ["a", -1, -1]}, "other than integers"),
         ({"left": []}, "at least one node"),
         ({"bias": [np.nan, 0, 0]}, "NaN or infinity"),
         ({"bias": [0, 0]}, "one entry per node"),
-        ({"bias": ["x", 0, 0]}, "no number"),
+        ({"bias": ["x", 0, 0]}, "other than numbers"),
         ({"weights": [[np.inf, 1], [0, 0], [0, 0]]}, "NaN or infinity"),
         ({"weights": [[1.0, 1.0]]}, "one row per node"),
         ({"weights": [1.0, 1.0, 1.0]}, "expected \\(nodes, features\\)"),
@@ -54,7 +54,7 @@ def test_corrupt_trees_are_refused_with_the_reason(changes, reason):
         stump(**changes)
 
 
-def test_a_cycle_beside_the_root_is_refused():
+def test_a_cycle_apart_from_the_root_is_refused():
     with pytest.raises(cl.CounterleafError, match="4 nodes form a cycle"):
         cl.Tree([-1, 2, 1, -1, -1], [-1, 3, 4, -1, -1], np.zeros((5, 1)), np.zeros(5), np.zeros(5, int))
 
@@ -77,7 +77,7 @@ def test_sparse_and_dense_weights_give_the_same_tree():
     assert stump(weights=sparse.csr_array(np.array(STUMP["weights"]))).to_json() == stump().to_json()
 
 
-def test_weights_that_are_no_matrix_are_refused():
+def test_weights_that_are_not_a_matrix_are_refused():
     weights = sparse.csr_array(np.array(STUMP["weights"]))
     weights.indices = weights.indices + 7
     with pytest.raises(cl.CounterleafError, match="weights is not a valid sparse matrix"):
@@ -97,7 +97,7 @@ def test_pickles_hold_the_tree_also_older_ones_with_weights_of_scipy():
 
 
 @pytest.mark.parametrize("rows", [[[np.nan, 0.0]], [[np.inf, 0.0]]])
-def test_rows_without_a_way_are_refused(rows):
+def test_rows_with_gaps_are_refused(rows):
     with pytest.raises(cl.CounterleafError, match="NaN or infinity"):
         stump().predict(rows)
     with pytest.raises(cl.CounterleafError, match="needs \\(rows, 2\\)"):
@@ -126,9 +126,9 @@ def broken(**changes):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "no valid JSON"),
-        (None, "no valid JSON"),
-        ("[" * 100_000, "no valid JSON"),
+        ("{", "not valid JSON"),
+        (None, "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ("[]", "not a counterleaf tree"),
         ('{"format": "other"}', "not a counterleaf tree"),
         (broken(version=2), "reads version 1"),
@@ -136,7 +136,7 @@ def broken(**changes):
         (broken(features=-1), "number of columns"),
         (broken(weights={"indptr": [0, 2, 2, 9], "indices": [0, 1], "data": [1, 1]}), "do not fit together"),
         (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 5], "data": [1, 1]}), "do not fit together"),
-        (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, float("nan")]}), "NaN is no number of JSON"),
+        (broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, float("nan")]}), "NaN is not valid in JSON"),
         (
             broken(weights={"indptr": [0, 2, 2, 2], "indices": [0, 1], "data": [1, 1e308]}).replace("1e+308", "1e400"),
             "NaN or inf",
@@ -144,6 +144,6 @@ def broken(**changes):
         (broken(left=[2, -1, -1]), "several parents"),
     ],
 )
-def test_json_that_is_no_tree_is_refused(text, reason):
+def test_json_that_is_not_a_tree_is_refused(text, reason):
     with pytest.raises(cl.CounterleafError, match=reason):
         cl.Tree.from_json(text)

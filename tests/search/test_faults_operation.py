@@ -186,14 +186,17 @@ def fail(said):
         (lambda said: said * 0, (False, None)),
         (lambda said: said[:, None] * 0, (False, None)),
         (fail, (False, "the model's predict raised RuntimeError: out of memory on device 0")),
-        (lambda said: None, (False, "the model's predict gave an array of shape (); expected one label for each of 1 rows")),
+        (
+            lambda said: None,
+            (False, "the model's predict returned an array of shape (); expected one label for each of 1 rows"),
+        ),
         (
             lambda said: said[:0],
-            (False, "the model's predict gave an array of shape (0,); expected one label for each of 1 rows"),
+            (False, "the model's predict returned an array of shape (0,); expected one label for each of 1 rows"),
         ),
         (
             lambda said: np.stack([said, said], axis=1),
-            (False, "the model's predict gave an array of shape (1, 2); expected one label for each of 1 rows"),
+            (False, "the model's predict returned an array of shape (1, 2); expected one label for each of 1 rows"),
         ),
     ],
 )

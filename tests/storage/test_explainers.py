@@ -132,7 +132,7 @@ def test_what_json_cannot_hold_is_refused_at_once():
     for classes, message in (
         ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|a value that JSON cannot represent \(Object of type Timestamp"),
         ([math.inf, 0.0], "a value that JSON cannot represent"),
-        ([None, "a"], "classes are not a list of labels; give one label per class"),
+        ([None, "a"], "classes are not a list of labels; expected one label per class"),
     ):
         tree = cl.Tree(LINE.left, LINE.right, LINE.weights, LINE.bias, LINE.value, classes=np.array(classes, object))
         with pytest.raises(cl.CounterleafError, match=message):
@@ -180,10 +180,10 @@ def refused(text, message):
 def test_foreign_and_truncated_text_is_refused(content):
     text = json.dumps(content)
     for end in range(0, len(text), 197):
-        refused(text[:end], "not a counterleaf explainer: invalid JSON")
-    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: invalid JSON")
-    refused("[" * 100_000, "not a counterleaf explainer: invalid JSON")
-    refused(text.replace(": 1e-12", ": NaN"), "NaN is no number of JSON")
+        refused(text[:end], "not a counterleaf explainer: not valid JSON")
+    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: not valid JSON")
+    refused("[" * 100_000, "not a counterleaf explainer: not valid JSON")
+    refused(text.replace(": 1e-12", ": NaN"), "NaN is not valid in JSON")
     refused(Path("file.json"), r"an explainer is read from text; got a PosixPath: pass Path\(file\).read_text\(\)")
     for foreign in ("[]", "{}", "3", '{"format": ["counterleaf-explainer"]}'):
         refused(foreign, 'not a counterleaf explainer: expected an object with "format": "counterleaf-explainer"')
@@ -202,11 +202,11 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("tree", "features"), 3, "weights that do not fit together|tree has 3 columns"),
         (("tree", "features"), 99, "the explainer's tree has 99 columns and its features make 8 variables"),
         (("tree", "features"), 10**30, "features is 10+; expected the number of columns, up to 1,000,000"),
-        (("tree", "bias", 0), "1.0", "bias holds something that is no number; expected finite numbers"),
-        (("tree", "bias", 0), 10**400, "holds something that is no number|lacks or garbles"),
-        (("tree", "classes"), [{}, {}], "classes are not a list of labels; give one label per class"),
+        (("tree", "bias", 0), "1.0", "bias holds something other than numbers; expected finite numbers"),
+        (("tree", "bias", 0), 10**400, "holds something other than numbers|lacks or garbles"),
+        (("tree", "classes"), [{}, {}], "classes are not a list of labels; expected one label per class"),
         (("tree", "classes"), ["\ud800", "no"], "classes holds half a character"),
-        (("tree", "classes"), ["\x00", "no", "no"], "classes holds a label twice"),
+        (("tree", "classes"), ["\x00", "no", "no"], "classes lists a label twice"),
         (("tree", "classes"), [2**70, 1], "a class is 1180591620717411303424; JSON holds text and numbers of 64"),
         (("schema",), None, "lacks or garbles a part"),
         (("schema", "features"), [], "a schema needs at least one feature"),
@@ -218,7 +218,7 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("schema", "features", 2, 3), {}, "lacks or garbles a part .*a table of costs that is not square"),
         (("schema", "features", 2, 2, 0), [1], "expected text or numbers"),
         (("schema", "features", 2, 2, 0), 10**30, "a value of feature 'job' is 1000000.*; JSON holds text and numbers of 64"),
-        (("schema", "features", 1, 3), 1e999, "invalid JSON|in a form that to_json does not write"),
+        (("schema", "features", 1, 3), 1e999, "not valid JSON|in a form that to_json does not write"),
         (("schema", "fills"), {"nobody": 1.0}, "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "fills", "hours"), "inf", "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "columns"), ["age"], "the explainer's columns are 'age'; expected every feature among them"),

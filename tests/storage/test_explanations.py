@@ -292,7 +292,7 @@ def test_a_file_that_contradicts_itself_is_refused(answer):
 def test_truncated_and_foreign_text_is_refused(answer):
     text = answer.to_json()
     for end in range(0, len(text), 997):
-        with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: invalid JSON"):
+        with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: not valid JSON"):
             cl.Explanation.from_json(text[:end])
     with pytest.raises(cl.CounterleafError, match=r"an answer is read from text; got a PosixPath: pass Path\(file\).read_text"):
         cl.Explanation.from_json(Path("answer.json"))

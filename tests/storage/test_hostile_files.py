@@ -30,7 +30,7 @@ def refused(text, message, read=cl.Tree.from_json):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (tree(weights={"indptr": 3, "indices": [0, 1], "data": [1, 1]}), "indptr holds something that is no integer"),
+        (tree(weights={"indptr": 3, "indices": [0, 1], "data": [1, 1]}), "indptr holds something other than integers"),
         (tree(weights=[1, 2]), "the tree's JSON lacks 'indptr'"),
         (tree(features=2**70), "features is 1180591620717411303424; expected the number of columns, up to 1,000,000"),
         (tree(features=10**9), "features is 1000000000; expected the number of columns, up to 1,000,000"),
@@ -41,26 +41,26 @@ def refused(text, message, read=cl.Tree.from_json):
         (tree(classes=["\ud800", "yes"]), "classes holds half a character"),
         (tree(classes=[0, 10**400]), "a class is 10+.*; JSON holds text and numbers of 64 bits"),
         (tree(classes=[0, 1.5]).replace("1.5", "1e400"), "classes holds infinity"),
-        (tree(left=["1", "-1", "-1"]), "left holds something that is no integer"),
-        (tree(left=[2**70, -1, -1]), "left holds something that is no integer"),
-        (tree(left=[1.5, -1, -1]), "left holds something that is no integer"),
-        (tree(left=[True, -1, -1]), "left holds something that is no integer"),
-        (tree(left=[0, -1, -1]), "node 0 is somebody's child"),
+        (tree(left=["1", "-1", "-1"]), "left holds something other than integers"),
+        (tree(left=[2**70, -1, -1]), "left holds something other than integers"),
+        (tree(left=[1.5, -1, -1]), "left holds something other than integers"),
+        (tree(left=[True, -1, -1]), "left holds something other than integers"),
+        (tree(left=[0, -1, -1]), "node 0 is the child of another node"),
         (tree(left=[1, 2, -1], right=[2, 1, -1]), "several parents|node 0"),
         (tree(left=[], right=[], bias=[], value=[]), "left has shape"),
-        (tree(bias=["1.0", 0, 0]), "bias holds something that is no number"),
-        (tree(bias=[10**400, 0, 0]), "bias holds something that is no number"),
-        (tree(bias=[[[]]]), "bias holds something that is no number"),
+        (tree(bias=["1.0", 0, 0]), "bias holds something other than numbers"),
+        (tree(bias=[10**400, 0, 0]), "bias holds something other than numbers"),
+        (tree(bias=[[[]]]), "bias holds something other than numbers"),
         (tree(bias=[1.5, 0, 0]).replace("1.5", "-1e400"), "bias holds NaN or infinity"),
         (tree(version=True), "tree format version True"),
         (tree(version=[[[["deep"] * 9] * 9] * 9] * 9), "tree format version"),
         (tree(closed=["right"]), r"closed is \['right'\]"),
         (tree(dtype="x" * 10_000), "dtype is 'xxx"),
-        (tree().replace('"features"', '"left": [1, -1, -1], "features"'), "an object names something twice"),
-        (tree().replace("[-1.0", "[NaN"), "NaN is no number of JSON"),
-        (tree().replace("[-1.0", "[" + "9" * 5000), "invalid JSON"),
-        ("[" * 990 + "]" * 990, "invalid JSON|not a counterleaf tree"),
-        (b"\xff\xfe\x00", "invalid JSON"),
+        (tree().replace('"features"', '"left": [1, -1, -1], "features"'), "an object has the same name twice"),
+        (tree().replace("[-1.0", "[NaN"), "NaN is not valid in JSON"),
+        (tree().replace("[-1.0", "[" + "9" * 5000), "not valid JSON"),
+        ("[" * 990 + "]" * 990, "not valid JSON|not a counterleaf tree"),
+        (b"\xff\xfe\x00", "not valid JSON"),
     ],
 )
 def test_a_garbled_tree_is_refused_in_one_line(text, message):
@@ -77,7 +77,7 @@ def test_a_leaf_by_any_negative_number_is_a_leaf():
 def test_row_starts_that_overflow_are_refused():
     starts = [0, 2**63 - 1, -5, 2]
     refused(tree(weights={"indptr": starts, "indices": [0, 1], "data": [1, 1]}), "weights that do not fit together")
-    with pytest.raises(ValueError, match="are not those of a matrix"):
+    with pytest.raises(ValueError, match="do not describe a matrix"):
         CSR(starts, [0, 1], [1.0, 1.0], (3, 2))
 
 

@@ -184,7 +184,7 @@ def test_the_weights_of_a_skops_file_are_checked(tmp_path):
     model = tao()
     object.__setattr__(model.tree_.weights, "indices", model.tree_.weights.indices + 10**6)
     skops.io.dump(model, tmp_path / "m.skops")
-    with pytest.raises(CounterleafError, match="indptr, indices and data are not those of a matrix"):
+    with pytest.raises(CounterleafError, match="indptr, indices and data do not describe a matrix"):
         models.read_estimator(tmp_path / "m.skops")
 
 

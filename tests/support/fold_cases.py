@@ -85,12 +85,12 @@ def same(model, table, schema=None, rows=200, seed=5):
                 row[d] = float(value)
                 made.append(row)
     order = [schema.index(name) for name in found.names] if found.named else range(len(schema))
-    for given in (table, frame_of([[row[d] for d in order] for row in made], found, table)):
-        X = encode_table(Schema([Numeric(f.name) if isinstance(f, Numeric) else f for f in schema]), given)
+    for rows_in in (table, frame_of([[row[d] for d in order] for row in made], found, table)):
+        X = encode_table(Schema([Numeric(f.name) if isinstance(f, Numeric) else f for f in schema]), rows_in)
         for d, fill in enumerate(fills):
             unused = schema.names[d] in found.unused
             X[np.isnan(X[:, d]), d] = 0.0 if unused else np.nan if fill is None else fill
-        assert folded.tree.predict(schema.spread(X)).tolist() == model.predict(given).tolist()
+        assert folded.tree.predict(schema.spread(X)).tolist() == model.predict(rows_in).tolist()
     return found, folded
 
 
@@ -100,7 +100,7 @@ def stump(weights, bias, closed, dtype="float64"):
 
 
 class Learner:
-    """An estimator of one's own that holds a Tree."""
+    """A user-written estimator that holds a Tree."""
 
     def __init__(self, tree):
         self.tree_ = tree

@@ -1,4 +1,4 @@
-"""Tables of every kind of column and pipelines of every step, and what an answer about them must hold to."""
+"""Tables of every kind of column, pipelines of every step, and the checks of an answer about them."""
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ def gaps(encoder=None):
     return make_pipeline(fill, encoder or OneHotEncoder())
 
 
-# What prepares a table, and which of its columns; `at` turns names into places where the table has no names.
+# name: (columns, function that makes the preparation); `at` turns names into positions if the table has no names
 PREPARATIONS = {
     "standard": (
         [*NUMBERS, "job"],
@@ -243,7 +243,7 @@ def identical(a, b):
 
 
 def confirm(pipeline, table, answer, row, names):
-    """The pipeline says the label of the row; types are as they were and so is every cell that did not change."""
+    """Check that the pipeline predicts the label, and that types and all cells that did not change are as they were."""
     assert answer.status == "optimal"
     assert answer.certificate.check() is True
     for one in answer:

@@ -1,231 +1,46 @@
-"""Random questions over tables: categories, levels, yes or no, whole numbers, grids and plain numbers, in one row.
+"""Random queries over tables: categories, levels, booleans, whole numbers, grids and plain numbers, in one row."""
 
-A question is kept in plain tuples and numbers, from which both sides are made: the library's objects, and what the
-referee and the tests need to price a row and to see whether it obeys.
-"""
-
-import functools
 import math
-from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+from support.table_queries import (
+    TableCase,
+    codes_of,
+    columns,
+    meaning,
+    on,
+    place,
+    row_of,
+    values_of,
+    within,
+)
 
 import counterleaf as cl
 
-MOST_VALUES = 140  # of all finite features together: the referee's free licence takes 200 variables
+__all__ = [
+    "MOST_VALUES",
+    "TableCase",
+    "codes_of",
+    "columns",
+    "coupled_table_case",
+    "meaning",
+    "on",
+    "place",
+    "row_of",
+    "table_case",
+    "values_of",
+    "within",
+]
 
-
-@dataclass
-class TableCase:
-    """A question. ``rules`` and ``terms`` say in tuples what ``constraints()`` and ``cost()`` say in the library's words.
-
-    rules: ("freeze", "a", "b"), ("fix", "a", value), ("between", "a", 1, 5), ("increase", "a", {"by": 2}),
-    ("decrease", "a", {}), ("allow", "job", [...]), ("forbid", "job", [...]), ("linear", {"a": 1.0, "job=cook": -2.0},
-    ">=", 0.5), ("at_most", 2), ("implies", "job", rule).
-    terms: (factor, "L1" or "L2", weights) or (factor, "L1" or "L2", up, down); weights are None, a number, a list or a dict.
-    """
-
-    tree: cl.Tree
-    schema: cl.Schema
-    row: dict
-    target: list
-    rules: list
-    terms: list
-    scale: np.ndarray  # (F,) the size of each feature
-    Q: np.ndarray = None  # over the numbers, in their order: what their changes cost together
-
-    def constraints(self):
-        return [_constraint(rule) for rule in self.rules]
-
-    def cost(self):
-        parts = []
-        for factor, kind, *weights in self.terms:
-            norm = getattr(cl, kind)
-            parts.append(factor * (norm(weights[0]) if len(weights) == 1 else norm(up=weights[0], down=weights[1])))
-        if self.Q is not None:
-            parts.append(cl.Quadratic(self.Q))
-        return sum(parts[1:], parts[0])
-
-    @property
-    def coupling(self):
-        """(F, F) Q with zeros for features that are no numbers."""
-        numbers = [d for d, f in enumerate(self.schema) if isinstance(f, cl.Numeric)]
-        out = np.zeros((len(self.schema), len(self.schema)))
-        if self.Q is not None:
-            out[np.ix_(numbers, numbers)] = self.Q
-        return out
-
-    @property
-    def source(self):
-        return codes_of(self.schema, [self.row])[0]
-
-    def prices(self):
-        """Per feature: (curve up, curve down, slope up, slope down) of a number; what each value costs of any other."""
-        names, out = self.schema.names, []
-        for d, (feature, at) in enumerate(zip(self.schema, self.source, strict=True)):
-            per = np.zeros(4) if isinstance(feature, cl.Numeric) else np.zeros(len(feature.values))
-            usual = [] if self.terms or isinstance(feature, cl.Numeric) else [(1.0, "L2", None)]  # under a Quadratic alone
-            for factor, kind, *weights in [*self.terms, *usual]:
-                up = factor * _weight(weights[0], names, d)
-                down = factor * _weight(weights[-1], names, d)
-                if isinstance(feature, cl.Numeric):
-                    per += [up, down, 0, 0] if kind == "L2" else [0, 0, up, down]
-                elif feature.costs is not None:
-                    per += 0.5 * (up + down) * np.array(feature.costs)[int(at)]
-                elif isinstance(feature, cl.Categorical):
-                    per += (up + down) * (np.arange(len(per)) != at)
-                else:
-                    moved = np.arange(len(per)) - at
-                    per += np.where(moved > 0, up, down) * np.abs(moved) ** (2 if kind == "L2" else 1)
-            out.append(per)
-        return out
-
-    def price(self, codes):
-        """(n,) what rows given as (n, F) codes cost."""
-        change = np.atleast_2d(codes) - self.source
-        return self.alone(codes) + ((change @ self.coupling) * change).sum(axis=1)
-
-    def alone(self, codes):
-        """(n,) the same without what changes cost together."""
-        codes, total = np.atleast_2d(codes), 0.0
-        for d, (feature, per) in enumerate(zip(self.schema, self.prices(), strict=True)):
-            if isinstance(feature, cl.Numeric):
-                up, down = np.maximum(codes[:, d] - self.source[d], 0), np.maximum(self.source[d] - codes[:, d], 0)
-                total = total + per[0] * up**2 + per[1] * down**2 + per[2] * up + per[3] * down
-            else:
-                total = total + per[codes[:, d].astype(int)]
-        return total
-
-    def obeys(self, codes, slack=1e-9):
-        """(n,) whether rows given as (n, F) codes lie in the table and obey the rules, sums to ``slack`` of their terms."""
-        codes, source = np.atleast_2d(codes), self.source
-        ok = np.ones(len(codes), bool)
-        for d, feature in enumerate(self.schema):
-            if isinstance(feature, cl.Numeric):
-                ok &= (feature.lower <= codes[:, d]) & (codes[:, d] <= feature.upper)
-                if feature.grid is not None:
-                    near = np.round(codes[:, d] / float(feature.grid)).tolist()
-                    on_grid = codes[:, d] == [on(feature, k) for k in near]
-                    ok &= on_grid | (codes[:, d] == source[d])
-        changed = codes != source
-        for rule in self.rules:
-            if rule[0] == "at_most":
-                ok &= changed.sum(axis=1) <= rule[1]
-            elif rule[0] == "implies":
-                ok &= ~changed[:, self.schema.names.index(rule[1])] | self._within(rule[2], codes)
-            elif rule[0] == "linear":
-                value, size = np.full(len(codes), -rule[3]), np.full(len(codes), abs(rule[3]))
-                for name, a in rule[1].items():
-                    d, k = place(self.schema, name)
-                    term = a * (codes[:, d] if k is None else codes[:, d] == k)
-                    value, size = value + term, size + np.abs(term)
-                off = {">=": -value, "<=": value, "==": np.abs(value)}[rule[2]]
-                ok &= off <= slack * size
-            else:
-                ok &= self._within(rule, codes)
-        return ok
-
-    def _within(self, rule, codes):
-        ok = np.ones(len(codes), bool)
-        for d, allowed in meaning(rule, self.schema, self.source):
-            inside = isinstance(self.schema.features[d], cl.Numeric)
-            ok &= (allowed[0] <= codes[:, d]) & (codes[:, d] <= allowed[1]) if inside else allowed[codes[:, d].astype(int)]
-        return ok
-
-
-def _constraint(rule):
-    verb, *rest = rule
-    if verb in ("increase", "decrease"):
-        return getattr(cl, verb)(rest[0], **rest[1])
-    if verb == "implies":
-        return cl.implies(cl.changed(rest[0]), _constraint(rest[1]))
-    return getattr(cl, verb)(*rest)
-
-
-def _weight(given, names, d):
-    if given is None:
-        return 1.0
-    if isinstance(given, dict):
-        return given.get(names[d], 1.0)
-    return given if isinstance(given, float) else given[d]
-
-
-@functools.lru_cache(100_000)
-def on(feature, count):
-    """That many steps of a grid, as the float64 nearest to the decimal."""
-    return float(Fraction(int(count)) * feature.grid)
-
-
-def codes_of(schema, rows):
-    """(n, F) one number per cell of rows given as dicts: a number itself, or the place of a value."""
-    return np.array(
-        [[row[f.name] if isinstance(f, cl.Numeric) else f.values.index(row[f.name]) for f in schema] for row in rows], float
-    )
-
-
-def row_of(schema, codes):
-    """The dict of one vector of codes; whole numbers as int."""
-    out = {}
-    for feature, code in zip(schema, codes.tolist(), strict=True):
-        number = int(code) if isinstance(feature, cl.Numeric) and feature.integer else code
-        out[feature.name] = number if isinstance(feature, cl.Numeric) else feature.values[int(code)]
-    return out
-
-
-def columns(schema, codes):
-    """(n, C) the tree's columns of (n, F) codes: one per number, ordered or yes-or-no feature, one 0/1 per category."""
-    blocks = [
-        codes[:, d, None] == np.arange(len(f.values)) if isinstance(f, cl.Categorical) else codes[:, d, None]
-        for d, f in enumerate(schema)
-    ]
-    return np.hstack(blocks).astype(float)
-
-
-def place(schema, name):
-    """(feature, value) of a term of ``linear``: the value is None where the feature's own number is meant."""
-    if name in schema.names:
-        return schema.names.index(name), None
-    feature, value = name.split("=")
-    d = schema.names.index(feature)
-    return d, [str(v) for v in schema.features[d].values].index(value)
-
-
-def meaning(rule, schema, source):
-    """[(feature, (lower, upper) of a number or (values,) mask)] of a rule on single features."""
-    verb, name, *rest = rule
-    out = []
-    for each in (name, *rest) if verb == "freeze" else (name,):
-        d = schema.names.index(each)
-        feature, at = schema.features[d], source[d]
-        low, high = -math.inf, math.inf
-        if verb == "freeze":
-            low = high = at
-        elif verb == "between":
-            low, high = rest
-        elif verb == "increase":
-            low = at + rest[0].get("by", 0)
-        elif verb == "decrease":
-            high = at - rest[0].get("by", 0)
-        elif verb == "fix" and isinstance(feature, cl.Numeric):
-            low = high = rest[0]
-        if isinstance(feature, cl.Numeric):
-            out.append((d, (low, high)))
-        elif verb in ("allow", "forbid", "fix"):
-            listed = rest[0] if verb != "fix" else [rest[0]]
-            out.append((d, np.array([(value in listed) == (verb != "forbid") for value in feature.values])))
-        else:
-            k = np.arange(len(feature.values))
-            out.append((d, (low <= k) & (k <= high)))
-    return out
+MOST_VALUES = 140  # of all finite features together: the free licence of the referee's solver allows 200 variables
 
 
 def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axis=None, off_grid=False, bounded=False):
-    """A whole question; most have an answer.
+    """A random query; most have an answer.
 
     groups, numerics: how many finite features and numbers; categories: the most values of a feature; axis: True for an
-    axis-aligned tree, False for an oblique one; off_grid: the source may stand beside its grid, in one feature;
-    bounded: all numbers are.
+    axis-aligned tree, False for an oblique one; off_grid: one feature of the source may lie off its grid;
+    bounded: whether all numbers have bounds.
     """
     groups = int(rng.choice([0, 1, 2, 3, 5, 8, 12])) if groups is None else groups
     numerics = int(rng.integers(0 if groups else 1, 7)) if numerics is None else numerics
@@ -241,8 +56,8 @@ def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axi
     kinds = ["axis", "sparse", "dense", "mixed"] if axis is None else ["axis"] if axis else ["sparse", "dense", "dense"]
     tree = _tree(rng, schema, scale, pool, depth, str(rng.choice(kinds)))
     row = row_of(schema, source)
-    own = tree.predict(columns(schema, source[None])).tolist()[0]
-    others = [label for label in tree.classes.tolist() if label != own or rng.random() < 0.03]
+    source_label = tree.predict(columns(schema, source[None])).tolist()[0]
+    others = [label for label in tree.classes.tolist() if label != source_label or rng.random() < 0.03]
     target = others if rng.random() < 0.5 else [others[int(rng.integers(len(others)))]]
     rules = _rules(rng, schema, scale, source, pool)
     return TableCase(tree, schema, row, target, rules, _terms(rng, schema, scale), scale)
@@ -296,17 +111,8 @@ def _table(rng, groups, categories, numerics, bounded):
     return schema, np.array(scale), draw
 
 
-def within(feature, count):
-    """The nearest number of steps inside the bounds of a grid."""
-    while on(feature, count) < feature.lower:
-        count += 1
-    while on(feature, count) > feature.upper:
-        count -= 1
-    return count
-
-
 def _from_to(rng, size):
-    """Now and then a table of prices, in which some changes are free."""
+    """In one case of four a table of costs, some of which are 0."""
     if rng.random() < 0.75:
         return None
     table = np.exp(rng.normal(size=(size, size))) * (rng.random((size, size)) > 0.05)
@@ -315,7 +121,7 @@ def _from_to(rng, size):
 
 
 def _tree(rng, schema, scale, pool, depth, kind):
-    """A tree that cuts between the rows of the pool, so that most leaves can be reached; about one cut in twelve is stray."""
+    """A tree that splits the rows of the pool, so that most leaves can be reached; about one split in twelve is arbitrary."""
     X = columns(schema, pool)
     owner = np.concatenate([[d] * (len(f.values) if isinstance(f, cl.Categorical) else 1) for d, f in enumerate(schema)])
     size = scale[owner]
@@ -448,14 +254,14 @@ def _rule(rng, schema, scale, source):
     if verb == "fix":
         return verb, f.name, f.values[int(rng.integers(len(f.values)))]
     values = [f.values[k] for k in rng.permutation(len(f.values))[: max(1, len(f.values) // 2)].tolist()]
-    own = f.values[int(at)]
+    source_value = f.values[int(at)]
     if rng.random() < 0.6:
-        values = [v for v in values if v != own] + [own] * (verb == "allow")
+        values = [v for v in values if v != source_value] + [source_value] * (verb == "allow")
     return (verb, f.name, values) if values else ("freeze", f.name)
 
 
 def _linear(rng, schema, scale, source, pool):
-    """A row over two to four features, often one that the source obeys; an equation only where a plain number can settle it."""
+    """A row over two to four features, often one that the source obeys; an equation only if it has a number without a grid."""
     coef, plain = {}, False
     used = rng.permutation(len(schema))[: int(rng.integers(2, 5))].tolist()
     for d in used:
@@ -476,17 +282,8 @@ def _linear(rng, schema, scale, source, pool):
     return "linear", coef, relation, float(rhs)
 
 
-def values_of(feature, at):
-    """Every value that a bounded grid, or any finite feature, can take from ``at``, as codes."""
-    if not isinstance(feature, cl.Numeric):
-        return np.arange(len(feature.values), dtype=float)
-    low, high = (round(end / float(feature.grid)) for end in (feature.lower, feature.upper))
-    out = [on(feature, k) for k in range(low - 1, high + 2)]
-    return np.array(sorted({at, *(x for x in out if feature.lower <= x <= feature.upper)}))
-
-
 def coupled_table_case(rng, **kwargs):
-    """A question whose cost couples its numbers: definite, singular or banded, alone or in a sum."""
+    """A query whose cost couples its numbers: definite, singular or banded, alone or in a sum."""
     case = table_case(rng, **{"numerics": int(rng.integers(1, 6)), **kwargs})
     size = np.array([s for f, s in zip(case.schema, case.scale, strict=True) if isinstance(f, cl.Numeric)])
     size, n = size * np.exp(0.5 * rng.normal(size=len(size))), len(size)

@@ -11,7 +11,7 @@ from counterleaf.answer import text as words
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.constraint import Constraint
-from counterleaf.table.output import frame_of
+from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -152,7 +152,8 @@ class Explanation(Sequence[Counterfactual]):
                     "confirmed": c.confirmed,
                 }
             )
-        return frame_of(rows, ["source", *range(1, len(self) + 1)], {"leaf": "Int64", "confirmed": "boolean"})
+        labels = ["source", *range(1, len(self) + 1)]
+        return make_frame(rows, index=labels, types={"leaf": "Int64", "confirmed": "boolean"})
 
     def plot(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.table.output import frame_of
+from counterleaf.table.frames import make_frame, records, take
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,9 +51,9 @@ class MarginPath(Sequence[Explanation]):
         """One row per margin: margin, status, and the best answer as in ``Explanation.to_frame``; gaps where there is none."""
         rows = []
         for margin, answer in zip(self.margins, self, strict=True):
-            best = answer.to_frame().iloc[1:2].to_dict("records")
+            best = records(take(answer.to_frame(), slice(1, 2)))
             rows.append({"margin": margin, "status": str(answer.status), **(best[0] if best else {})})
-        return frame_of(rows)
+        return make_frame(rows)
 
     def plot(self) -> Figure:
         """The cost against the margin, as a matplotlib figure; margins that leave no room are marked."""

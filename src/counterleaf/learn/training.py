@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from counterleaf.answer.tree_text import looks
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.table.frames import Column, Frame, concat, cross_table, number_kind
 
 LEARNERS = ("tao", "cart")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
@@ -27,8 +27,8 @@ _NAMES, _SHARE = 30, 0.5  # words that differ in so many and in so large a share
 class Table:
     """The columns to learn from, the classes, and what was left out and why."""
 
-    X: pd.DataFrame
-    y: pd.Series[Any]
+    X: Frame
+    y: Column
     name: str
     left_out: dict[str, str]  # a column, or rows, and the reason
     words: list[str]  # the columns of categories
@@ -43,11 +43,11 @@ class Trained:
     settings: dict[str, Any]
     chosen: bool
     rows: int  # that it learned from
-    truth: pd.Series[Any]
+    truth: Column
     said: Any
 
 
-def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
+def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[str], name: str) -> Table:
     """The table without the label, and without what a tree cannot learn from."""
     for option, given in (("--drop", drop), ("--category", category)):
         if label in given:
@@ -79,18 +79,19 @@ def prepare(frame: pd.DataFrame, label: str, drop: Sequence[str], category: Sequ
         if reason:
             left_out[column] = reason
             X = X.drop(columns=column)
-        elif pd.api.types.is_numeric_dtype(X[column]):
+        elif number_kind(X[column]):
             X[column] = _plain(X[column], name)
     if not X.shape[1]:
         told = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         raise CounterleafError(f"{name} has no column to learn from beside {label!r}{f'; left out: {told}' if told else ''}")
-    words = [column for column in X.columns if column in category or not pd.api.types.is_numeric_dtype(X[column])]
+    words = [column for column in X.columns if column in category or not number_kind(X[column])]
     return Table(X, y, name, left_out, words)
 
 
-def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
+def _classes(y: Column, label: str, name: str) -> Column:
     """The label as text, whole numbers or yes and no, which pandas reads as other numbers where rows lack it."""
-    if pd.api.types.is_float_dtype(y):
+    kind = number_kind(y)
+    if kind == "float":
         if not (np.isfinite(y) & (y == np.floor(y)) & (y.abs() < 2**53)).all():
             strange = next(value for value in y if not float(value).is_integer())
             raise CounterleafError(
@@ -98,8 +99,8 @@ def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
                 f"write the classes as words"
             )
         return y.astype(np.int64)
-    if pd.api.types.is_numeric_dtype(y):
-        return y.astype(bool if pd.api.types.is_bool_dtype(y) else np.int64)
+    if kind:
+        return y.astype(bool if kind == "bool" else np.int64)
     kinds = {type(value) for value in y}
     if kinds == {bool}:
         return y.astype(bool)
@@ -111,13 +112,13 @@ def _classes(y: pd.Series[Any], label: str, name: str) -> pd.Series[Any]:
     return y.astype(object)
 
 
-def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
+def _plain(column: Column, name: str) -> Column:
     """A column of numbers, or of yes and no, in NumPy's types."""
-    gaps = bool(column.isna().any())
-    if pd.api.types.is_bool_dtype(column):
+    gaps, kind = bool(column.isna().any()), number_kind(column)
+    if kind == "bool":
         return column.astype(object).where(column.notna(), None) if gaps else column.astype(bool)
-    if pd.api.types.is_extension_array_dtype(column):
-        column = column.astype(np.float64) if gaps or pd.api.types.is_float_dtype(column) else column.astype(np.int64)
+    if not isinstance(column.dtype, np.dtype):
+        column = column.astype(np.float64 if gaps or kind == "float" else np.int64)
     strange = column[column.abs() > _LARGEST]
     if len(strange):
         raise CounterleafError(
@@ -127,17 +128,17 @@ def _plain(column: pd.Series[Any], name: str) -> pd.Series[Any]:
     return column
 
 
-def _useless(column: pd.Series[Any]) -> str:
+def _useless(column: Column) -> str:
     """Why a column is left out, if it is."""
     if column.isna().all():
         return "no value at all"
     if column.dtype.kind in "Mm":
         return "dates"
-    if pd.api.types.is_integer_dtype(column) and len(column) > _NAMES:
+    if number_kind(column) == "int" and len(column) > _NAMES:
         numbers = column.dropna()
         dense = numbers.is_unique and numbers.max() - numbers.min() < 2 * len(column)
         return "a running number" if dense and len(numbers) == len(column) else ""
-    if pd.api.types.is_numeric_dtype(column):
+    if number_kind(column):
         return ""
     kinds = {type(value) for value in column.dropna()}
     if not all(issubclass(kind, (str, bool, int, float, np.generic)) for kind in kinds):
@@ -164,7 +165,7 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
             raise CounterleafError(f"{table.name} has {len(X)} rows, too few to hold some out; use --test 0")
         fair = y[~alone] if min(held, left) >= y[~alone].nunique() else None
         X, X_test, y, y_test = train_test_split(X[~alone], y[~alone], test_size=held, random_state=seed, stratify=fair)
-        X, y = pd.concat([X, table.X[alone]]), pd.concat([y, table.y[alone]])
+        X, y = concat([X, table.X[alone]]), concat([y, table.y[alone]])
         lost = sorted(set(table.y) - set(y))
         if lost:
             raise CounterleafError(
@@ -179,7 +180,7 @@ def train(table: Table, learner: str, depth: int | None, alpha: float | None, te
     return Trained(model, explainer, told, chosen, len(X), y_test, said)
 
 
-def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any:
+def _pipeline(X: Frame, words: list[str], learner: str, seed: int) -> Any:
     """Categories as 0/1 columns, numbers filled in and, for TAO, on one scale."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -189,7 +190,7 @@ def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any
 
     from counterleaf.learn import TAOClassifier
 
-    flags = [name for name in X.columns if pd.api.types.is_bool_dtype(X[name]) and name not in words]
+    flags = [name for name in X.columns if number_kind(X[name]) == "bool" and name not in words]
     numbers = [name for name in X.columns if name not in words and name not in flags]
     fill = SimpleImputer(strategy="median")
     steps = [
@@ -202,7 +203,7 @@ def _pipeline(X: pd.DataFrame, words: list[str], learner: str, seed: int) -> Any
 
 
 def _settings(
-    model: Any, X: pd.DataFrame, y: pd.Series[Any], learner: str, depth: int | None, alpha: float | None, seed: int
+    model: Any, X: Frame, y: Column, learner: str, depth: int | None, alpha: float | None, seed: int
 ) -> tuple[dict[str, Any], bool]:
     """What was given, and for the rest the smallest tree within one standard error of the best in cross-validation."""
     from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -260,6 +261,6 @@ def report(table: Table, trained: Trained) -> str:
         if right <= common.iloc[0]:
             lines.append("That is no better: these columns may not tell the classes apart, or the rows are too few")
         if len(counts) <= 8:
-            crossed = pd.crosstab(trained.truth.to_numpy(), trained.said, rownames=["truth"], colnames=["said"])
+            crossed = cross_table(trained.truth.to_numpy(), trained.said, ("truth", "said"))
             lines += ["", str(crossed), ""]
     return "\n".join(lines)

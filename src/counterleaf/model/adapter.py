@@ -1,4 +1,4 @@
-"""A user's model as the search sees it: a tree over the schema's variables, and the model's own word on a row."""
+"""Adapter between a user's model and the search: the tree over the schema's variables, and predictions for confirmation."""
 
 from __future__ import annotations
 
@@ -16,56 +16,117 @@ from counterleaf.model.readers import read_tree
 from counterleaf.model.steps import Survey, is_pipeline, survey
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
-from counterleaf.table import frames
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
+from counterleaf.table.frames import columns, is_frame, is_series, make_frame, numbers_of, select, stacked
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
     from counterleaf.table.rows import Sheet
 
-_GUARD = 1e-12  # a pipeline scales first and sums then, a folded tree does both at once
+_GUARD = 1e-12  # a pipeline scales before it sums, a folded tree does both at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAdapter:
-    """A model that takes columns of numbers."""
+    """A model that takes columns of numbers.
+
+    Parameters
+    ----------
+    model : object
+        The model, with a ``predict`` method.
+    schema : Schema
+        The features of the table.
+    tree : Tree
+        The model's tree over the variables of the schema.
+    names : list or None
+        The names of the model's columns, if it knows them by name.
+    columns : CSR or None
+        The (columns, variables) matrix from variables to the model's columns, None if they are the same.
+    guard : float
+        The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
+    """
 
     model: Any
     schema: Schema
-    tree: Tree  # over the schema's variables
-    names: list[Any] | None  # of the columns, where the model knows them by name
-    columns: CSR | None  # (columns, variables), None where they are the same
-    guard: float  # the share of an oblique split's terms that its sum may be off by, if the model sums in another way
+    tree: Tree
+    names: list[Any] | None
+    columns: CSR | None
+    guard: float
 
-    takes_rows: ClassVar[bool] = False  # whether ``ask`` looks at rows, or at points alone
+    takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
-    def ask(self, points: Array, rows: list[Any]) -> Any:
-        """What the model says of the points; ``rows`` are the same in the user's words."""
+    def _predict(self, points: Array, rows: list[Any]) -> Any:
+        """Return the model's predictions for some points; ``rows`` are the same points as rows of the user's table."""
         X = points if self.columns is None else (self.columns @ points.T).T
-        if self.names is None:
-            return self.model.predict(X)
-        import pandas as pd
+        return self.model.predict(X if self.names is None else make_frame(X, names=self.names))
 
-        return self.model.predict(pd.DataFrame(X, columns=self.names, copy=False))
-
-    def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
-        """What the model says of some rows of a sheet whose codes ``before`` have become ``after``."""
-        return self.ask(after if self.schema.numeric else self.schema.spread(after), [])
+    def _predict_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+        """Return the model's predictions for some rows of a sheet, with the codes ``after`` in place of ``before``."""
+        return self._predict(after if self.schema.numeric else self.schema.spread(after), [])
 
     def labels(self, points: Array, rows: list[Any]) -> Array:
-        """One label for each of the points; a model that fails is an error of one line."""
-        return _one_each(lambda: self.ask(points, rows), len(points))
+        """Return the model's label for each point.
+
+        Parameters
+        ----------
+        points : (n, D) array
+            The points as variables of the schema.
+        rows : list
+            The same points as rows of the user's table; empty if ``takes_rows`` is false.
+
+        Returns
+        -------
+        (n,) array
+            The labels.
+
+        Raises
+        ------
+        CounterleafError
+            If the model fails.
+        """
+        return _one_each(lambda: self._predict(points, rows), len(points))
 
     def labels_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Array:
-        """One label for each of the rows; a model that fails is an error of one line."""
-        return _one_each(lambda: self.ask_many(sheet, at, before, after), len(after))
+        """Return the model's label for each of some rows of a batch.
+
+        Parameters
+        ----------
+        sheet : Sheet
+            The rows of the batch.
+        at : slice or array
+            Which of them.
+        before, after : (n, F) array
+            Their codes, and those that replace them.
+
+        Returns
+        -------
+        (n,) array
+            The labels.
+
+        Raises
+        ------
+        CounterleafError
+            If the model fails.
+        """
+        return _one_each(lambda: self._predict_many(sheet, at, before, after), len(after))
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
-        """The same model and tree with some features given anew.
+        """Return the same model and tree with some features replaced by others of the same name.
 
-        No cut of the tree depends on the bounds or the grid of a number, nor on what a change costs: nothing is read again.
+        No split of the tree depends on the bounds or the grid of a number, or on what a change costs, so the model need not
+        be read again.
+
+        Parameters
+        ----------
+        features : iterable of Feature
+            The new features, each of the same kind as the old one.
+
+        Returns
+        -------
+        ModelAdapter
+            A new adapter.
         """
         new: dict[str, Feature] = {}
         for feature in features:
@@ -74,7 +135,7 @@ class ModelAdapter:
                     f"with_features got {feature!r}; expected features such as Numeric('age', 18, 90), known by their names"
                 )
             if feature.name in new:
-                raise CounterleafError(f"with_features got feature {feature.name!r} twice; give it once")
+                raise CounterleafError(f"with_features got feature {feature.name!r} twice; pass it once")
             new[feature.name] = feature
             old = self.schema.features[self.schema.index(feature.name)]
             if type(feature) is not type(old):
@@ -86,13 +147,13 @@ class ModelAdapter:
                 continue
             if (feature.values, feature.missing) != (old.values, old.missing):
                 raise CounterleafError(
-                    f"feature {feature.name!r} has {_told(feature)} and had {_told(old)}; "
+                    f"feature {feature.name!r} has {_listed(feature)} and had {_listed(old)}; "
                     f"with_features keeps the values: pass schema= to Explainer"
                 )
         return replace(self, schema=self.schema.replace(*new.values()))
 
     def spread_codes(self, data: Any) -> Array:
-        """The data as one number per cell, NaN where a value is missing."""
+        """Return the data as one number per cell, NaN where a value is missing."""
         codes = encode_table(self.schema, data)
         for d, feature in enumerate(self.schema):
             if not isinstance(feature, Numeric):
@@ -102,62 +163,76 @@ class ModelAdapter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PipelineAdapter(ModelAdapter):
-    """A pipeline, asked about rows of the table itself."""
+    """A pipeline, whose predictions are for rows of the table itself.
+
+    Parameters
+    ----------
+    model, schema, tree, names, columns, guard : object
+        As in ``ModelAdapter``.
+    found : Survey
+        What the steps do to each column.
+    data : DataFrame, array-like or None
+        A table whose types the rows for the pipeline have.
+    """
 
     found: Survey
     data: Any
     takes_rows: ClassVar[bool] = True
 
-    def ask(self, points: Array, rows: list[Any]) -> Any:
-        """What the pipeline says of the rows, as the user would write them."""
-        if hasattr(rows[0], "columns"):
-            return np.concatenate([np.asarray(self.model.predict(table)) for table in frames.stacked(rows)])
+    def _predict(self, points: Array, rows: list[Any]) -> Any:
+        """Return the pipeline's predictions for rows of the user's table."""
+        if is_frame(rows[0]):
+            return np.concatenate([np.asarray(self.model.predict(table)) for table in stacked(rows)])
         names, order = self.schema.columns or self.schema.names, self.found.names
         return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
 
-    def ask_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
-        """What the pipeline says of the rows, as the user would write them."""
+    def spread_codes(self, data: Any) -> Array:
+        """Return the features of the data as one number per cell, NaN where a value is missing."""
+        return ModelAdapter.spread_codes(self, _matching_columns(data, self.found))
+
+    def _predict_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+        """Return the pipeline's predictions, group by group of rows whose columns have the same types."""
         groups = sheet.groups(before, after)
         if len(groups) == 1:
-            return self._ask_alike(sheet, at, before, after)
+            return self._predict_group(sheet, at, before, after)
         lines = np.arange(sheet.n)[at]
         out = np.empty(len(after), object)
         for group in groups:
-            asked = functools.partial(self._ask_alike, sheet, lines[group], before[group], after[group])
-            out[group] = _one_each(asked, len(group))
+            predict = functools.partial(self._predict_group, sheet, lines[group], before[group], after[group])
+            out[group] = _one_each(predict, len(group))
         return out
 
-    def _ask_alike(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+    def _predict_group(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
         rows = sheet.rewritten(at, before, after)
         if sheet.named or not self.found.named:
             return self.model.predict(rows)
-        return self.ask(after, list(rows))
+        return self._predict(after, list(rows))
 
 
-def _one_each(ask: Callable[[], Any], n: int) -> Array:
-    """What a model says of n rows as n labels; those in a column of their own, as some models give them, count too."""
+def _one_each(predict: Callable[[], Any], n: int) -> Array:
+    """Return the predictions for n rows as n labels; some models return them as an (n, 1) array."""
     try:
-        said = np.asarray(ask())
+        labels = np.asarray(predict())
     except CounterleafError:
         raise
-    except Exception as error:  # the model's own, whatever it may be
+    except Exception as error:  # a model may raise anything
         raise CounterleafError(f"the model's predict raised {type(error).__name__}: {flat(error)}") from error
-    if said.shape == (n, 1):
-        return said[:, 0]
-    if said.shape != (n,):
+    if labels.shape == (n, 1):
+        return labels[:, 0]
+    if labels.shape != (n,):
         raise CounterleafError(
-            f"the model's predict gave an array of shape {said.shape}; expected one label for each of {n} rows"
+            f"the model's predict returned an array of shape {labels.shape}; expected one label for each of {n} rows"
         )
-    return said
+    return labels
 
 
-def _told(feature: Finite) -> str:
+def _listed(feature: Finite) -> str:
     return f"the values {some(feature.values)}" + ", or none" * feature.missing
 
 
 def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
-    """The values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array."""
-    if isinstance(row, Mapping) or (hasattr(row, "index") and hasattr(row, "to_dict")):
+    """Return the values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array."""
+    if isinstance(row, Mapping) or is_series(row):
         by_name = {str(name): value for name, value in row.items()}
     else:
         by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
@@ -165,33 +240,34 @@ def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
 
 
 def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    """Match a model with the table: its data, its schema, or the names it was fitted with."""
+    """Match a model with the table.
+
+    Parameters
+    ----------
+    model : object
+        A tree, a model that ``read_tree`` can read, or a pipeline that ends with one.
+    data : DataFrame, array-like or None
+        The table, from which a schema can be inferred.
+    schema : Schema or None
+        The features, if the caller knows them; without data and schema they follow from the names the model was fitted with.
+    bounds : bool
+        Whether inferred numbers stay within the range of the data.
+
+    Returns
+    -------
+    ModelAdapter
+        The model over the variables of the schema.
+    """
     return _adapt_pipeline(model, data, schema, bounds) if is_pipeline(model) else _adapt_columns(model, data, schema, bounds)
 
 
 def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     found = survey(model)
     if data is not None:
-        given = [name for name, _ in frames.columns(data)]
-        if found.named and hasattr(data, "columns"):
-            fitted, there = set(found.names), set(given)
-            missing = [name for name in found.names if name not in there]
-            if missing:
-                raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
-            given = [name for name in given if name in fitted]
-            if given != found.names:
-                raise CounterleafError(
-                    f"data has its columns in another order: {given}; the pipeline was fitted on {found.names}: "
-                    f"pass data[list(model.feature_names_in_)]"
-                )
-            data = data[[name for name in data.columns if str(name) in fitted]]
-        elif len(given) != len(found.names):
-            raise CounterleafError(f"data has {len(given)} columns; the pipeline needs {len(found.names)}")
+        data = _matching_columns(data, found)
     dropped = found.unused if found.named else frozenset()
     if schema is None and data is not None:
         schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
-        if found.named and not hasattr(data, "columns"):
-            schema = schema.renamed([name for name in found.names if name not in dropped])
         _check_kinds(schema, found)
     elif schema is None:
         schema = Schema(
@@ -203,13 +279,36 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
         )
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
-    columns = () if set(schema.names) == set(found.names) else tuple(found.names)
-    schema = replace(schema, fills=fills, columns=columns)
+    row_columns = () if set(schema.names) == set(found.names) else tuple(found.names)
+    schema = replace(schema, fills=fills, columns=row_columns)
     return PipelineAdapter(model, schema, folded.tree, None, None, 0.0 if folded.exact else _GUARD, found, data)
 
 
+def _matching_columns(data: Any, found: Survey) -> Any:
+    """Return the columns of the data that the pipeline was fitted on, checked to be complete and in its order.
+
+    An array for a pipeline that knows its columns by name becomes a frame with these names.
+    """
+    names = [name for name, _ in columns(data)]
+    if not (found.named and is_frame(data)):
+        if len(names) != len(found.names):
+            raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
+        return make_frame(np.asarray(data), names=found.names) if found.named else data
+    fitted, present = set(found.names), set(names)
+    missing = [name for name in found.names if name not in present]
+    if missing:
+        raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
+    names = [name for name in names if name in fitted]
+    if names != found.names:
+        raise CounterleafError(
+            f"data has its columns in another order: {names}; the pipeline was fitted on {found.names}: "
+            f"pass data[list(model.feature_names_in_)]"
+        )
+    return select(data, fitted)
+
+
 def _check_kinds(schema: Schema, found: Survey) -> None:
-    """What the data holds is what the pipeline was fitted on: numbers where it scales, known values where it encodes."""
+    """Check that the data has numbers where the pipeline scales them and known categories where it encodes them."""
     for feature in schema:
         if isinstance(feature, Categorical) and feature.name not in found.finite | found.unused:
             raise CounterleafError(
@@ -227,38 +326,42 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     known = getattr(model, "feature_names_in_", None)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
-    if data is not None and schema is None:
-        found = frames.columns(data)
-        if len(found) != width:
-            raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
-        if names is not None and hasattr(data, "columns") and [name for name, _ in found] != names:
-            raise CounterleafError(f"data has the columns {[name for name, _ in found]}; the model was fitted on {names}")
-        schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
-        for feature in schema:
-            if isinstance(feature, Categorical):
-                raise CounterleafError(
-                    f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
-                )
-            if isinstance(feature, Numeric) and np.isnan(frames.numbers_of(by_name[feature.name], feature.name)).any():
-                raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
-        if names is not None and not hasattr(data, "columns"):
-            schema = schema.renamed(names)
-    if schema is None:
+    if schema is None and data is not None:
+        schema = _infer_numbers(data, names, width, bounds)
+    elif schema is None:
         schema = Schema([Numeric(name) for name in names or [f"x{k}" for k in range(width)]])
-    columns = None if schema.numeric else schema.columns_of()
-    size = len(schema) if columns is None else columns.shape[0]
+    to_columns = None if schema.numeric else schema.columns_of()
+    size = len(schema) if to_columns is None else to_columns.shape[0]
     if size != width:
-        told = f"{len(schema)} features" + (f" in {size} columns" if size != len(schema) else "")
-        raise CounterleafError(f"the schema has {told}; the model needs {width}")
+        described = f"{len(schema)} features" + (f" in {size} columns" if size != len(schema) else "")
+        raise CounterleafError(f"the schema has {described}; the model needs {width}")
     if names is not None and size == len(schema) and schema.names != names:
         raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
-    if columns is not None and columns.is_identity:
-        columns = None
-    if columns is not None:
-        tree = _over_variables(tree, columns)
-    return ModelAdapter(model, schema, tree, None if known is None else list(known), columns, 0.0)
+    if to_columns is not None and to_columns.is_identity:
+        to_columns = None
+    if to_columns is not None:
+        tree = _over_variables(tree, to_columns)
+    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, 0.0)
 
 
-def _over_variables(tree: Tree, columns: CSR) -> Tree:
-    weights = tree.weights @ columns
+def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool) -> Schema:
+    """Return the features of the data of a model that takes numbers; ``names`` are those that it was fitted with."""
+    found = columns(data)
+    if len(found) != width:
+        raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
+    if names is not None and is_frame(data) and [name for name, _ in found] != names:
+        raise CounterleafError(f"data has the columns {[name for name, _ in found]}; the model was fitted on {names}")
+    schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
+    for feature in schema:
+        if isinstance(feature, Categorical):
+            raise CounterleafError(
+                f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
+            )
+        if isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
+            raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
+    return schema if names is None or is_frame(data) else schema.renamed(names)
+
+
+def _over_variables(tree: Tree, to_columns: CSR) -> Tree:
+    weights = tree.weights @ to_columns
     return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, closed=tree.closed, dtype=tree.dtype)

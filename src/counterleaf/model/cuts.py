@@ -1,8 +1,8 @@
-"""The two closed sides of a split on one feature, in the model's own arithmetic.
+"""The two closed sides of a split on one feature, in the arithmetic of the model.
 
-Rounding decides which number is the last that a model sends left and which the first it sends right
-(scikit-learn casts to float32 and compares with a float64 threshold). Both are found by bisection over
-the floating-point numbers themselves, so that an axis-aligned problem is closed and exact, with no epsilon.
+Rounding decides which number is the last that a model sends left and which is the first that it sends right: scikit-learn
+casts to float32 and compares with a float64 threshold. Bisection over the floating-point numbers themselves finds both, so an
+axis-aligned problem is closed and exact, without an epsilon.
 """
 
 from __future__ import annotations
@@ -17,12 +17,23 @@ from counterleaf.types import Array
 
 
 def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
-    """(feature, swapped, low_side, high_side) per node; feature is -1 at leaves and at oblique splits.
+    """Return (feature, swapped, low_side, high_side) per node; feature is -1 at leaves and at oblique splits.
 
-    A row on the low side of node i has x[feature] <= low_side[i], one on the high side has
-    x[feature] >= high_side[i]. The high side is the right child, or the left one where ``swapped`` (negative
-    weight). With a margin, both sides also keep |w x + b| >= margin. A split without weights sends
-    every row one way: it cuts feature 0 at plus or minus infinity.
+    A row on the low side of node i has x[feature] <= low_side[i], one on the high side has x[feature] >= high_side[i]. The high
+    side is the right child, or the left one where ``swapped`` (negative weight). With a margin, |w x + b| >= margin holds on
+    both sides too. A split without weights sends every row the same way: it cuts feature 0 at plus or minus infinity.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    margin : float, default=0.0
+        The least distance |w x + b| from the threshold.
+
+    Returns
+    -------
+    tuple of (N,) array
+        The four arrays.
     """
     n = tree.n_nodes
     counts = np.diff(tree.weights.indptr)
@@ -57,8 +68,8 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
         if margin > 0:
             above = _first(lambda x: sign * score(x) >= margin, len(single), top)
             under = _before(_first(lambda x: sign * score(x) > -margin, len(single), top))
-            high_side[single] = np.maximum(first, _kept(above, sign * w, sign * b, margin, np.inf))
-            low_side[single] = np.minimum(low_side[single], _kept(under, -sign * w, -sign * b, margin, -np.inf))
+            high_side[single] = np.maximum(first, _beyond_margin(above, sign * w, sign * b, margin, np.inf))
+            low_side[single] = np.minimum(low_side[single], _beyond_margin(under, -sign * w, -sign * b, margin, -np.inf))
     none = np.flatnonzero(inner & (counts == 0))
     f = tree.bias[none]
     right = (f > 0) | ((f == 0) & (tree.closed == "right"))
@@ -69,7 +80,7 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
 
 
 def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
-    """The least number in [-top, top] at which a monotone condition holds; inf where it never does, -inf where always."""
+    """Return the least number in [-top, top] at which a monotone condition holds: inf where never, -inf where always."""
     ends = np.full(size, top)
     never, always = ~holds(ends), holds(-ends)
     low, high = rank_of(-ends), rank_of(ends)
@@ -80,8 +91,8 @@ def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
     return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
 
 
-def _kept(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Array:
-    """The cuts, moved outwards to where w x + b is the margin or more without rounding."""
+def _beyond_margin(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Array:
+    """Return the cuts, moved outwards to where w x + b is at least the margin in exact arithmetic."""
     out = cuts.copy()
     for k in np.flatnonzero(np.isfinite(cuts)).tolist():
         edge = (Fraction(margin) - Fraction(b[k])) / Fraction(w[k])
@@ -93,17 +104,17 @@ def _kept(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Ar
 
 
 def _before(x: Array) -> Array:
-    """The next number below; infinities stay."""
+    """Return the next number below; infinities stay."""
     return np.where(np.isinf(x), x, np.nextafter(x, -np.inf))
 
 
 def rank_of(x: Array) -> Array:
-    """Consecutive integers for consecutive floating-point numbers."""
+    """Return consecutive integers for consecutive floating-point numbers."""
     bits = np.abs(x).view(np.int64)
     return np.where(x < 0, -bits, bits)
 
 
 def number_at(rank: Array) -> Array:
-    """The inverse of ``rank_of``."""
+    """Return the number of a rank, the inverse of ``rank_of``."""
     size = np.abs(rank).view(np.float64)
     return np.where(rank < 0, -size, size)

@@ -1,8 +1,8 @@
 """A fitted scikit-learn pipeline that ends with a tree, folded into one tree over the variables of a schema.
 
 Every column that the tree sees comes from one column of the table, so a split on a scaled column is a split on a number of
-the table and a split on an encoded column parts its categories. Which side a value takes is settled by sending it through the
-fitted steps themselves, not by redoing their arithmetic: the folded tree routes a row just as the pipeline does.
+the table, and a split on an encoded column separates its categories. To find out which side a value takes, it is sent through
+the fitted steps themselves instead of repeating their arithmetic: the folded tree routes every row as the pipeline does.
 """
 
 from __future__ import annotations
@@ -25,17 +25,24 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
-_FAR = 2.0**200  # a number next to which the offset of a scaler is nothing
+_FAR = 2.0**200  # a number so large that adding the offset of a scaler does not change it
 _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger numbers
 _CELLS = 2_000_000  # of an encoded table of probes
 
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """A pipeline as one tree over the variables of a schema, node for node that of the pipeline.
+    """A pipeline as one tree over the variables of a schema.
 
-    ``fills`` says what number the pipeline takes a missing one for. ``exact``: every split tests one raw column, so the tree
-    routes every row as the pipeline does; else the two agree up to rounding.
+    Parameters
+    ----------
+    tree : Tree
+        The tree, with the node numbers of the pipeline's tree.
+    fills : dict
+        The number by which the pipeline replaces a missing one, by feature.
+    exact : bool
+        Whether every split tests one raw column, so that the tree routes every row as the pipeline does. Otherwise the two
+        agree up to rounding.
     """
 
     tree: Tree
@@ -43,13 +50,27 @@ class Folded:
     exact: bool
 
 
-def fold(given: Any, schema: Schema, data: Any = None) -> Folded:
-    """The tree of a fitted pipeline, or of its survey, over the variables of ``schema``; ``data``: a table like the fitted one.
+def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
+    """Return the tree of a fitted pipeline over the variables of a schema.
+
+    Parameters
+    ----------
+    pipeline : Pipeline or Survey
+        The pipeline, or its survey.
+    schema : Schema
+        The features of the raw table.
+    data : DataFrame or array-like, optional
+        A table with the columns and types that the pipeline was fitted on.
+
+    Returns
+    -------
+    Folded
+        The tree.
 
     Raises
     ------
     CounterleafError
-        If the schema does not fit the pipeline, or the pipeline does not take one of its values.
+        If the schema does not fit the pipeline, or if the pipeline fails on one of its values.
 
     Examples
     --------
@@ -61,7 +82,7 @@ def fold(given: Any, schema: Schema, data: Any = None) -> Folded:
     >>> folded.tree.predict([[2.999], [3.001]]).tolist()
     [0, 1]
     """
-    found = given if isinstance(given, Survey) else survey(given)
+    found = pipeline if isinstance(pipeline, Survey) else survey(pipeline)
     probe = Probe(found, schema, data)
     tree, exact = _fold(probe, probe.choices())
     if exact:
@@ -88,14 +109,14 @@ class _Splits:
         if isinstance(arrays, Tree):
             columns, weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
             return cls(columns, weights, tree.bias, np.zeros(len(inner), bool), closed_right, narrow)
-        # the thresholds themselves: an infinite one, which parts off the missing values, is no weight of a Tree
+        # the thresholds themselves: a Tree cannot hold an infinite one, which separates the missing values
         columns = [arrays.feature[[i]] if inner[i] else arrays.feature[:0] for i in range(len(inner))]
         weights = [np.ones(len(part)) for part in columns]
         gap_right = ~arrays.missing_go_to_left.astype(bool)
         return cls(columns, weights, np.where(inner, -arrays.threshold, 0.0), gap_right, closed_right, narrow)
 
     def right(self, nodes: Any, terms: list[tuple[Any, Array]]) -> Array:
-        """Whether the model sends right what it sees, given as (weight, numbers of a column) in order."""
+        """Return whether the model sends rows to the right; ``terms`` are (weight, what the tree sees) in order."""
         score: Any = 0.0
         with np.errstate(over="ignore"):
             for weight, x in terms:
@@ -105,10 +126,10 @@ class _Splits:
 
 
 def _fold(probe: Probe, seen: dict[int, Array]) -> tuple[Tree, bool]:
-    """The tree over the variables, and whether every split tests one raw column."""
+    """Return the tree over the variables, and whether every split tests one raw column."""
     tree = probe.found.read
     splits = _Splits.of(probe.found.tree, tree)
-    lines: dict[int, dict[int, float]] = {}  # of an inner node: the weight of each variable
+    lines: dict[int, dict[int, float]] = {}  # inner node -> the weight of each variable
     bias = np.zeros(tree.n_nodes)
     numeric, oblique = [], []
     for i in np.flatnonzero(tree.left >= 0).tolist():
@@ -136,11 +157,11 @@ def _fold(probe: Probe, seen: dict[int, Array]) -> tuple[Tree, bool]:
 
 
 def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[int, dict[int, float]], bias: Array) -> None:
-    """Splits on a column that comes from a number: the steps are monotone, so one number is the first on its side."""
+    """Fold the splits on a column that comes from a number: the steps are monotone, so one number is the first on its side."""
     column = np.array([splits.columns[i][0] for i in nodes])
     weight = np.array([splits.weights[i][0] for i in nodes])[:, None]
     raw = probe.raw[column]
-    slot = np.zeros(len(nodes), np.int64)  # a row serves one node of each raw column
+    slot = np.zeros(len(nodes), np.int64)  # one made-up row serves one node of each raw column
     for k in set(raw.tolist()):
         slot[raw == k] = np.arange((raw == k).sum())
     slots = int(slot.max()) + 1
@@ -148,10 +169,10 @@ def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[i
     def right(x: Array) -> Array:
         points = x.shape[1]
         values = {k: np.full((slots, points), probe.usual[k]) for k in set(raw.tolist())}
-        for k, held in values.items():
-            held[slot[raw == k]] = x[raw == k]
-        met = probe.numbers({k: held.ravel() for k, held in values.items()})
-        return splits.right(nodes[:, None], [(weight, met.reshape(slots, points, -1)[slot, :, column])])
+        for k, numbers in values.items():
+            numbers[slot[raw == k]] = x[raw == k]
+        seen = probe.numbers({k: numbers.ravel() for k, numbers in values.items()})
+        return splits.right(nodes[:, None], [(weight, seen.reshape(slots, points, -1)[slot, :, column])])
 
     ends = right(np.repeat([[-probing.TOP, probing.TOP]], len(nodes), axis=0))
     falling = ends[:, 0] & ~ends[:, 1]
@@ -162,7 +183,7 @@ def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[i
             bias[i] = 1.0 if top else -1.0
             continue
         lines[i][probe.starts[k]] = -1.0 if falls else 1.0
-        # right are the numbers from `first` on or those before it; the edge must lie on the side that owns 0
+        # the numbers from `first` on go right, or those before it; the edge must lie on the side that includes 0
         edge = first if owned != falls else np.nextafter(first, -np.inf)
         bias[i] = edge if falls else -edge
 
@@ -170,7 +191,7 @@ def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[i
 def _slant(
     probe: Probe, splits: _Splits, nodes: list[int], seen: dict[int, Array], lines: dict[int, dict[int, float]], bias: Array
 ) -> None:
-    """Splits on several raw columns: the sums of the weights, times what the steps make of a value or of a unit."""
+    """Fold the splits on several raw columns: sums of the weights times what the steps make of a value or of a unit."""
     numeric = [k for k in set(probe.raw.tolist()) if k not in seen]
     offset, far = probe.numbers({k: np.array([0.0, _FAR]) for k in numeric}) if numeric else np.zeros((2, 0))
     for i in nodes:
@@ -194,11 +215,35 @@ def _slant(
 
 def _check(probe: Probe, tree: Tree) -> None:
     """Send the last row left and the first row right of every split through the pipeline itself."""
+    features = probe.features
+    codes = _rows_at_splits(probe, tree)
+    if not codes:
+        return
+    rows = [
+        [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]
+        for line in codes
+    ]
+    seen = probing.dense(probing.transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
+    fit = np.flatnonzero(~(np.abs(seen) > _NARROW).any(axis=1))
+    _, reached = probe.encode([rows[r] for r in fit])
+    fitting = np.array(codes)[fit]
+    x = np.zeros((len(fit), probe.schema.width))
+    for k, (start, feature) in enumerate(zip(probe.starts, features, strict=True)):
+        if isinstance(feature, Numeric):
+            x[:, start] = fitting[:, k]
+        elif start >= 0:  # otherwise the pipeline drops it
+            x[np.arange(len(fit)), start + fitting[:, k].astype(int)] = 1.0
+    if not np.array_equal(tree.apply(x), reached):
+        raise CounterleafError("the pipeline does not route rows as its steps say; report your scikit-learn version")
+
+
+def _rows_at_splits(probe: Probe, tree: Tree) -> list[list[float]]:
+    """Return the codes of a row on either side of every split; a number that is split on is the closest one to the split."""
     _, swapped, low_side, high_side = cuts(tree)
     features = probe.features
-    owner = {start + v: k for k, start in enumerate(probe.starts) for v in range(features[k].size)}
+    feature_of = {start + v: k for k, start in enumerate(probe.starts) for v in range(features[k].size)}
     codes: list[list[float]] = []
-    stack: list[tuple[int, dict[int, Any]]] = [(0, {})]  # a node and what leads to it: intervals of numbers, sets of values
+    stack: list[tuple[int, dict[int, Any]]] = [(0, {})]  # a node and its region: intervals of numbers, sets of values
     while stack and len(codes) * len(probe.raw) < _CELLS:
         node, box = stack.pop()
         columns, data = tree.weights.row(node)
@@ -207,7 +252,7 @@ def _check(probe: Probe, tree: Tree) -> None:
                 continue
             within = dict(box)
             if len(columns):
-                k = owner[int(columns[0])]
+                k = feature_of[int(columns[0])]
                 if not isinstance(features[k], Numeric):
                     within[k] = box.get(k, True) & ((data > 0) == right)
                     possible = within[k].any()
@@ -222,28 +267,11 @@ def _check(probe: Probe, tree: Tree) -> None:
                 if isinstance(features[k], Numeric):
                     codes[-1][k] = within[k][0 if upper else 1]
             stack.append((child, within))
-    if not codes:
-        return
-    rows = [
-        [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]
-        for line in codes
-    ]
-    seen = probing.dense(probing.transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
-    fit = np.flatnonzero(~(np.abs(seen) > _NARROW).any(axis=1))
-    _, reached = probe.encode([rows[r] for r in fit])
-    given = np.array(codes)[fit]
-    x = np.zeros((len(fit), probe.schema.width))
-    for k, (start, feature) in enumerate(zip(probe.starts, features, strict=True)):
-        if isinstance(feature, Numeric):
-            x[:, start] = given[:, k]
-        elif start >= 0:  # else the pipeline drops it
-            x[np.arange(len(fit)), start + given[:, k].astype(int)] = 1.0
-    if not np.array_equal(tree.apply(x), reached):
-        raise CounterleafError("the pipeline routes rows otherwise than its steps tell; report the version of scikit-learn")
+    return codes
 
 
 def _code(probe: Probe, k: int, box: Any) -> float:
-    """A value of a feature within an interval or a set."""
+    """Return a value of a feature within an interval or a set."""
     feature = probe.features[k]
     if isinstance(feature, Numeric):
         low, high = box or (-np.inf, np.inf)

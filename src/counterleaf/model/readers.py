@@ -1,4 +1,4 @@
-"""Read other people's models into a Tree."""
+"""Read the models of scikit-learn and of ``counterleaf.learn`` as trees."""
 
 from __future__ import annotations
 
@@ -13,19 +13,28 @@ from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-_PROBES = 4_000_000  # numbers sent through the model to settle its routing
+_PROBES = 4_000_000  # cells of the rows sent through the model to check its routing
 
 
 def read_tree(model: Any) -> Tree:
-    """The tree of ``model``, node for node.
+    """Return the tree of a model, node for node.
 
-    Reads ``Tree`` itself, ``TAOClassifier``, and scikit-learn's DecisionTreeClassifier and ExtraTreeClassifier. How a
-    scikit-learn tree routes a row at each split is settled by asking the installed model, not by trusting its version.
+    How a scikit-learn tree routes rows is checked by sending rows on both sides of every split through the installed model.
+
+    Parameters
+    ----------
+    model : Tree, TAOClassifier, DecisionTreeClassifier or ExtraTreeClassifier
+        A fitted model.
+
+    Returns
+    -------
+    Tree
+        The tree, with the node numbers of the model.
 
     Raises
     ------
     CounterleafError
-        If the model is of another kind, not fitted, or holds what a Tree cannot say.
+        If the model is of another kind, is not fitted, or has splits that a Tree cannot represent.
 
     Examples
     --------
@@ -38,9 +47,9 @@ def read_tree(model: Any) -> Tree:
     if isinstance(model, Tree):
         return model
     kind = type(model).__name__
-    own = getattr(model, "tree_", None)
-    if isinstance(own, Tree):
-        return own
+    tree = getattr(model, "tree_", None)
+    if isinstance(tree, Tree):
+        return tree
     if any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__):
         raise CounterleafError(f"this {kind} is not fitted; call fit first")
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
@@ -64,7 +73,7 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
     n = arrays.node_count
     inner = np.flatnonzero(arrays.children_left >= 0)
     threshold = arrays.threshold[inner]
-    # an infinite threshold splits off missing values only: every number goes one way
+    # an infinite threshold separates missing values only: all numbers go one way
     real = np.isfinite(threshold)
     bias = np.zeros(n)
     bias[inner] = np.where(real, -threshold, -np.sign(threshold))
@@ -78,7 +87,7 @@ def _read_sklearn(model: Any, kind: str) -> Tree:
 
 
 def _check_nodes(model: Any, arrays: Any, kind: str) -> None:
-    """scikit-learn follows the indices of a tree unchecked, and a file can hold any."""
+    """Check the indices of the nodes, which scikit-learn follows unchecked and a file can set to anything."""
     leaf, n = arrays.children_left < 0, arrays.n_features
     sound = (
         n == model.n_features_in_
@@ -87,7 +96,7 @@ def _check_nodes(model: Any, arrays: Any, kind: str) -> None:
         and ((arrays.feature[~leaf] >= 0) & (arrays.feature[~leaf] < n)).all()
     )
     if not sound:
-        raise CounterleafError(f"this {kind} has nodes that point nowhere: the file is damaged; fit it again")
+        raise CounterleafError(f"this {kind} has nodes whose indices are out of range: the file is damaged; fit it again")
 
 
 def _probe(model: Any, tree: Tree, kind: str) -> None:
@@ -124,4 +133,4 @@ def _probe(model: Any, tree: Tree, kind: str) -> None:
         warnings.simplefilter("ignore")  # the model may know its columns by name
         path = model.decision_path(np.array(rows)).tocsr()
     if not np.asarray(path[np.arange(len(rows)), reached]).all():
-        raise CounterleafError(f"this {kind} routes rows otherwise than its thresholds say; report the version of scikit-learn")
+        raise CounterleafError(f"this {kind} does not route rows as its thresholds say; report your scikit-learn version")

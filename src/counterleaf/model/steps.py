@@ -1,4 +1,4 @@
-"""The steps of a fitted scikit-learn pipeline: which of them can be folded, and which raw column each output comes from."""
+"""The steps of a fitted scikit-learn pipeline: whether they can be folded, and which raw column each output comes from."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MIXERS = ("PCA", "TruncatedSVD", "PolynomialFeatures", "Normalizer", "KNNImpute
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column on its way through the steps: the place of the raw column it comes from, and what was done to it."""
+    """A column on its way through the steps: the raw column it comes from, and what was done to it."""
 
-    raw: int
+    raw: int  # position in the table
     encoded: bool = False
     scaled: bool = False
     clipped: bool = False
@@ -29,7 +29,7 @@ class Column:
 
 @dataclass(slots=True)
 class _Notes:
-    """What the walk through the steps finds out about the raw columns, by their place."""
+    """What the walk through the steps finds out about the raw columns, by their position."""
 
     names: list[str]
     finite: set[int] = field(default_factory=set)
@@ -41,10 +41,34 @@ class _Notes:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a pipeline does to each raw column, as far as its steps tell.
+    """What a pipeline does to each raw column.
 
-    ``names`` are the raw columns in the order of the fit, ``named`` if they came with names. ``finite`` are those that an
-    encoder takes, ``known`` the categories that all its encoders know, ``unused`` those that never reach the tree.
+    Parameters
+    ----------
+    names : list of str
+        The raw columns in the order of the fit.
+    named : bool
+        Whether the pipeline was fitted on a table with column names.
+    finite : frozenset of str
+        The columns that an encoder takes.
+    unused : frozenset of str
+        The columns that never reach the tree.
+    known : dict
+        The categories of a column that all its encoders know.
+    tree : object
+        The model at the end of the pipeline.
+    read : Tree
+        Its tree.
+    steps : tuple
+        The steps before it.
+    columns : tuple of Column
+        The columns that the tree sees.
+    gaps : mapping
+        The value that marks a missing one for the encoders of a finite column.
+    marks : mapping
+        The value other than NaN that an imputer takes for a missing one.
+    statistics : mapping
+        The fill values of the imputers, in raw units.
     """
 
     names: list[str]
@@ -55,24 +79,34 @@ class Survey:
     tree: Any
     read: Tree = field(repr=False)
     steps: tuple[Any, ...] = field(repr=False)
-    columns: tuple[Column, ...] = field(repr=False)  # of the tree
-    gaps: Mapping[str, Any] = field(repr=False)  # how the encoders of a finite column tell a missing value
-    marks: Mapping[str, Any] = field(repr=False)  # values that an imputer takes for missing ones
-    statistics: Mapping[str, list[Any]] = field(repr=False)  # of the imputers, in raw units
+    columns: tuple[Column, ...] = field(repr=False)
+    gaps: Mapping[str, Any] = field(repr=False)
+    marks: Mapping[str, Any] = field(repr=False)
+    statistics: Mapping[str, list[Any]] = field(repr=False)
 
 
 def is_pipeline(model: Any) -> bool:
-    """True for a scikit-learn Pipeline."""
+    """Whether a model is a scikit-learn Pipeline."""
     return any(c.__name__ == "Pipeline" and c.__module__.startswith("sklearn.") for c in type(model).__mro__)
 
 
 def survey(pipeline: Any) -> Survey:
-    """Walk through the steps of a fitted pipeline and see where each column of its tree comes from.
+    """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        A fitted scikit-learn pipeline.
+
+    Returns
+    -------
+    Survey
+        What the steps do to each raw column.
 
     Raises
     ------
     CounterleafError
-        If the pipeline is not fitted, does not end with a tree, or has a step that cannot be folded into it; it is named.
+        If the pipeline is not fitted, does not end with a tree, or has a step that cannot be folded into the tree.
 
     Examples
     --------
@@ -123,7 +157,7 @@ def survey(pipeline: Any) -> Survey:
 
 
 def _flat(pipeline: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The steps of a pipeline and of those within it; ``__`` joins their names as in ``set_params``."""
+    """Yield the steps of a pipeline and of the pipelines within it; ``__`` joins their names as in ``set_params``."""
     for name, step in pipeline.steps:
         if is_pipeline(step):
             yield from _flat(step, f"{path}{name}__")
@@ -144,7 +178,7 @@ def _tree(label: str, model: Any) -> Tree:
 
 
 def _walk(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
-    """The columns that a step makes of ``columns``, in order."""
+    """Return the columns that a step makes of ``columns``, in order."""
     kind = type(step).__name__ if type(step).__module__.startswith("sklearn.") else ""
     choice = type(step).__module__.startswith("sklearn.feature_selection.") and hasattr(step, "get_support")
     if isinstance(step, str):
@@ -158,12 +192,12 @@ def _walk(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[C
             raise _refusal(label, step, "its function is not the identity; transform the column beforehand")
         return columns
     if not (choice or kind in (*_SCALERS, *_ENCODERS, "SimpleImputer", "ColumnTransformer")):
-        reason = "it mixes columns" if kind in _MIXERS else "only scalers, encoders, imputers and selections of columns can"
+        reason = "it mixes columns" if kind in _MIXERS else "only scalers, encoders, imputers and column selectors can"
         raise _refusal(label, step, f"{reason}; apply it to the table beforehand")
     _check_fitted(step)
     if len(columns) != _width(step):
         raise CounterleafError(
-            f"{_told(label, step)} was fitted on {_width(step)} columns but gets {len(columns)}; fit the pipeline as a whole"
+            f"{_title(label, step)} was fitted on {_width(step)} columns but gets {len(columns)}; fit the pipeline as a whole"
         )
     if kind == "ColumnTransformer":
         return _parts(label, step, columns, notes)
@@ -191,7 +225,7 @@ def _parts(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[
 def _imputed(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
     if step.add_indicator:
         raise _refusal(
-            label, step, "add_indicator=True makes columns that tell what was missing; leave it out", "add_indicator=True"
+            label, step, "add_indicator=True adds columns that mark missing values; leave it out", "add_indicator=True"
         )
     out = []
     for column, value in zip(columns, step.statistics_.tolist(), strict=True):
@@ -211,8 +245,8 @@ def _encoded(label: str, step: Any, columns: list[Column], notes: _Notes) -> lis
     out = []
     for k, (column, categories) in enumerate(zip(columns, step.categories_, strict=True)):
         if column.scaled:
-            told = f"column {notes.names[column.raw]!r} is scaled before it; encode the column as it is"
-            raise _refusal(label, step, told)
+            reason = f"column {notes.names[column.raw]!r} is scaled before it; encode the column as it is"
+            raise _refusal(label, step, reason)
         notes.finite.add(column.raw)
         if not column.encoded:
             values = categories.tolist()
@@ -231,14 +265,14 @@ def _width(step: Any) -> int | None:
     return step.n_features if isinstance(step, Tree) else getattr(step, "n_features_in_", None)
 
 
-def _told(label: str, step: Any, how: str = "") -> str:
+def _title(label: str, step: Any, how: str = "") -> str:
     if type(step).__name__ == "FunctionTransformer":
         how = f"func={getattr(step.func, '__name__', step.func)}"
     return f"step {label!r} of the pipeline ({type(step).__name__}{f' with {how}' if how else ''})"
 
 
 def _refusal(label: str, step: Any, reason: str, how: str = "") -> CounterleafError:
-    return CounterleafError(f"{_told(label, step, how)} cannot be folded: {reason}")
+    return CounterleafError(f"{_title(label, step, how)} cannot be folded: {reason}")
 
 
 def _check_fitted(step: Any) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, number
+from counterleaf.table.encoding import encode_table
+from counterleaf.table.frames import column_names, columns, copy_of, is_frame
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -187,10 +189,8 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
 
 def among(rows: Any) -> Among:
     """The answer is one of the rows of this table (a frame or a 2-D array), as the model classifies them."""
-    from counterleaf.table.frames import columns
-
     columns(rows)
-    return Among(f"among({len(rows)} rows)", rows.copy() if hasattr(rows, "copy") else rows)
+    return Among(f"among({len(rows)} rows)", copy_of(rows))
 
 
 def max_changes(count: int) -> MaxChanges:
@@ -242,10 +242,8 @@ def listed(constraints: Any) -> list[Constraint]:
 
 def _aligned(rows: Any, schema: Schema) -> Array:
     """The rows as variables."""
-    from counterleaf.table.encoding import encode_table
-
-    if hasattr(rows, "columns"):
-        names = [str(name) for name in rows.columns]
+    if is_frame(rows):
+        names = column_names(rows)
         if sorted(names) != sorted(schema.names):
             raise CounterleafError(f"among got the columns {names}; expected {schema.names}")
     elif np.shape(rows)[1] != len(schema):

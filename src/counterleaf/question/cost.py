@@ -14,8 +14,9 @@ from counterleaf import _core
 from counterleaf.errors import CounterleafError, brief, number
 from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix
 from counterleaf.table.features import Categorical, Finite, Numeric
+from counterleaf.table.frames import axis_names, by_name
 from counterleaf.table.infer import SPREADS, Spreads
-from counterleaf.table.schema import Schema, labelled
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 
@@ -139,13 +140,11 @@ class Quadratic(_Term):
     names: tuple[str, ...] | None = field(init=False)  # of the rows, where Q came as a frame
 
     def __post_init__(self) -> None:
-        given, names = self.Q, None
-        if hasattr(given, "columns") and hasattr(given, "index") and (labelled(given.columns) or labelled(given.index)):
-            names = tuple(map(str, given.columns))
-            if tuple(map(str, given.index)) != names:
-                raise CounterleafError("Q is a frame whose rows and columns are named differently; expected the same names")
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "Q", read_matrix(given))
+        rows, columns = axis_names(self.Q) or (None, None)
+        if rows != columns:
+            raise CounterleafError("Q is a frame whose rows and columns are named differently; expected the same names")
+        object.__setattr__(self, "names", columns)
+        object.__setattr__(self, "Q", read_matrix(self.Q))
 
     def matrix(self, schema: Schema) -> Any:
         """Q over the variables of the schema, in their order; nothing for those that are 0/1."""
@@ -292,8 +291,7 @@ def _moves(feature: Finite, up: float, down: float, power: int, named: float | N
 def _linear(given: Any, schema: Schema) -> Array:
     """One coefficient per variable, from a dict by name or ``feature=value``, or from one number per feature."""
     out = np.zeros(schema.width)
-    if hasattr(given, "index") and hasattr(given, "to_dict") and labelled(given.index):
-        given = given.to_dict()
+    given = by_name(given)
     if not isinstance(given, Mapping):
         if any(isinstance(feature, Categorical) for feature in schema):
             raise CounterleafError("Linear coef must be a dict where the table has categories, as in {'job=cook': 1.0}")

@@ -47,7 +47,7 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None]:
         content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf explainer: invalid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
+            f"not a counterleaf explainer: not valid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
         ) from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != _FORMAT:

@@ -55,7 +55,7 @@ def read(text: str) -> Explanation:
         content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf answer: invalid JSON ({_short(error)}); pass the whole text of to_json, not a file name"
+            f"not a counterleaf answer: not valid JSON ({_short(error)}); pass the whole text of to_json, not a file name"
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')

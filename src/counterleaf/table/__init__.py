@@ -1,1 +1,1 @@
-"""The user's columns: what they can hold, and how rows become numbers and back. The only room that knows pandas and polars."""
+"""The user's table: its features, and rows as numbers and back. No other room imports pandas or polars."""

@@ -1,10 +1,10 @@
-"""The kinds of column a table can have: numbers, whole numbers, grids, ordered levels, categories, yes or no."""
+"""The kinds of feature a table can have: numbers, whole numbers, grids, ordered levels, categories, booleans."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +12,32 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, some
 from counterleaf.table.frames import nested
-from counterleaf.types import is_missing as is_missing
+from counterleaf.types import is_missing as is_missing  # also for those who import it from here
 
 MISSING = "(missing)"
 
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A number in [lower, upper]; whole if ``integer``, a multiple of ``step`` if that is given.
+    """A number within bounds, optionally whole or a multiple of a step.
 
-    A row that already stands off the grid may stay where it is; whatever moves, moves to the grid.
+    A row whose value is not on the grid may keep it; a value that changes moves to the grid.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    lower, upper : float, optional
+        The bounds; infinite by default.
+    integer : bool, default=False
+        Whether the feature takes whole numbers only.
+    step : float, optional
+        The feature takes multiples of this number only.
+
+    Raises
+    ------
+    CounterleafError
+        If no number satisfies the bounds, or if ``step`` is not positive or contradicts ``integer``.
 
     Examples
     --------
@@ -55,12 +71,12 @@ class Numeric:
 
     @property
     def size(self) -> int:
-        """How many variables the solver has for it."""
+        """The number of solver variables for the feature."""
         return 1
 
     @property
     def grid(self) -> Fraction | None:
-        """The step as written in decimals, so that three steps of 0.1 are 0.3; None where any number will do."""
+        """The step as its decimal digits say, so that three steps of 0.1 are 0.3; None if any number is allowed."""
         if self.step is not None:
             return Fraction(repr(float(self.step)))
         return Fraction(1) if self.integer else None
@@ -68,50 +84,45 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class _Finite:
-    """A feature with finitely many values; the solver has a 0/1 variable for each, of which exactly one is 1."""
+    """A feature with finitely many values; the solver has a 0/1 variable for each, exactly one of which is 1."""
 
     name: str
     values: tuple[Any, ...]
     costs: Any = None
-    missing: bool = False  # rows may lack a value: one more choice, to stay at but not to move to
+    missing: bool = False  # rows may lack a value: one more choice, which a row can keep but not change to
     _places: dict[Any, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        if isinstance(self.values, (str, bytes)) or not isinstance(self.values, Iterable):
-            raise CounterleafError(
-                f"feature {self.name!r}: its values are {brief(self.values)}; expected a list such as ['a', 'b']"
-            )
-        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
-        places: dict[Any, int] = {}
-        for k, value in enumerate(values):
-            if is_missing(value):
-                raise CounterleafError(f"feature {self.name!r}: a value is {brief(value)}; leave it out and set missing=True")
-            try:
-                twice = value in places
-            except TypeError:
-                raise CounterleafError(f"feature {self.name!r}: a value is {brief(value)}; expected text or numbers") from None
-            if twice:
-                raise CounterleafError(f"feature {self.name!r} lists {brief(value)} twice; values must differ")
-            places[value] = k
-        if not values:
-            raise CounterleafError(f"feature {self.name!r} has no values; expected at least one")
+        values, places = _distinct(self.values, self.name)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_places", places)
         if self.costs is not None:
-            object.__setattr__(self, "costs", _from_to(self.costs, self))
+            object.__setattr__(self, "costs", _cost_table(self.costs, self))
 
     @property
     def size(self) -> int:
-        """How many variables the solver has for it."""
+        """The number of solver variables for the feature."""
         return len(self.values) + self.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether the order of the values matters."""
         return not isinstance(self, Categorical)
 
     def place(self, value: Any) -> int:
-        """The place of a value; the last one is that of a missing value."""
+        """Return the position of a value.
+
+        Parameters
+        ----------
+        value : object
+            One of the feature's values, or a missing value, whose position is the last one.
+
+        Returns
+        -------
+        int
+            The position, from 0.
+        """
         if is_missing(value):
             if self.missing:
                 return len(self.values)
@@ -127,13 +138,40 @@ class _Finite:
         return found
 
     def column(self, k: int) -> str:
-        """The name of a value's 0/1 variable."""
+        """Return the name of a value's 0/1 variable.
+
+        Parameters
+        ----------
+        k : int
+            The position of the value.
+
+        Returns
+        -------
+        str
+            The name, as in ``"job=cook"``.
+        """
         return f"{self.name}={self.values[k] if k < len(self.values) else MISSING}"
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Categorical(_Finite):
-    """One of ``categories``, from any to any. ``costs``: a from-to table in place of the same cost for every change.
+    """One of several categories, which can change to any other.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    categories : iterable
+        The values: text, numbers or booleans.
+    costs : dict of dict, DataFrame or array-like, optional
+        What each change costs, from (rows) by to (columns); by default every change costs the same.
+    missing : bool, default=False
+        Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+
+    Raises
+    ------
+    CounterleafError
+        If a category appears twice or is a missing value, or if ``costs`` is incomplete or negative.
 
     Examples
     --------
@@ -142,43 +180,112 @@ class Categorical(_Finite):
     """
 
     def __init__(self, name: str, categories: Any, costs: Any = None, missing: bool = False) -> None:
-        _set(self, name, categories, costs, missing)
+        _initialize(self, name, categories, costs, missing)
 
     @property
     def categories(self) -> tuple[Any, ...]:
+        """The values."""
         return self.values
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Ordinal(_Finite):
-    """One of ``levels``, in order: a change costs what it costs per level moved, or what the table ``costs`` says.
+    """One of several ordered levels.
 
-    A tree has one column for it, the number of the level from 0.
+    A change costs its price per level moved, unless ``costs`` says otherwise. A tree has one column for the feature, the
+    number of the level from 0.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    levels : iterable
+        The values, from the lowest to the highest.
+    costs : dict of dict, DataFrame or array-like, optional
+        What each change costs, from (rows) by to (columns).
+    missing : bool, default=False
+        Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+
+    Raises
+    ------
+    CounterleafError
+        If a level appears twice or is a missing value, or if ``costs`` is incomplete or negative.
+
+    Examples
+    --------
+    >>> Ordinal("school", ["basic", "high", "college"]).levels
+    ('basic', 'high', 'college')
     """
 
     def __init__(self, name: str, levels: Any, costs: Any = None, missing: bool = False) -> None:
-        _set(self, name, levels, costs, missing)
+        _initialize(self, name, levels, costs, missing)
 
     @property
     def levels(self) -> tuple[Any, ...]:
+        """The values in order."""
         return self.values
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Boolean(_Finite):
-    """False or True; a tree has one 0/1 column for it."""
+    """False or True; a tree has one 0/1 column for the feature.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    costs : dict of dict, DataFrame or array-like, optional
+        What each change costs, from (rows) by to (columns).
+    missing : bool, default=False
+        Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+
+    Examples
+    --------
+    >>> Boolean("owner").values
+    (False, True)
+    """
 
     def __init__(self, name: str, costs: Any = None, missing: bool = False) -> None:
-        _set(self, name, (False, True), costs, missing)
+        _initialize(self, name, (False, True), costs, missing)
 
 
 Feature = Numeric | Categorical | Ordinal | Boolean
 Finite = Categorical | Ordinal | Boolean
 
 
-def _set(feature: Any, name: str, values: Any, costs: Any, missing: bool) -> None:
-    for field_name, value in (("name", name), ("values", values), ("costs", costs), ("missing", bool(missing))):
-        object.__setattr__(feature, field_name, value)
+def with_name(feature: Feature, name: str) -> Feature:
+    """Return the same feature under another name."""
+    if isinstance(feature, Numeric):
+        return replace(feature, name=name)
+    if isinstance(feature, Boolean):
+        return Boolean(name, feature.costs, feature.missing)
+    return type(feature)(name, feature.values, feature.costs, feature.missing)
+
+
+def describe(feature: Feature) -> str:
+    """Return a feature in words."""
+    if isinstance(feature, Numeric):
+        what = "whole number" if feature.integer else "number"
+        if feature.step is not None:
+            what += f" in steps of {float(feature.step):g}"
+        low, high = (None if math.isinf(end) else f"{end:g}" for end in (feature.lower, feature.upper))
+        if low and high:
+            return f"{what}, {low} to {high}"
+        return what + (f", at least {low}" if low else f", at most {high}" if high else "")
+    gap = ", may be missing" if feature.missing else ""
+    if isinstance(feature, Boolean):
+        return f"yes or no{gap}"
+    shown = [str(value) for value in feature.values]
+    shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
+    if isinstance(feature, Ordinal):
+        return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
+    return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
+
+
+def _initialize(feature: Any, name: str, values: Any, costs: Any, missing: bool) -> None:
+    """Set the fields of a frozen feature, then check them."""
+    for attribute, value in (("name", name), ("values", values), ("costs", costs), ("missing", bool(missing))):
+        object.__setattr__(feature, attribute, value)
     feature.__post_init__()
 
 
@@ -187,39 +294,65 @@ def _check_name(name: Any) -> None:
         raise CounterleafError(f"a feature is named {brief(name)}; expected a string")
 
 
-def _from_to(given: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
-    """The cost of each change as a square table, from a nested dict, a frame or an array in the order of the values."""
+def _distinct(values: Any, name: str) -> tuple[tuple[Any, ...], dict[Any, int]]:
+    """Return the values of a feature, checked to be different from each other, and the position of each."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise CounterleafError(f"feature {name!r}: its values are {brief(values)}; expected a list such as ['a', 'b']")
+    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    places: dict[Any, int] = {}
+    for k, value in enumerate(out):
+        if is_missing(value):
+            raise CounterleafError(f"feature {name!r}: a value is {brief(value)}; leave it out and set missing=True")
+        try:
+            twice = value in places
+        except TypeError:
+            raise CounterleafError(f"feature {name!r}: a value is {brief(value)}; expected text or numbers") from None
+        if twice:
+            raise CounterleafError(f"feature {name!r} lists {brief(value)} twice; values must differ")
+        places[value] = k
+    if not out:
+        raise CounterleafError(f"feature {name!r} has no values; expected at least one")
+    return out, places
+
+
+def _cost_table(costs: Any, feature: _Finite) -> tuple[tuple[float, ...], ...]:
+    """Return the cost of each change as a square table, from a nested dict, a frame or an array in the order of the values."""
     n = len(feature.values)
-    given = nested(given)
-    if isinstance(given, Mapping):
-        out = np.full((n, n), np.nan)
-        np.fill_diagonal(out, 0.0)
-        for old, line in given.items():
-            if not isinstance(line, Mapping):
-                raise CounterleafError(f"feature {feature.name!r}: costs[{old!r}] is {line!r}; expected {{to: cost}}")
-            for new, cost in line.items():
-                out[feature.place(old), feature.place(new)] = _price(cost, feature)
+    costs = nested(costs)
+    if isinstance(costs, Mapping):
+        out = _costs_by_value(costs, feature)
     else:
         try:
-            out = np.array(given, dtype=np.float64)
+            out = np.array(costs, dtype=np.float64)
         except (TypeError, ValueError):
-            raise CounterleafError(f"feature {feature.name!r}: costs is {given!r}; expected a square table") from None
+            raise CounterleafError(f"feature {feature.name!r}: costs is {costs!r}; expected a square table") from None
         if out.shape != (n, n):
             raise CounterleafError(f"feature {feature.name!r}: costs has shape {out.shape}; expected ({n}, {n}), from by to")
     if np.isnan(out).any():
         i, k = np.argwhere(np.isnan(out))[0]
         raise CounterleafError(
-            f"feature {feature.name!r}: costs does not say what {feature.values[i]!r} to {feature.values[k]!r} costs; add it"
+            f"feature {feature.name!r}: costs has no entry from {feature.values[i]!r} to {feature.values[k]!r}; add it"
         )
     if not np.isfinite(out).all() or (out < 0).any() or out.diagonal().any():
         raise CounterleafError(
-            f"feature {feature.name!r}: costs must be finite, 0 or more, and 0 from a value to itself; forbid rules values out"
+            f"feature {feature.name!r}: costs must be finite, 0 or more, and 0 from a value to itself; "
+            f"use forbid() to rule values out"
         )
     return tuple(tuple(line) for line in out.tolist())
 
 
-def _price(cost: Any, feature: _Finite) -> float:
-    try:
-        return float(cost)
-    except (TypeError, ValueError):
-        raise CounterleafError(f"feature {feature.name!r}: a cost is {cost!r}; expected a number") from None
+def _costs_by_value(costs: Mapping[Any, Any], feature: _Finite) -> Any:
+    """Return {from: {to: cost}} as an array, NaN where an entry is absent."""
+    out = np.full((len(feature.values), len(feature.values)), np.nan)
+    np.fill_diagonal(out, 0.0)
+    for old, line in costs.items():
+        if not isinstance(line, Mapping):
+            raise CounterleafError(f"feature {feature.name!r}: costs[{old!r}] is {line!r}; expected {{to: cost}}")
+        for new, cost in line.items():
+            try:
+                out[feature.place(old), feature.place(new)] = float(cost)
+            except CounterleafError:
+                raise
+            except (TypeError, ValueError):
+                raise CounterleafError(f"feature {feature.name!r}: a cost is {cost!r}; expected a number") from None
+    return out

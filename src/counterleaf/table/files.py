@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,16 @@ def read_parquet(source: Any) -> Frame:
 
 
 def write_csv(frame: Frame, target: Any, compressed: bool = False) -> None:
-    """Write a frame as CSV without its index; ``compressed`` with gzip, the same bytes each time."""
-    frame.to_csv(target, index=False, compression={"method": "gzip", "mtime": 1} if compressed else None)
+    """Write a frame as CSV without its index to a path or an open file.
+
+    With ``compressed``, the target is a path, and the gzip file contains neither a name nor a time: the same frame gives the
+    same bytes.
+    """
+    if not compressed:
+        frame.to_csv(target, index=False)
+        return
+    with Path(target).open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as out:
+        frame.to_csv(out, index=False, mode="wb")
 
 
 def write_parquet(frame: Frame, target: Any) -> None:

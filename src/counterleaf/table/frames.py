@@ -113,7 +113,8 @@ def make_frame(
     import pandas as pd
 
     content: Any = rows if isinstance(rows, np.ndarray) else list(rows)
-    frame = pd.DataFrame(content, columns=names, index=None if index is None else list(index), copy=False)
+    labels = None if index is None else list(index)
+    frame = pd.DataFrame(content, columns=None if names is None else list(names), index=labels, copy=False)
     return frame.astype(dict(types)) if types else frame
 
 
@@ -180,9 +181,20 @@ def kind_of(column: Column) -> str:
     return kind if kind in "biufMm" else "O"
 
 
+def number_kind(column: Column) -> str:
+    """Return "bool", "int", "float" or "complex" for a pandas column of numbers, an empty text for any other column."""
+    from pandas.api import types
+
+    if not types.is_numeric_dtype(column):
+        return ""
+    if types.is_bool_dtype(column):
+        return "bool"
+    return "int" if types.is_integer_dtype(column) else "float" if types.is_float_dtype(column) else "complex"
+
+
 def levels_of(column: Column) -> tuple[list[Any] | None, bool]:
     """Return the categories of a pandas categorical column, None for any other, and whether they are ordered."""
-    dtype = getattr(column, "dtype", None)
+    dtype: Any = getattr(column, "dtype", None)
     if not type(dtype).__module__.startswith("pandas") or not hasattr(dtype, "categories"):
         return None, False
     return list(dtype.categories), bool(getattr(dtype, "ordered", False))

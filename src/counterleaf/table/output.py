@@ -1,9 +1,8 @@
-"""The frames that answers are returned in."""
+"""The frame that ``explain_many`` returns."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,29 +16,49 @@ COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confi
 
 
 class Results:
-    """The answers for n rows: one array per column of the frame, filled in one stretch of rows at a time."""
+    """The answers for n rows: one array per column of the frame, filled in a block of rows at a time.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    """
 
     def __init__(self, n: int) -> None:
-        self.status = np.full(n, len(STATUSES) - 1, np.int8)  # places in STATUSES
+        self.status = np.full(n, len(STATUSES) - 1, np.int8)  # positions in STATUSES
         self.costs = np.full(n, np.nan)
         self.bounds = np.full(n, np.nan)
         self.leaves = np.full(n, -1)
         self.counts = np.zeros(n, np.int64)  # of changed features
         self.confirmed = np.zeros(n, bool)
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
-        self.problems: dict[int, str] = {}  # row -> what is wrong with it
+        self.problems: dict[int, str] = {}  # row -> why it is invalid
 
     def column(self, d: int) -> Array:
-        """The new codes of a feature, made when it first changes: most features of most trees never do."""
+        """Return the new codes of a feature, an array made when it first changes: most features of most trees never do."""
         if d not in self.codes:
             self.codes[d] = np.full(len(self.status), np.nan)
         return self.codes[d]
 
 
 def results_frame(results: Results, sheet: Sheet, classes: Array, value: Array) -> Any:
-    """One line per row: status, cost, leaf and label, and the new values of every feature that changes somewhere.
+    """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
 
-    ``value`` is the class of every leaf.
+    Parameters
+    ----------
+    results : Results
+        The answers; their codes are used up.
+    sheet : Sheet
+        The rows.
+    classes : array
+        The labels.
+    value : (N,) array
+        The class of each node of the tree, as a position in ``classes``.
+
+    Returns
+    -------
+    DataFrame
+        A polars frame if the rows are one, else a pandas frame with the index of the rows.
     """
     answered = results.leaves >= 0
     cells = {}
@@ -70,7 +89,7 @@ def results_frame(results: Results, sheet: Sheet, classes: Array, value: Array) 
 
 @functools.lru_cache(maxsize=64)
 def _few(values: tuple[Any, ...], kind: str) -> Any:
-    """The type of a column that holds few different values; ``kind`` tells 0 and 1 from False and True."""
+    """Return the type of a column that holds few different values; ``kind`` separates 0 and 1 from False and True."""
     import pandas as pd
 
     return pd.CategoricalDtype(list(values))
@@ -96,13 +115,3 @@ def _polars_frame(results: Results, classes: list[Any], value: Array, answered: 
     return out.with_columns(
         pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "confirmed")
     )
-
-
-def frame_of(
-    records: Iterable[Mapping[str, Any]], index: Iterable[Any] | None = None, types: Mapping[str, str] | None = None
-) -> Any:
-    """A pandas frame of records, one line each; ``types`` are those of some columns."""
-    import pandas as pd
-
-    frame = pd.DataFrame(list(records), index=None if index is None else list(index))
-    return frame.astype(dict(types)) if types else frame

@@ -58,7 +58,7 @@ def in_type_of(value: Any, old: Any) -> Any:
 def rewrite_row(like: Any, new: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return a copy of the row ``like`` with the values ``new``, each in the type of the old value if that changes nothing.
 
-    ``names`` are the columns of a row that has none of its own: an array or a list.
+    ``names`` are the columns of an array or a list.
     """
     if is_polars(like):
         return _rewrite_polars(like, new)

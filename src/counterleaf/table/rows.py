@@ -1,4 +1,4 @@
-"""The rows of a batch: a frame or a 2-D array, read a stretch of rows at a time and rewritten column by column."""
+"""The rows of a batch: a frame or a 2-D array, encoded a block of rows at a time and rewritten column by column."""
 
 from __future__ import annotations
 
@@ -7,49 +7,68 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.table import rewrite
-from counterleaf.table.features import Feature, Finite, Numeric, is_missing
-from counterleaf.table.frames import cells_of, numbers_of
+from counterleaf.table.features import Feature, Finite, Numeric
+from counterleaf.table.frames import Column, cells_of, column_names, is_frame, is_polars, numbers_of, take
+from counterleaf.table.row_types import fitting, in_type_of
 from counterleaf.table.schema import Schema
-from counterleaf.types import Array
+from counterleaf.types import Array, is_missing
 
 
 class Sheet:
-    """Rows in the words of the user, and their codes as ``Schema.codes`` has them: one number per feature."""
+    """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``.
+
+    Parameters
+    ----------
+    rows : DataFrame or (n, D) array-like
+        The table.
+    schema : Schema
+        Its features.
+
+    Attributes
+    ----------
+    named : bool
+        Whether the rows are a frame.
+    polars : bool
+        Whether the rows are a polars frame.
+    n : int
+        The number of rows.
+    columns : list
+        The columns in the order of the features.
+    """
 
     def __init__(self, rows: Any, schema: Schema) -> None:
         self.schema = schema
-        self.named = hasattr(rows, "columns")
-        self.polars = hasattr(rows, "with_columns")
+        self.named = is_frame(rows)
+        self.polars = is_polars(rows)
         self.rows: Any = rows if self.named else _array(rows)
         self.n = len(self.rows)
-        self.columns = self._by_name() if self.named else self._by_place()
-        self._whole = self._is_whole()
+        self.columns = self._by_name() if self.named else self._by_position()
+        self._encoded = self._is_encoded()
 
-    def _by_name(self) -> list[Any]:
-        """The columns of a frame in the order of the features."""
-        given, names, order = [str(name) for name in self.rows.columns], self.schema.names, self._order
-        by_name = dict(zip(given, self.rows.columns, strict=True))
-        if len(by_name) < len(given):
-            twice = next(name for name in given if given.count(name) > 1)
+    def _by_name(self) -> list[Column]:
+        """Return the columns of a frame in the order of the features."""
+        found, names, order = column_names(self.rows), self.schema.names, self._order
+        by_name = dict(zip(found, self.rows.columns, strict=True))
+        if len(by_name) < len(found):
+            twice = next(name for name in found if found.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
         missing, known = [name for name in names if name not in by_name], {*names, *order}
-        extra = [name for name in given if name not in known]
+        extra = [name for name in found if name not in known]
         if missing or extra:
-            told = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
-            raise CounterleafError(f"the frame {' and '.join(told)}; expected exactly the columns {order[:12]}")
+            problems = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
+            raise CounterleafError(f"the frame {' and '.join(problems)}; expected exactly the columns {order[:12]}")
         return [self.rows[by_name[name]] for name in names]
 
-    def _by_place(self) -> list[Any]:
+    def _by_position(self) -> list[Column]:
         width, order = self.rows.shape[1], self._order
         if width != len(order):
             raise CounterleafError(f"the rows have {width} columns; expected {len(order)}, one per feature")
         place = {name: k for k, name in enumerate(order)}
         return [self.rows[:, place[name]] for name in self.schema.names]
 
-    def _is_whole(self) -> bool:
-        """Whether the rows are their codes as they are, all columns at once."""
-        names = [str(name) for name in self.rows.columns] if self.named else self._order
+    def _is_encoded(self) -> bool:
+        """Whether all cells of the table equal their codes."""
+        names = column_names(self.rows) if self.named else self._order
         fits = names == self.schema.names and not self.schema.fills and not self.polars
         return fits and all(map(_is_native, self.schema, self.columns))
 
@@ -60,75 +79,75 @@ class Sheet:
 
     @property
     def index(self) -> Any:
-        """The pandas index of the rows, None where they have none."""
+        """The pandas index of the rows, None if they have none."""
         return self.rows.index if self.named and not self.polars else None
 
     def one(self, k: int) -> Any:
-        """Row k, as ``explain`` takes it."""
-        return self.rows.iloc[[k]] if self.index is not None else self.rows[k]
+        """Return row ``k`` as ``explain`` takes it."""
+        return take(self.rows, [k] if self.index is not None else k)
 
     def part(self, at: Any) -> Any:
-        """Some of the rows, as they are; ``at`` is a slice or an array of lines."""
-        return self.rows.iloc[at] if self.index is not None else self.rows[at]
+        """Return some of the rows; ``at`` is a slice or an array of positions."""
+        return take(self.rows, at)
 
     def codes(self, at: slice) -> Array:
-        """(rows, features); a cell that ``explain`` would refuse is NaN, infinite or too large."""
-        if self._whole:
+        """Return (rows, features) codes; a cell that ``explain`` would refuse is NaN, infinite or too large."""
+        if self._encoded:
             part = self.part(at)
             return np.require(part.to_numpy(np.float64) if self.named else part, np.float64, ["C"])
         out = np.empty((at.stop - at.start, len(self.columns)))
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
-            part = column.iloc[at] if hasattr(column, "iloc") else column[at]
+            part = take(column, at)
             out[:, d] = self._numbers(feature, part) if isinstance(feature, Numeric) else _places(feature, part)
         return out
 
-    def _numbers(self, feature: Numeric, column: Any) -> Array:
-        """Part of a column as numbers, gaps filled where the model does; text is none, even if it reads like one."""
+    def _numbers(self, feature: Numeric, column: Column) -> Array:
+        """Return part of a column as numbers, gaps filled where the model fills them; text is refused even if it has digits."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
         out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in cells_of(column)], float)
         if feature.integer:
             out = np.where(np.isnan(out) | (np.floor(out) == out), out, np.inf)
-        if feature.name in self.schema.fills:  # with what need not be whole
+        if feature.name in self.schema.fills:  # the fill need not be whole
             out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
         return out
 
     def holds_codes(self, d: int) -> bool:
-        """Whether the cells of column d are their codes: float64, no gap of which stands for a number."""
+        """Whether the cells of column ``d`` are their codes: float64 whose gaps the model does not fill."""
         feature, dtype = self.schema.features[d], self.columns[d].dtype
         plain = isinstance(feature, Numeric) and feature.name not in self.schema.fills
         return plain and isinstance(dtype, np.dtype) and dtype == np.float64
 
-    def changed(self, d: int, codes: Array, answered: Array) -> Any:
-        """Column d in its own type where that holds what is new, empty where there is no answer.
+    def changed(self, d: int, codes: Array, answered: Array) -> Column:
+        """Return column ``d`` with new values, in its type if that holds them, empty where there is no answer.
 
-        ``codes`` are the new ones, NaN where a cell stays as it is; they are used up.
+        ``codes`` are the new ones, NaN where a cell does not change; the array is overwritten.
         """
         feature, column = self.schema.features[d], self.columns[d]
         if self.holds_codes(d):
             np.copyto(codes, column, where=np.isnan(codes))
             codes[~answered] = np.nan
             return codes
-        write = rewrite.polars_column if self.polars else rewrite.column
+        write = _polars_column if self.polars else _pandas_column
         return write(feature, column, codes, answered)
 
     def groups(self, before: Array, after: Array) -> list[Array]:
-        """Which of some rows to rewrite together, so that no row is widened by what another one holds.
+        """Return which rows to rewrite together, so that no row is widened because of another.
 
-        Models may compute in the type of a frame: a number that its float32 column does not hold would decide how its
-        neighbours are rounded.
+        A model may compute in the type of a frame: a number that a float32 column cannot hold would otherwise decide how the
+        other rows are rounded.
         """
         wide = np.zeros(before.shape, bool)
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
             if isinstance(feature, Numeric) and not self.holds_codes(d):
                 differ = before[:, d] != after[:, d]
-                wide[differ, d] = rewrite.outgrown(column, after[differ, d])
+                wide[differ, d] = _outgrown(column, after[differ, d])
         if not wide.any():
             return [np.arange(len(before))]
         keys = np.unique(wide, axis=0, return_inverse=True)[1].ravel()
         return [np.flatnonzero(keys == key) for key in range(keys.max() + 1)]
 
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
-        """Some of the rows with the codes ``after`` in place of ``before``."""
+        """Return some of the rows with the codes ``after`` in place of ``before``."""
         part, differ, everywhere = self.part(at), before != after, np.ones(len(after), bool)
         cells = Sheet(part, self.schema)
         new = {
@@ -140,11 +159,11 @@ class Sheet:
         if self.polars:
             return part.with_columns(*new.values())
         if self.named:
-            part = part.copy(deep=False)  # columns are replaced, not written into
+            part = part.copy(deep=False)  # columns are replaced, not written to
             for d, column in new.items():
                 part[cells.columns[d].name] = column
             return part
-        return rewrite.array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
+        return _rewrite_array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
 
 
 def _array(rows: Any) -> Array:
@@ -157,8 +176,8 @@ def _array(rows: Any) -> Array:
     return array
 
 
-def _is_native(feature: Feature, column: Any) -> bool:
-    """A number in a column of NumPy's numbers, none of which is refused but for its size."""
+def _is_native(feature: Feature, column: Column) -> bool:
+    """Whether a number is in a NumPy column of which ``explain`` refuses a cell only for its size."""
     dtype = column.dtype
     if not isinstance(feature, Numeric) or not isinstance(dtype, np.dtype):
         return False
@@ -166,7 +185,7 @@ def _is_native(feature: Feature, column: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    """A cell as a number, NaN where ``explain`` would refuse it."""
+    """Return a cell as a number, NaN if ``explain`` would refuse it."""
     if is_missing(value) or isinstance(value, (str, bytes)):
         return np.nan
     try:
@@ -175,8 +194,8 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _places(feature: Finite, column: Any) -> Array:
-    """The place of each value, each different value looked up once."""
+def _places(feature: Finite, column: Column) -> Array:
+    """Return the position of each value; each different value is looked up once."""
     import pandas as pd
 
     keys: Any
@@ -187,15 +206,126 @@ def _places(feature: Finite, column: Any) -> Array:
         values = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(cells_of(column), dtype=object)
         try:
             keys, seen = pd.factorize(values)
-        except TypeError:  # something that has no hash
+        except TypeError:  # some value has no hash
             return np.array([_place(feature, value) for value in cells_of(column)])
     known = np.array([*(_place(feature, value) for value in seen), _place(feature, None)])
-    return np.asarray(known[keys])  # -1, the last, is a gap
+    return np.asarray(known[keys])  # the key -1, for a gap, finds the last
 
 
 def _place(feature: Finite, value: Any) -> float:
-    """The place of a value, NaN where ``explain`` would refuse it."""
+    """Return the position of a value, NaN if ``explain`` would refuse it."""
     try:
         return float(feature.place(value))
     except CounterleafError:
         return np.nan
+
+
+def _pandas_column(feature: Feature, old: Column, codes: Array, answered: Array) -> Column:
+    """Return a pandas column, or one of an array, with new cells where ``codes`` are not NaN, empty if unanswered."""
+    import pandas as pd
+
+    series = pd.Series(old, copy=False)
+    lines = np.flatnonzero(~np.isnan(codes))
+    new = codes[lines]
+    if series.dtype == object:
+        out = _with_objects(series, lines, _decoded(feature, new))
+    elif isinstance(feature, Numeric):
+        out = _with_numbers(series, lines, new)
+    else:
+        out = _with_choices(series, lines, new, feature.values)
+    return out if answered.all() else _emptied(out, ~answered)
+
+
+def _polars_column(feature: Feature, old: Column, codes: Array, answered: Array) -> Column:
+    """Return a polars column with new cells where ``codes`` are not NaN, empty if unanswered."""
+    import polars as pl
+
+    dtype, values = old.dtype, old.to_list()
+    lines = np.flatnonzero(~np.isnan(codes))
+    new = codes[lines]
+    if dtype == pl.Float32 and fitting(new, np.dtype(np.float32)) == np.float64:
+        dtype = pl.Float64
+    whole = isinstance(feature, Numeric) and dtype.is_integer() and (new == np.floor(new)).all()
+    for k, value in zip(lines.tolist(), _decoded(feature, new), strict=True):
+        values[k] = int(value) if whole else in_type_of(value, values[k])
+    cells = [value if there else None for value, there in zip(values, answered.tolist(), strict=True)]
+    try:
+        return pl.Series(old.name, cells, dtype=dtype)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):  # the type does not hold them
+        return pl.Series(old.name, cells, strict=False)
+
+
+def _decoded(feature: Feature, codes: Array) -> list[Any]:
+    """Return the values of a feature that have these codes."""
+    if isinstance(feature, Numeric):
+        return list(codes.tolist())
+    return [feature.values[k] for k in codes.astype(np.int64).tolist()]
+
+
+def _with_objects(series: Column, lines: Array, values: list[Any]) -> Column:
+    """Return a column of objects; each new cell has the type of the old one if that changes nothing."""
+    out = series.to_numpy(copy=True)
+    new = np.empty(len(lines), object)
+    new[:] = [in_type_of(value, old) for value, old in zip(values, out[lines].tolist(), strict=True)]
+    out[lines] = new
+    return type(series)(out, index=series.index, name=series.name, dtype=object)
+
+
+def _with_numbers(series: Column, lines: Array, new: Array) -> Column:
+    dtype = fitting(new, series.dtype)
+    if dtype == np.float64 and series.hasnans:
+        dtype = "Float64" if series.dtype.kind != "f" else dtype  # the float64 of NumPy has NaN for gaps
+    out = series.astype(dtype)
+    out.iloc[lines] = new.astype(getattr(out.dtype, "numpy_dtype", out.dtype))
+    return out
+
+
+def _with_choices(series: Column, lines: Array, new: Array, values: tuple[Any, ...]) -> Column:
+    """Return a column of few different values, as objects if its type does not know one of the new ones."""
+    import pandas as pd
+
+    used, places = np.unique(new.astype(np.int64), return_inverse=True)
+    chosen = [values[k] for k in used.tolist()]
+    try:
+        cells = pd.Series(chosen, dtype=series.dtype)
+        known = not cells.hasnans
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        return _with_objects(series.astype(object), lines, [chosen[k] for k in places.tolist()])
+    out = series.copy()
+    out.iloc[lines] = cells.array.take(places)
+    return out
+
+
+def _emptied(series: Column, lines: Array) -> Column:
+    """Return a column without some cells; whole numbers and booleans become the nullable types of pandas."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        series = series.astype("boolean" if dtype.kind == "b" else dtype.name.replace("int", "Int").replace("uInt", "UInt"))
+    return series.mask(lines)
+
+
+def _outgrown(old: Column, new: Array) -> Array:
+    """Return which of the new numbers the type of a column does not hold."""
+    dtype = old.dtype
+    if hasattr(dtype, "is_integer") and hasattr(dtype, "is_float"):  # polars
+        dtype = np.dtype(np.int64 if dtype.is_integer() else np.float32 if str(dtype) == "Float32" else np.float64)
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    if not isinstance(plain, np.dtype) or plain.kind not in "biuf":
+        return np.zeros(len(new), bool)
+    with np.errstate(all="ignore"):
+        return np.asarray(new.astype(plain).astype(np.float64) != new)
+
+
+def _rewrite_array(rows: Array, columns: dict[int, Column]) -> Array:
+    """Return a copy of an array with some columns replaced, in a type that holds them all."""
+    if rows.dtype.kind == "O":
+        out = rows.copy()
+    else:
+        new = {at: np.array(np.asarray(one).tolist()) for at, one in columns.items()}  # text as NumPy's, not as objects
+        out = rows.astype(np.result_type(rows.dtype, *(one.dtype for one in new.values())))
+        columns = new
+    for at, one in columns.items():
+        out[:, at] = one
+    return out

@@ -1,13 +1,12 @@
-"""The columns of the user's table and how a row becomes the solver's vector and back.
+"""The features of the user's table, and how a row becomes the solver's vector and back.
 
-A number is one variable of the solver. A feature with finitely many values is one 0/1 variable per value, of which exactly
-one is 1. The columns of a tree are nearly the same: one per number, per ordered feature (the number of its level) and per
-yes-or-no feature, one per category; ``Schema.columns_of`` is the linear map from variables to columns.
+A number is one variable of the solver. A feature with finitely many values is one 0/1 variable per value, exactly one of which
+is 1. The columns of a tree differ only for ordered features (one column, the number of the level) and booleans (one 0/1
+column); ``Schema.columns_of`` is the linear map from variables to columns.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +16,8 @@ import numpy as np
 from counterleaf.errors import CounterleafError, near, number, some
 from counterleaf.sparse import CSR
 from counterleaf.table import encoding
-from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
-from counterleaf.table.frames import columns
+from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, describe, with_name
+from counterleaf.table.frames import by_name, columns
 from counterleaf.table.infer import guess
 from counterleaf.types import Array
 
@@ -27,7 +26,34 @@ from counterleaf.types import Array
 class Schema:
     """The features of a table, in order.
 
-    ``inferred`` bounds are widened to hold the row asked about; given ones are not.
+    Parameters
+    ----------
+    features : iterable of Feature
+        The features: Numeric, Ordinal, Categorical and Boolean, under different names.
+    inferred : bool, default=False
+        Whether the bounds come from data. Inferred bounds are widened to include the source row; others are not.
+    fills : mapping, optional
+        The number by which the model replaces a missing one, by feature.
+    columns : tuple of str, optional
+        The columns of a row, if the model ignores some of them; these keep their values.
+
+    Attributes
+    ----------
+    names : list of str
+        The names of the features.
+    variables : list of str
+        The names of the solver's variables: a number's name, or ``feature=value``.
+    starts : (F + 1,) array
+        The first variable of each feature.
+    plain : bool
+        Whether every feature is a number without a grid.
+    numeric : bool
+        Whether every feature is a number, and so one variable.
+
+    Raises
+    ------
+    CounterleafError
+        If there are no features, or if two have the same name.
 
     Examples
     --------
@@ -40,61 +66,65 @@ class Schema:
 
     features: Sequence[Feature]
     inferred: bool = False
-    fills: Mapping[str, float] = field(default_factory=dict)  # what the model takes a missing number for
-    columns: tuple[str, ...] = ()  # those of a row, where the model does not look at some: these stay as they are
+    fills: Mapping[str, float] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
     names: list[str] = field(init=False, repr=False, compare=False)
-    variables: list[str] = field(init=False, repr=False, compare=False)  # names: features, or one feature=value per value
-    starts: Array = field(init=False, repr=False, compare=False)  # (F + 1,) the first variable of each feature
-    plain: bool = field(init=False, repr=False, compare=False)  # nothing but numbers, any number
-    _index: dict[Any, int] = field(init=False, repr=False, compare=False)
+    variables: list[str] = field(init=False, repr=False, compare=False)
+    starts: Array = field(init=False, repr=False, compare=False)
+    plain: bool = field(init=False, repr=False, compare=False)
+    numeric: bool = field(init=False, repr=False, compare=False)
+    _index: dict[Any, int] = field(init=False, repr=False, compare=False)  # name -> position
     _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
-    numeric: bool = field(init=False, repr=False, compare=False)  # every feature is a number, and so a variable
-    _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)
-    # of each feature: the type of values that are their own code, and the codes of texts; any other value is looked at
+    _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)  # bounds of the variables
+    # for each feature: the type of values that equal their codes, and the codes of texts; other values are checked
     _kinds: tuple[Any, ...] = field(init=False, repr=False, compare=False)
     _places: tuple[dict[Any, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.features, Iterable):
-            raise CounterleafError(f"a schema is made of a list of features; got {self.features!r}")
-        object.__setattr__(self, "features", tuple(self.features))
-        if not self.features:
-            raise CounterleafError("a schema needs at least one feature; the list is empty: give some, as in [Numeric('age')]")
-        index: dict[Any, int] = {}
-        for k, feature in enumerate(self.features):
-            if not isinstance(feature, Feature):
-                raise CounterleafError(
-                    f"schema entry {k} is a {type(feature).__name__}; expected Numeric, Ordinal, Categorical or Boolean"
-                )
-            if feature.name in index:
-                raise CounterleafError(f"feature {feature.name!r} is in the schema twice; names must differ")
-            index[feature.name] = k
-        starts = np.cumsum([0, *(feature.size for feature in self.features)])
+        features, index = _checked(self.features)
+        finite = np.array([not isinstance(f, Numeric) for f in features])
+        starts = np.cumsum([0, *(feature.size for feature in features)])
         lower, upper = np.zeros(starts[-1]), np.ones(starts[-1])
-        for at, feature in zip(starts, self.features, strict=False):
+        for at, feature in zip(starts, features, strict=False):
             if isinstance(feature, Numeric):
                 lower[at], upper[at] = feature.lower, feature.upper
-        object.__setattr__(self, "names", list(index))
-        variables = [f.name if isinstance(f, Numeric) else f.column(k) for f in self.features for k in range(f.size)]
-        object.__setattr__(self, "variables", variables)
-        object.__setattr__(self, "starts", starts)
-        object.__setattr__(self, "plain", all(isinstance(f, Numeric) and f.grid is None for f in self.features))
-        object.__setattr__(self, "_index", index)
-        finite = np.array([not isinstance(f, Numeric) for f in self.features])
-        object.__setattr__(self, "_finite", finite)
-        object.__setattr__(self, "numeric", not finite.any())
-        object.__setattr__(self, "_box", (lower, upper))
-        kinds = tuple(float if isinstance(f, Numeric) and not f.integer else None for f in self.features)
-        object.__setattr__(self, "_kinds", kinds)
-        object.__setattr__(self, "_places", tuple({} if isinstance(f, Numeric) else f._places for f in self.features))
+        derived = {
+            "features": features,
+            "names": list(index),
+            "variables": [f.name if isinstance(f, Numeric) else f.column(k) for f in features for k in range(f.size)],
+            "starts": starts,
+            "plain": all(isinstance(f, Numeric) and f.grid is None for f in features),
+            "numeric": not finite.any(),
+            "_index": index,
+            "_finite": finite,
+            "_box": (lower, upper),
+            "_kinds": tuple(float if isinstance(f, Numeric) and not f.integer else None for f in features),
+            "_places": tuple({} if isinstance(f, Numeric) else f._places for f in features),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def infer(cls, data: Any, bounds: bool = True, finite: Iterable[str] = (), leave: Iterable[str] = ()) -> Schema:
-        """Guess the features of a table (a pandas or polars frame or a 2-D array); ``print`` shows the guess.
+        """Guess the features of a table; ``print`` shows the guess.
 
-        Text becomes categories, pandas' ordered categories levels, bool a yes or no, integer columns whole numbers. With
-        ``bounds``, numbers stay in the range seen. The columns named in ``finite`` are categories whatever they hold, those in
-        ``leave`` are left out.
+        Text becomes categories, ordered categories of pandas become levels, bool a Boolean, integer columns whole numbers.
+
+        Parameters
+        ----------
+        data : DataFrame or (n, D) array-like
+            A pandas or polars frame, or an array.
+        bounds : bool, default=True
+            Whether numbers stay within the range of the data.
+        finite : iterable of str, optional
+            Columns that hold categories even if they are numbers.
+        leave : iterable of str, optional
+            Columns to leave out.
+
+        Returns
+        -------
+        Schema
+            One feature per column, with ``inferred`` set.
 
         Examples
         --------
@@ -112,7 +142,7 @@ class Schema:
     def __str__(self) -> str:
         head = f"{len(self)} features" + (", as guessed from the data:" if self.inferred else ":")
         width = max(map(len, self.names))
-        return "\n".join([head, *(f"  {feature.name.ljust(width)}  {_kind(feature)}" for feature in self)])
+        return "\n".join([head, *(f"  {feature.name.ljust(width)}  {describe(feature)}" for feature in self)])
 
     def __len__(self) -> int:
         return len(self.features)
@@ -126,11 +156,17 @@ class Schema:
         return int(self.starts[-1])
 
     def span(self, d: int) -> slice:
-        """The variables of feature ``d``."""
+        """Return the variables of a feature.
+
+        Parameters
+        ----------
+        d : int
+            The position of the feature.
+        """
         return slice(int(self.starts[d]), int(self.starts[d + 1]))
 
     def columns_of(self) -> CSR:
-        """(columns of a tree, variables) the sparse matrix that turns a vector of variables into a tree's columns."""
+        """Return the sparse (columns, variables) matrix that turns a vector of variables into the columns of a tree."""
         rows, cols, data, at = [], [], [], 0
         for start, feature in zip(self.starts.tolist(), self, strict=False):
             if isinstance(feature, (Ordinal, Boolean)) and feature.missing:
@@ -144,12 +180,18 @@ class Schema:
         return CSR.from_entries(rows, cols, data, (at, self.width))
 
     def bounds(self) -> tuple[Array, Array]:
-        """Fresh arrays of lower and upper bounds of the variables."""
+        """Return new arrays of the lower and the upper bounds of the variables."""
         lower, upper = self._box
         return lower.copy(), upper.copy()
 
     def index(self, name: Any) -> int:
-        """The place of a feature given by name or by position."""
+        """Return the position of a feature.
+
+        Parameters
+        ----------
+        name : str or int
+            The name of the feature, or its position.
+        """
         found = self._index.get(name if isinstance(name, str) else str(name))  # columns may be named 1, 2, 3
         if found is not None:
             return found
@@ -158,17 +200,16 @@ class Schema:
         raise CounterleafError(f"no feature {name!r}; the features are {some(self.names, 8)}{near(name, self.names)}")
 
     def terms(self, name: Any) -> dict[int, float]:
-        """A number of the table as a sum over variables: a feature, its level, or ``"feature=value"``, 1 or 0."""
-        if isinstance(name, str) and name not in self._index and "=" in name:
-            for feature, start in zip(self, self.starts.tolist(), strict=False):
-                if not isinstance(feature, Numeric) and name.startswith(f"{feature.name}="):
-                    told = name[len(feature.name) + 1 :]
-                    for k, value in enumerate(feature.values):
-                        if str(value) == told:
-                            return {start + k: 1.0}
-                    raise CounterleafError(
-                        f"{name!r}: feature {feature.name!r} has no value {told!r}; expected one of {some(feature.values)}"
-                    )
+        """Return a quantity of the table as a sum over variables.
+
+        Parameters
+        ----------
+        name : str or int
+            A number, an ordered feature (the number of its level), or ``"feature=value"``, which is 1 or 0.
+        """
+        chosen = self._value_variable(name)
+        if chosen is not None:
+            return {chosen: 1.0}
         d = self.index(name)
         feature, start = self.features[d], int(self.starts[d])
         if isinstance(feature, Numeric):
@@ -179,23 +220,47 @@ class Schema:
             )
         if feature.missing:
             raise CounterleafError(
-                f"feature {feature.name!r} may be missing, which is no level; name a value, as in {feature.column(0)!r}"
+                f"feature {feature.name!r} may be missing, which is not a level; name a value, as in {feature.column(0)!r}"
             )
         return {start + k: float(k) for k in range(1, feature.size)}
 
-    def vector(self, given: Any, what: str, other: float) -> Array:
-        """One number per feature from a number, an array, or a dict or Series by name (``other`` where it has none)."""
-        if hasattr(given, "index") and hasattr(given, "to_dict") and labelled(given.index):
-            given = given.to_dict()
-        if isinstance(given, Mapping):
-            out = np.full(len(self), other)
-            for name, value in given.items():
+    def _value_variable(self, name: Any) -> int | None:
+        """Return the 0/1 variable called ``"feature=value"``, None if ``name`` has another form."""
+        if not isinstance(name, str) or name in self._index or "=" not in name:
+            return None
+        for feature, start in zip(self, self.starts.tolist(), strict=False):
+            if not isinstance(feature, Numeric) and name.startswith(f"{feature.name}="):
+                wanted = name[len(feature.name) + 1 :]
+                for k, value in enumerate(feature.values):
+                    if str(value) == wanted:
+                        return int(start + k)
+                raise CounterleafError(
+                    f"{name!r}: feature {feature.name!r} has no value {wanted!r}; expected one of {some(feature.values)}"
+                )
+        return None
+
+    def vector(self, values: Any, what: str, default: float) -> Array:
+        """Return one number per feature.
+
+        Parameters
+        ----------
+        values : float, array-like, dict or Series
+            One number for all features, one per feature, or some by name.
+        what : str
+            What the numbers are, for error messages.
+        default : float
+            The number for features that ``values`` does not name.
+        """
+        values = by_name(values)
+        if isinstance(values, Mapping):
+            out = np.full(len(self), default)
+            for name, value in values.items():
                 out[self.index(name)] = number(value, f"{what} of {name!r}")
             return out
         try:
-            array = np.asarray(given, dtype=np.float64)
+            array = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise CounterleafError(f"{what} is {given!r}; expected a number, an array or a dict by feature name") from None
+            raise CounterleafError(f"{what} is {values!r}; expected a number, an array or a dict by feature name") from None
         if array.ndim == 0:
             return np.full(len(self), float(array))
         if array.shape != (len(self),):
@@ -203,23 +268,52 @@ class Schema:
         return array
 
     def encode(self, row: Any) -> Array:
-        """The solver's vector of a row: a dict, a Series, a one-row frame (pandas or polars) or a 1-D array."""
+        """Return the solver's vector of a row.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One value per feature; a frame (pandas or polars) has one row.
+
+        Returns
+        -------
+        (D,) array
+            One entry per variable.
+        """
         codes = self.codes(row)
         return codes if self.numeric else self.spread(codes[None])[0]
 
     def codes(self, row: Any) -> Array:
-        """One number per feature: its value, or the place of its value."""
+        """Return one number per feature: its value, or the position of its value.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One value per feature.
+        """
         return encoding.codes(self, row)
 
     def spread(self, codes: Array) -> Array:
-        """(n, F) codes as (n, width) variables."""
+        """Return codes as variables.
+
+        Parameters
+        ----------
+        codes : (n, F) array
+            One row of codes per row of the table.
+        """
         out = np.zeros((len(codes), self.width))
         at = self.starts[:-1] + np.where(self._finite, codes, 0.0).astype(np.int64)
         out[np.arange(len(codes))[:, None], at] = np.where(self._finite, 1.0, codes)
         return out
 
     def gather(self, x: Array) -> Array:
-        """The inverse of ``spread`` for one vector, or several in rows."""
+        """Return variables as codes, the inverse of ``spread``.
+
+        Parameters
+        ----------
+        x : (D,) or (n, D) array
+            One vector of variables, or several in rows.
+        """
         if self.numeric:
             return x
         out = np.empty((*x.shape[:-1], len(self)))
@@ -229,22 +323,57 @@ class Schema:
         return out
 
     def changed(self, x: Array, source: Array) -> list[int]:
-        """The features in which two vectors differ."""
+        """Return the features in which two vectors differ.
+
+        Parameters
+        ----------
+        x, source : (D,) array
+            The vectors.
+        """
         differ = np.flatnonzero(x != source)
         if self.numeric:
             return list(differ.tolist())
         return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()))
 
     def decode(self, x: Array, like: Any) -> Any:
-        """The row of vector ``x`` in the type of the row ``like``; unchanged cells stay as they are, integers stay integers."""
+        """Return the row of a vector; unchanged cells stay as they are, integers stay integers.
+
+        Parameters
+        ----------
+        x : (D,) array
+            One entry per variable.
+        like : dict, Series, DataFrame or array-like
+            A row whose type the result has.
+
+        Returns
+        -------
+        dict, Series, DataFrame or array-like
+            The row.
+        """
         return encoding.decode(self, x, like)
 
     def values(self, row: Any) -> list[Any]:
-        """The values of a row of any type that ``encode`` takes, in the order of the features."""
+        """Return the values of a row in the order of the features.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One value per feature.
+        """
         return encoding.values(self, row)
 
     def replace(self, *features: Feature) -> Schema:
-        """The same schema with some features, known by their names, given anew.
+        """Return the same schema with some features replaced by others of the same name.
+
+        Parameters
+        ----------
+        *features : Feature
+            The new features.
+
+        Returns
+        -------
+        Schema
+            A new schema.
 
         Examples
         --------
@@ -260,38 +389,30 @@ class Schema:
         return replace(self, features=[new.get(feature.name, feature) for feature in self])
 
     def renamed(self, names: Sequence[str]) -> Schema:
-        """The same features under other names."""
-        return replace(self, features=[_named(f, name) for f, name in zip(self, names, strict=True)])
+        """Return the same features under other names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One name per feature.
+        """
+        return replace(self, features=[with_name(f, name) for f, name in zip(self, names, strict=True)])
 
 
-def _named(feature: Feature, name: str) -> Feature:
-    if isinstance(feature, Numeric):
-        return replace(feature, name=name)
-    if isinstance(feature, Boolean):
-        return Boolean(name, feature.costs, feature.missing)
-    return type(feature)(name, feature.values, feature.costs, feature.missing)
-
-
-def _kind(feature: Feature) -> str:
-    """A feature in words."""
-    if isinstance(feature, Numeric):
-        what = "whole number" if feature.integer else "number"
-        if feature.step is not None:
-            what += f" in steps of {float(feature.step):g}"
-        low, high = (None if math.isinf(end) else f"{end:g}" for end in (feature.lower, feature.upper))
-        if low and high:
-            return f"{what}, {low} to {high}"
-        return what + (f", at least {low}" if low else f", at most {high}" if high else "")
-    gap = ", may be missing" if feature.missing else ""
-    if isinstance(feature, Boolean):
-        return f"yes or no{gap}"
-    shown = [str(value) for value in feature.values]
-    shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
-    if isinstance(feature, Ordinal):
-        return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
-    return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
-
-
-def labelled(index: Any) -> bool:
-    """True if a pandas index holds names, not just the positions 0, 1, ..."""
-    return list(index) != list(range(len(index)))
+def _checked(features: Any) -> tuple[tuple[Feature, ...], dict[Any, int]]:
+    """Return the features of a schema and the position of each by name."""
+    if not isinstance(features, Iterable):
+        raise CounterleafError(f"features is {features!r}; expected a list of features, as in [Numeric('age')]")
+    features = tuple(features)
+    if not features:
+        raise CounterleafError("a schema needs at least one feature; the list is empty: pass some, as in [Numeric('age')]")
+    index: dict[Any, int] = {}
+    for k, feature in enumerate(features):
+        if not isinstance(feature, Feature):
+            raise CounterleafError(
+                f"schema entry {k} is a {type(feature).__name__}; expected Numeric, Ordinal, Categorical or Boolean"
+            )
+        if feature.name in index:
+            raise CounterleafError(f"feature {feature.name!r} is in the schema twice; names must differ")
+        index[feature.name] = k
+    return features, index

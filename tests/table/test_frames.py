@@ -1,0 +1,126 @@
+"""One set of functions for pandas frames, polars frames and arrays."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import counterleaf as cl
+from counterleaf.table import frames
+
+PANDAS = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]}, index=[7, 8, 9])
+POLARS = pl.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
+BOTH = pytest.mark.parametrize("frame", [PANDAS, POLARS], ids=["pandas", "polars"])
+
+
+def test_kinds_of_data():
+    data = [PANDAS, POLARS, PANDAS["a"], PANDAS.iloc[0], {"a": 1}, [1, 2], np.ones(2), POLARS["a"]]
+    assert [frames.is_frame(one) for one in data] == [True, True] + [False] * 6
+    assert [frames.is_polars(one) for one in data] == [False, True] + [False] * 6
+    assert [frames.is_series(one) for one in data] == [False, False, True, True] + [False] * 4
+
+
+@BOTH
+def test_parts_of_a_frame(frame):
+    assert frames.column_names(frame) == ["a", "b"]
+    assert [name for name, _ in frames.columns(frame)] == ["a", "b"]
+    assert frames.column_names(frames.select(frame, ["b", "zebra"])) == ["b"]
+    assert frames.cells_of(frames.take(frame, [2, 0])["a"]) == [3, 1]
+    assert frames.cells_of(frames.take(frame, slice(1, 3))["a"]) == [2, 3]
+    assert frames.first_row(frame) == {"a": 1, "b": "x"}
+    assert frames.records(frame)[2] == {"a": 3, "b": "z"}
+    assert len(frames.concat([frame, frame])) == 6
+    assert frames.numbers_of(frame["a"], "a").tolist() == [1.0, 2.0, 3.0]
+    assert [frames.kind_of(frame[name]) for name in ("a", "b")] == ["i", "O"]
+    with pytest.raises(cl.CounterleafError, match="column 'b' of the data holds 'x'; expected numbers"):
+        frames.numbers_of(frame["b"], "b")
+
+
+@BOTH
+def test_a_copy_does_not_follow_the_original(frame):
+    original = frames.copy_of(frame)
+    copy = frames.copy_of(original)
+    if isinstance(original, pd.DataFrame):
+        original.loc[7, "a"] = 100
+    else:
+        original[0, "a"] = 100
+    assert frames.first_row(original)["a"] == 100
+    assert frames.first_row(copy)["a"] == 1
+    assert frames.copy_of((1, 2)) == (1, 2)
+
+
+def test_rows_of_one_type_are_stacked():
+    one, two = PANDAS.iloc[[0]], PANDAS.iloc[[1]]
+    assert [len(part) for part in frames.stacked([one, two])] == [2]
+    assert [len(part) for part in frames.stacked([one, two.astype({"a": float})])] == [1, 1]
+    one, two = POLARS[0], POLARS[1]
+    assert [len(part) for part in frames.stacked([one, two])] == [2]
+    assert [len(part) for part in frames.stacked([one, two.cast({"a": pl.Float64})])] == [1, 1]
+
+
+def test_frames_are_made_of_dicts_lists_and_arrays():
+    made = frames.make_frame([{"a": 1}, {"a": None}], index=["x", "y"], types={"a": "Int64"})
+    assert str(made["a"].dtype) == "Int64"
+    assert made.index.tolist() == ["x", "y"]
+    assert frames.records(frames.make_frame([[1, "x"]], names=["a", "b"])) == [{"a": 1, "b": "x"}]
+    assert frames.records(frames.make_frame(np.array([[1.0, 2.0]]), names=["a", "b"])) == [{"a": 1.0, "b": 2.0}]
+
+
+def test_counts_of_pairs():
+    table = frames.cross_table(["y", "n", "y"], ["y", "y", "y"], ("truth", "predicted"))
+    assert table.loc["y", "y"] == 2
+    assert (table.index.name, table.columns.name) == ("truth", "predicted")
+
+
+def test_kinds_of_numbers():
+    table = pd.DataFrame({"b": [True], "i": [1], "f": [1.5], "c": [1j], "t": ["x"]})
+    assert [frames.number_kind(table[name]) for name in table] == ["bool", "int", "float", "complex", ""]
+    nullable = table[["b", "i", "f"]].astype({"b": "boolean", "i": "Int64", "f": "Float64"})
+    assert [frames.number_kind(nullable[name]) for name in nullable] == ["bool", "int", "float"]
+    assert frames.number_kind(pd.Series([True, False], dtype="category")) == ""
+
+
+def test_levels_of_categories():
+    assert frames.levels_of(pd.Series(["x"], dtype="category")) == (["x"], False)
+    assert frames.levels_of(pd.Series(pd.Categorical(["x"], ["y", "x"], ordered=True))) == (["y", "x"], True)
+    assert frames.levels_of(PANDAS["a"]) == frames.levels_of(POLARS["a"]) == frames.levels_of(np.ones(2)) == (None, False)
+
+
+def test_names_of_rows_and_columns():
+    square = pd.DataFrame([[1, 2], [3, 4]], index=["a", "b"], columns=["a", "b"])
+    assert frames.axis_names(square) == (("a", "b"), ("a", "b"))
+    assert frames.axis_names(pd.DataFrame([[1, 2], [3, 4]])) is None
+    assert frames.axis_names(np.ones((2, 2))) is None
+    assert frames.nested(square) == {"a": {"a": 1, "b": 2}, "b": {"a": 3, "b": 4}}
+    assert frames.by_name(pd.Series({"a": 1})) == {"a": 1}
+    assert isinstance(frames.by_name(pd.Series([1, 2])), pd.Series)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "data has two columns named 'a'; names must differ"),
+        (pd.DataFrame({"a": []}), r"data has shape \(0, 1\); expected a table with rows and columns"),
+        (np.ones(3), r"data has shape \(3,\); expected a table with rows and columns"),
+        ([[1], [2, 3]], r"data has shape \(0,\); expected a table with rows and columns"),
+    ],
+)
+def test_tables_without_columns_get_one_clear_line(data, reason):
+    with pytest.raises(cl.CounterleafError, match=reason):
+        frames.columns(data)
+
+
+def test_the_solver_does_not_import_pandas_or_polars():
+    """Rooms from ``model`` to ``batch``, and the explainer, use the functions of ``table``."""
+    root = Path(cl.__file__).parent
+    rooms = ("model", "question", "proof", "core", "search", "answer", "batch", "learn")
+    found = []
+    for path in [*root.glob("*.py"), *(path for room in rooms for path in (root / room).rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{path.name}: {name}" for name in names if name.split(".")[0] in ("pandas", "polars")]
+    assert found == []
