@@ -9,6 +9,7 @@ import pytest
 from support.cli_cases import ROW, call, mistake, rows_of, small
 
 import counterleaf as cl
+from counterleaf.model.adapter import ModelAdapter
 
 EXPLAINER, ROWS = small(), rows_of(12)
 
@@ -208,16 +209,14 @@ def test_what_is_impossible_is_code_3(folder, form):
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 @pytest.mark.parametrize("count", ["1", "2"])
 def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch, form, count):
-    from counterleaf.model.adapter import ModelAdapter
-
     def wrong(self, points, *more):
         return [-1] * len(points)
 
     def wrong_many(self, sheet, at, codes, after):
         return [-1] * len(codes)
 
-    monkeypatch.setattr(ModelAdapter, "ask", wrong)
-    monkeypatch.setattr(ModelAdapter, "ask_many", wrong_many)
+    monkeypatch.setattr(ModelAdapter, "labels", wrong)
+    monkeypatch.setattr(ModelAdapter, "labels_many", wrong_many)
     done = call("explain", folder / "model.json", folder / "rows.csv", "--format", form, "--count", count)
     assert (done.code, done.err) == (4, f"counterleaf: the tree in {folder / 'model.json'} did not confirm an answer\n")
     assert form != "table" or "The tree does NOT confirm" in done.out

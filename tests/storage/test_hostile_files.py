@@ -145,9 +145,9 @@ def test_a_tree_as_deep_as_its_file_is_long_is_read():
 
 def test_honest_files_are_read():
     reads = {"tree": cl.Tree.from_json, "explainer": cl.Explainer.from_json, "answer": cl.Explanation.from_json}
-    for kind in KINDS:
+    for kind, read in reads.items():
         for text in honest()[kind]:
-            assert reads[kind](text).to_json() == text
+            assert read(text).to_json() == text
     for text in honest()["answer"]:
         assert seal(json.loads(text)) == text
         assert cl.Explanation.from_json(text).certificate.check()
