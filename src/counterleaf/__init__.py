@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from counterleaf.plot.trees import plot_tree as plot_tree
     from counterleaf.proof.certificate import Certificate as Certificate
     from counterleaf.proof.certificate import Status as Status
-    from counterleaf.question.constraint import Constraint as Constraint
     from counterleaf.question.constraint import allow as allow
     from counterleaf.question.constraint import among as among
     from counterleaf.question.constraint import between as between
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from counterleaf.question.cost import Cost as Cost
     from counterleaf.question.cost import LinearCost as LinearCost
     from counterleaf.question.cost import Quadratic as Quadratic
+    from counterleaf.question.kinds import Constraint as Constraint
     from counterleaf.table.features import Boolean as Boolean
     from counterleaf.table.features import Categorical as Categorical
     from counterleaf.table.features import Feature as Feature
@@ -59,8 +59,8 @@ _HOME = {
     "model.tree": ("Tree",),
     "plot.trees": ("plot_tree",),
     "proof.certificate": ("Certificate", "Status"),
+    "question.kinds": ("Constraint",),
     "question.constraint": (
-        "Constraint",
         "allow",
         "among",
         "between",

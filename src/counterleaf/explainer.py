@@ -16,8 +16,8 @@ from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError, number
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.constraint import Constraint
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
+from counterleaf.question.kinds import Constraint
 from counterleaf.question.query import Query
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.prepared import Source

@@ -48,7 +48,7 @@ def test_without_out_the_json_is_the_data(folder):
     assert json.loads(done.out)["format"] == "counterleaf-explainer"
     assert done.err == (
         "DecisionTreeClassifier: 4 features, 5 leaves\n"
-        "Without --data: numbers have no bounds, and a change costs its square in the units it has\n"
+        "Without --data, numbers have no bounds, and a change costs its square in its own units\n"
     )
 
 
@@ -121,7 +121,7 @@ KNOWN = (
         (["dict.pkl"], f"cannot read a dict; {KNOWN}"),
         (["raw.pkl"], "this DecisionTreeClassifier is not fitted; call fit first"),
         (["absent.pkl"], "absent.pkl: No such file or directory"),
-        (["iris.csv"], "iris.csv has no suffix that is known; expected .skops, .pkl, .pickle or .joblib"),
+        (["iris.csv"], "iris.csv: unknown file type; expected .skops, .pkl, .pickle or .joblib"),
         (["m.pkl", "--data", "absent.csv"], "absent.csv: No such file or directory"),
         (
             ["m.pkl", "--data", "less.csv"],

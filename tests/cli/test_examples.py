@@ -15,7 +15,7 @@ from counterleaf.cli.commands.demo import _NEXT as NEXT
 
 ROOT = Path(__file__).parents[2]
 GROUP = typer.main.get_command(cli.app)
-LONG = ("explore", "reproduce", "bench", "demo")  # parsed only; the demo has tests of its own
+LONG = ("explore", "reproduce", "bench", "demo")  # only parsed; the demo has its own tests
 
 
 def examples(name):
@@ -30,19 +30,19 @@ def folder(tmp_path_factory):
 
 
 def typed(line, folder):
-    """Run a line as a shell would: its arguments, and < and > with the file behind them."""
+    """Run a line as a shell does: its arguments, and < and > with their files."""
     words = shlex.split(line)
     assert words.pop(0) == "counterleaf"
-    given = out = None
+    stdin = out = None
     if "<" in words:
         at = words.index("<")
-        given = (folder / words[at + 1]).read_bytes()
+        stdin = (folder / words[at + 1]).read_bytes()
         del words[at : at + 2]
     if ">" in words:
         at = words.index(">")
         out = folder / words[at + 1]
         del words[at : at + 2]
-    done = call(*words, given=given)
+    done = call(*words, stdin=stdin)
     if out is not None:
         out.write_text(done.out)
     return done
@@ -58,6 +58,7 @@ def test_every_command_has_examples_and_a_word_for_each_option(name):
             assert parameter.help, parameter.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GROUP.commands if name not in LONG])
 def test_the_examples_work_as_typed(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
@@ -76,17 +77,18 @@ def test_the_examples_of_long_commands_parse(name):
 
 
 def sessions(page):
-    """(line, what it prints) of each command in a page's blocks of console."""
+    """Each command in the console blocks of a page, with its output."""
     for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             yield part.split("\n", 1)
 
 
-def test_the_first_hour_of_the_book_goes_as_it_is_told(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_first_hour_of_the_book_prints_what_it_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = list(sessions(ROOT / "docs" / "command_line.md"))
-    assert len(told) >= 12
-    for line, expected in told:
+    shown = list(sessions(ROOT / "docs" / "command_line.md"))
+    assert len(shown) >= 12
+    for line, expected in shown:
         done = typed(line, tmp_path)
         assert done.err == "", line
         assert done.code == (shell.UNANSWERED if "cannot all hold" in expected else 0), line
@@ -94,9 +96,11 @@ def test_the_first_hour_of_the_book_goes_as_it_is_told(tmp_path, monkeypatch):
         assert re.fullmatch(pattern, done.out, re.DOTALL), (line, done.out)
 
 
-def test_the_commands_of_the_readme_work_as_typed(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_commands_at_a_glance_work_as_typed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    block = re.search(r"## Without Python\n\n(.*?)\n\n", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    block = re.search(r"## At a glance\n\n(.*?)\n\n", page, re.DOTALL)[1]
     lines = [line.split(" #")[0].strip() for line in block.splitlines()]
     assert len(lines) >= 8
     for line in lines:
@@ -165,7 +169,7 @@ def test_the_version():
         ),
         (["train", "t.csv"], "Missing option '--label'; see: counterleaf train --help"),
     ],
-    ids=lambda given: "-".join(given) if isinstance(given, list) else "",
+    ids=lambda words: "-".join(words) if isinstance(words, list) else "",
 )
 def test_a_wrong_word_is_one_line(words, line):
     done = call(*words)

@@ -74,7 +74,7 @@ def test_pixels(folder):
     [
         (["absent.json"], "absent.json: No such file or directory"),
         (["model.json", "--png", "x.gif"], "--png is x.gif; expected a name that ends in .png, .svg or .pdf"),
-        (["model.json", "--shape", "2x2"], "--shape is 2x2 without --png; a picture needs a file to go to"),
+        (["model.json", "--shape", "2x2"], "--shape is 2x2 without --png; expected --png with the file for the drawing"),
         (["model.json", "--shape", "2", "--png", "x.png"], "--shape is '2'; expected HEIGHTxWIDTH in pixels, such as 8x8"),
         (["m.pkl"], "m.pkl is a scikit-learn file; expected counterleaf JSON: counterleaf convert m.pkl --out m.json"),
     ],

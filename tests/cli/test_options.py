@@ -1,4 +1,4 @@
-"""Options of a question: each is the constraint it stands for, and the command answers what Python answers."""
+"""Options of a query: each gives its constraint, and the command gives the answers of Python."""
 
 import json
 import math
@@ -8,7 +8,7 @@ import pytest
 from support.cli_cases import ROW, call, mistake, rows_of, small
 
 import counterleaf as cl
-from counterleaf.cli.options import Asked, read_cost, read_count, read_value
+from counterleaf.cli.options import QueryOptions, read_cost, read_count, read_value
 from counterleaf.errors import CounterleafError
 
 EXPLAINER = small()
@@ -57,14 +57,14 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
     ],
 )
 def test_an_option_is_the_constraint_it_stands_for(verb, text, meant):
-    found = Asked(**{verb: [text]}).constraints(SCHEMA)
+    found = QueryOptions(**{verb: [text]}).constraints(SCHEMA)
     assert found == meant
     assert [repr(one) for one in found] == [repr(one) for one in meant]
 
 
 def test_options_come_together():
-    asked = Asked(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
-    assert asked.constraints(SCHEMA) == [
+    options = QueryOptions(freeze=["age", "level"], max_changes=2, linear=["age=1 >= 3"])
+    assert options.constraints(SCHEMA) == [
         cl.freeze("age"),
         cl.freeze("level"),
         cl.linear({"age": 1.0}, ">=", 3.0),
@@ -75,7 +75,7 @@ def test_options_come_together():
 def test_among_is_a_file(tmp_path):
     rows = rows_of(5)
     rows.assign(extra=1).to_csv(tmp_path / "rows.csv", index=False)
-    (found,) = Asked(among=tmp_path / "rows.csv").constraints(SCHEMA)
+    (found,) = QueryOptions(among=tmp_path / "rows.csv").constraints(SCHEMA)
     assert np.array_equal(found.vectors(SCHEMA), cl.among(rows).vectors(SCHEMA))
 
 
@@ -92,8 +92,8 @@ def test_among_is_a_file(tmp_path):
         (["--fix", "age=inf"], "the value to fix 'age' to is inf; expected a finite number"),
         (["--fix", "floor=4"], "feature 'floor' has no value '4'; expected one of 1, 2, 3"),
         (["--fix", "owns: home=maybe"], "feature 'owns: home' has no value 'maybe'; expected one of False, True"),
-        (["--between", "age=3"], "--between is 'age=3'; expected NAME=LOW:HIGH, of which one may be left out"),
-        (["--between", "age=:"], "--between is 'age=:'; expected NAME=LOW:HIGH, of which one may be left out"),
+        (["--between", "age=3"], "--between is 'age=3'; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted"),
+        (["--between", "age=:"], "--between is 'age=:'; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted"),
         (["--between", "age=9:1"], "between('age', 9.0, 1.0): no number lies between; expected lower <= upper"),
         (
             ["--between", "level=high:low"],
@@ -116,12 +116,13 @@ def test_among_is_a_file(tmp_path):
         (["--linear", "age >= 1"], "--linear is 'age >= 1'; expected 'NAME=FACTOR,NAME=FACTOR >= NUMBER', or <= or =="),
         (
             ["--linear", "age=1,age=2 <= 9"],
-            "--linear is 'age=1,age=2 <= 9', which names a feature twice; expected one factor for each",
+            "--linear is 'age=1,age=2 <= 9', which has two factors for one feature; expected one factor for each",
         ),
         (["--linear", "agee=1 <= 9"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (
             ["--implies", "age only-increase"],
-            "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
+            "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is "
+            "one of "
             "freeze, only-increase, only-decrease, between, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
@@ -130,8 +131,8 @@ def test_among_is_a_file(tmp_path):
         (["--multiplier", "age"], "--multiplier is 'age'; expected NAME=FACTOR"),
         (["--multiplier", "age=x"], "--multiplier of 'age' is 'x'; expected a number"),
         (["--multiplier", "age=-3"], "L2 multiplier of 'age' is -3.0; expected 0 or more"),
-        (["--range", "floor=1:2"], "--range floor=1:2: feature 'floor' is no number; use --allow"),
-        (["--range", "age=5"], "--range is 'age=5'; expected NAME=LOW:HIGH, of which one may be left out"),
+        (["--range", "floor=1:2"], "--range floor=1:2: feature 'floor' is not a number; use --allow"),
+        (["--range", "age=5"], "--range is 'age=5'; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted"),
         (["--range", "age=5:1"], "feature 'age': lower is 5.0 and upper is 1.0; expected lower <= upper"),
         (["--step", "age=0"], "feature 'age': step is 0.0; expected a number above 0"),
         (["--step", "age=0.5"], "feature 'age': step 0.5 and integer=True; expected a whole step"),
@@ -192,13 +193,13 @@ def test_counts():
 
 
 def test_a_class_is_found_by_what_it_is_called():
-    assert Asked(target=["1"]).aim([0, 1, 2]) == [1]
-    assert Asked(target=["1.0", "2"]).aim([0, 1, 2]) == [1, 2]
-    assert Asked(target=["1"]).aim([0.0, 1.0]) == [1.0]
-    assert Asked(target=["true"]).aim([False, True]) == [True]
-    assert Asked(target=["a=0.5", "b"]).aim(["a", "b"]) == {"a": 0.5, "b": 0.0}
-    assert Asked(target=["a=0.5"]).aim(["a", "a=0.5"]) == ["a=0.5"]
-    assert Asked().aim([0, 1]) is None
+    assert QueryOptions(target=["1"]).read_target([0, 1, 2]) == [1]
+    assert QueryOptions(target=["1.0", "2"]).read_target([0, 1, 2]) == [1, 2]
+    assert QueryOptions(target=["1"]).read_target([0.0, 1.0]) == [1.0]
+    assert QueryOptions(target=["true"]).read_target([False, True]) == [True]
+    assert QueryOptions(target=["a=0.5", "b"]).read_target(["a", "b"]) == {"a": 0.5, "b": 0.0}
+    assert QueryOptions(target=["a=0.5"]).read_target(["a", "a=0.5"]) == ["a=0.5"]
+    assert QueryOptions().read_target([0, 1]) is None
 
 
 def test_text_that_reads_like_a_number_stays_text():
@@ -208,18 +209,18 @@ def test_text_that_reads_like_a_number_stays_text():
         read_value(cl.Categorical("zip", ["01", "1"]), "1.0")
 
 
-def _random_question(rng):
+def _random_query(rng):
     """The same question twice: as options, and as Python has it."""
-    options, asked = [], {"constraints": []}
+    options, query = [], {"constraints": []}
 
     def say(option, text, constraint):
         options.extend([f"--{option}", text])
-        asked["constraints"].append(constraint)
+        query["constraints"].append(constraint)
 
     if rng.random() < 0.7:
         label = int(rng.integers(3))
         options.extend(["--target", str(label)])
-        asked["target"] = [label]
+        query["target"] = [label]
     if rng.random() < 0.3:
         say("freeze", "age,job, main", cl.freeze("age", "job, main"))
     if rng.random() < 0.3:
@@ -239,21 +240,21 @@ def _random_question(rng):
         say("max-changes", str(most), cl.max_changes(most))
     if rng.random() < 0.5:
         options.extend(["--cost", "L1 + 0.25*L2", "--multiplier", "age=0.1"])
-        asked["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
+        query["cost"] = cl.L1(multiplier={"age": 0.1}) + 0.25 * cl.L2(multiplier={"age": 0.1})
     if rng.random() < 0.3:
         options.extend(["--margin", "0.01"])
-        asked["margin"] = 0.01
-    return options, asked
+        query["margin"] = 0.01
+    return options, query
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_command_answers_what_python_answers(tmp_path, seed):
     rng = np.random.default_rng(seed)
     row = rows_of(1, seed).to_dict("records")[0]
-    options, asked = _random_question(rng)
+    options, query = _random_query(rng)
     (tmp_path / "model.json").write_text(EXPLAINER.to_json())
     done = call("explain", tmp_path / "model.json", json.dumps(row), "--format", "json", "--count", "2", *options)
-    ours = EXPLAINER.explain(row, count=2, **asked)
+    ours = EXPLAINER.explain(row, count=2, **query)
     assert done.code == (0 if len(ours) else 3), done.err
     theirs = cl.Explanation.from_json(done.out.strip())
     assert theirs.status == ours.status

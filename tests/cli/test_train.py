@@ -55,7 +55,7 @@ def test_every_form_of_table_gives_the_same_model(folder, form):
     else:
         table.to_csv(path, index=False)
     ours, theirs = call("train", "t.csv", *CART), call("train", f"u.{form}", *CART)
-    piped = call("train", "-", *CART, given=(folder / f"u.{form}").read_bytes())
+    piped = call("train", "-", *CART, stdin=(folder / f"u.{form}").read_bytes())
     for done in (theirs, piped):
         mine, other = json.loads(ours.out), json.loads(done.out)
         assert mine["tree"]["left"] == other["tree"]["left"]
@@ -67,7 +67,7 @@ def test_every_form_of_table_gives_the_same_model(folder, form):
 
 
 def test_a_model_from_standard_input_is_asked_with_a_file(folder):
-    done = call("train", "-", *CART, "--out", "my tree.json", given=(folder / "t.csv").read_bytes())
+    done = call("train", "-", *CART, "--out", "my tree.json", stdin=(folder / "t.csv").read_bytes())
     assert done.out.splitlines()[-1] == "Wrote my tree.json. Next: counterleaf explain 'my tree.json' rows.csv --row 0"
 
 
@@ -125,7 +125,7 @@ def test_a_mistake_is_one_line(folder, arguments, line):
 
 def test_a_file_in_place_of_the_folder_is_one_line(folder):
     line = mistake("train", "t.csv", *CART, "--out", "t.csv/deep/a.json")
-    assert line.endswith("a.json cannot be written: what its folder is named like is a file")
+    assert line.endswith("a.json: its parent directory is a file")
 
 
 @pytest.mark.parametrize("options", [[], ["--seed", "-1"], ["--seed", "4294967296"], ["--depth", "0"], ["--depth", "99"]])

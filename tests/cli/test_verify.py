@@ -1,4 +1,4 @@
-"""``counterleaf verify``: what is true passes, whatever was changed since does not."""
+"""``counterleaf verify``: true answers pass, changed ones do not."""
 
 import json
 import pickle
@@ -21,13 +21,15 @@ import counterleaf as cl
 from counterleaf.storage.explanations import _digest
 
 MODEL, ROWS = small(), rows_of(4)
-HOLDS = "every proof holds, and the tree in the file says what is claimed"
+HOLDS = "every proof holds, and the tree in the file confirms every answer"
 
 
-def call(*words, **given):
-    """A command, without the lines that tell which questions were proved."""
-    done = command(*words, **given)
-    return replace(done, out="".join(line for line in done.out.splitlines(keepends=True) if " asked: " not in line))
+def call(*words, **options):
+    """Run a command; the lines that list the queries are left out."""
+    done = command(*words, **options)
+    return replace(
+        done, out="".join(line for line in done.out.splitlines(keepends=True) if not re.match(r"[\d,]+ answers? for ", line))
+    )
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def test_true_answers_hold(folder):
     assert call("verify", "a.jsonl").out.splitlines()[-1] == f"a.jsonl: 4 cheapest: {HOLDS}"
     done = call("verify", "a.jsonl", "--model", "model.json")
     assert (done.code, done.out, done.err) == (0, f"a.jsonl: 4 cheapest: {held_by('model.json')}\n", "")
-    piped = call("verify", "-", given=(folder / "a.jsonl").read_bytes())
+    piped = call("verify", "-", stdin=(folder / "a.jsonl").read_bytes())
     assert piped.out.splitlines()[-1] == f"standard input: 4 cheapest: {HOLDS}"
 
 
@@ -62,7 +64,7 @@ def test_every_kind_of_line_is_counted(folder):
     call("explain", "model.json", "rows.csv", "--max-changes", "0", "--target", "2", "--out", "b.jsonl")
     done = call("verify", "b.jsonl")
     assert done.code == 0
-    assert "1 not asked about" in done.out
+    assert "1 not explained" in done.out
     assert "impossible" in done.out
 
 
@@ -113,7 +115,11 @@ def test_a_tampered_line_is_found(folder, change, sign):
     assert len(found) == 2
     assert found[0].startswith("FAIL line 3: ")
     assert sign or "was changed after it was written: its digest differs" in found[0]
-    assert sign is False or change is not _doubted or found[0] == "FAIL line 3: the model did not confirm it when it was asked"
+    assert (
+        sign is False
+        or change is not _doubted
+        or found[0] == "FAIL line 3: the model did not confirm it when the row was explained"
+    )
     assert found[1].endswith(": 1 of 4 failed")
 
 
@@ -128,7 +134,7 @@ def test_what_is_no_answer_is_a_failure(folder, line):
     done = call("verify", "a.jsonl")
     assert done.code == 4
     assert done.out.splitlines()[0].startswith("FAIL line 6: ")
-    assert re.fullmatch("a.jsonl: 4 cheapest, 1 (unreadable|no answer): 1 of 5 failed", done.out.splitlines()[-1])
+    assert re.fullmatch("a.jsonl: 4 cheapest, 1 (unreadable|not an answer): 1 of 5 failed", done.out.splitlines()[-1])
 
 
 def test_a_half_line_is_found(folder):
@@ -142,7 +148,7 @@ def test_another_model_is_found(folder):
     (folder / "other.json").write_text(json.dumps(tree))
     done = call("verify", "a.jsonl", "--model", "other.json")
     assert done.code == 4
-    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about another tree than that of other.json"
+    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about a different tree than that of other.json"
 
 
 def _iris(folder):
@@ -167,15 +173,15 @@ def test_the_model_itself_is_asked(folder):
         assert done.out.splitlines()[-1] == f"i.jsonl: 5 cheapest: {held_by(name)}"
     done = call("verify", "i.jsonl", "--model", "other.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about another tree than that of other.pkl"
+    assert done.out.splitlines()[0] == "FAIL line 1: the proof is about a different tree than that of other.pkl"
     done = call("verify", "i.jsonl", "--model", "narrow.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: narrow.pkl does not go with the answer's features (")
+    assert done.out.startswith("FAIL line 1: narrow.pkl does not fit the features of the answer (")
     done = call("verify", "a.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: iris.pkl does not go with the answer's features (")
+    assert done.out.startswith("FAIL line 1: iris.pkl does not fit the features of the answer (")
     line = mistake("verify", "i.jsonl", "--model", "dict.pkl", "--allow-pickle")
-    assert line == "dict.pkl holds a dict; expected a model with predict"
+    assert line == "dict.pkl contains a dict; expected a model with predict"
     assert mistake("verify", "i.jsonl", "--model", "iris.pkl").startswith("iris.pkl is a pickle, which can run any code")
 
 
@@ -183,8 +189,8 @@ def test_the_model_itself_is_asked(folder):
     ("name", "line"),
     [
         ("empty.jsonl", "empty.jsonl is empty; expected a line of JSON per answer"),
-        ("rows.csv", "rows.csv holds no proofs; expected JSON lines: counterleaf explain ... --format json"),
-        ("a.parquet", "a.parquet holds no proofs; expected JSON lines: counterleaf explain ... --format json"),
+        ("rows.csv", "rows.csv contains no proofs; expected JSON lines: counterleaf explain ... --format json"),
+        ("a.parquet", "a.parquet contains no proofs; expected JSON lines: counterleaf explain ... --format json"),
         ("absent.jsonl", "absent.jsonl: No such file or directory"),
     ],
 )
@@ -199,7 +205,7 @@ def test_a_proof_about_another_tree_does_not_pass_as_the_model_s(folder):
     assert call("verify", "none.jsonl", "--model", "iris.pkl", "--allow-pickle").code == 0
     done = call("verify", "none.jsonl", "--model", "other.pkl", "--allow-pickle")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: the proof is about another tree than that of other.pkl")
+    assert done.out.startswith("FAIL line 1: the proof is about a different tree than that of other.pkl")
 
 
 def test_other_names_for_the_features_are_found(folder):
@@ -211,22 +217,22 @@ def test_other_names_for_the_features_are_found(folder):
     (folder / "turned.jsonl").write_text(answer.to_json())
     done = call("verify", "turned.jsonl", "--model", "m.json")
     assert done.code == 4
-    assert done.out.startswith("FAIL line 1: the answer has other features than m.json, or calls them otherwise")
+    assert done.out.startswith("FAIL line 1: the features of the answer differ from those of m.json, or have other names")
     call("explain", "m.json", '{"age": 1, "pay": 1}', "--range", "age=0:20", "--out", "wide.jsonl")
-    told = "wide.jsonl: 1 cheapest: every proof holds and is about m.json, which confirms every answer"
+    verdict = "wide.jsonl: 1 cheapest: every proof holds and is about m.json, which confirms every answer"
     assert (
         call("verify", "wide.jsonl", "--model", "m.json").out.splitlines()[-1]
-        == f"{told}; 1 with other bounds than the model's own"
+        == f"{verdict}; 1 with other bounds than the model"
     )
 
 
 def test_among_given_rows_is_said_so(folder):
-    call("explain", "model.json", "rows.csv", "--row", "0", "--among", "rows.csv", "--out", "given.jsonl")
-    assert call("verify", "given.jsonl").out.startswith("given.jsonl: 1 cheapest of the rows given: every proof holds")
+    call("explain", "model.json", "rows.csv", "--row", "0", "--among", "rows.csv", "--out", "among.jsonl")
+    assert call("verify", "among.jsonl").out.startswith("among.jsonl: 1 cheapest among the allowed rows: every proof holds")
 
 
 def test_a_file_without_an_answer_is_a_wrong_file(folder):
-    line = "holds no answer to check; expected what explain --format json writes"
+    line = "contains no answer; expected the output of explain --format json"
     assert mistake("verify", "model.json") == f"model.json {line}"
     (folder / "problems.jsonl").write_text('{"format": "counterleaf-problem", "row": 0, "problem": "a word"}')
     assert mistake("verify", "problems.jsonl") == f"problems.jsonl {line}"
@@ -259,8 +265,8 @@ def test_a_multiplier_beyond_all_sums_proves_nothing(folder):
     assert (done.code, done.err) == (4, "")
 
 
-def _watched(monkeypatch, change=lambda said: said):
-    """The sizes of the tables that a scikit-learn tree is asked about."""
+def _watched(monkeypatch, change=lambda labels: labels):
+    """The sizes of the tables that a scikit-learn tree predicts."""
     calls, inner = [], DecisionTreeClassifier.predict
 
     def predict(self, X, check_input=True):
@@ -284,7 +290,7 @@ def test_the_model_is_asked_once_about_a_whole_file(folder, monkeypatch, name):
 
 def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypatch):
     _iris(folder)
-    calls = _watched(monkeypatch, lambda said: said * 0)
+    calls = _watched(monkeypatch, lambda labels: labels * 0)
     done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
     assert done.out.splitlines()[0] == "FAIL line 1: iris.pkl says 0 for alternative 1, not 2"
@@ -295,9 +301,9 @@ def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypat
 def test_a_model_that_gives_a_column_of_labels_or_fails(folder, monkeypatch):
     _iris(folder)
     with monkeypatch.context() as patch:
-        _watched(patch, lambda said: said[:, None])
+        _watched(patch, lambda labels: labels[:, None])
         assert call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle").code == 0
-    _watched(monkeypatch, lambda said: 1 / 0)
+    _watched(monkeypatch, lambda labels: 1 / 0)
     done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
     assert done.code == 4
     assert done.out.startswith("FAIL line 1: iris.pkl fails on alternative 1 (ZeroDivisionError: division by zero)\n")
@@ -314,7 +320,7 @@ def test_the_question_that_was_proved_is_told(folder, monkeypatch):
     monkeypatch.setattr(cl.Explanation, "question", ("the model says 2", "age stays\n\ud800"), raising=False)
     done = command("verify", "a.jsonl")
     assert done.code == 0
-    assert done.out.splitlines() == ["4 asked: the model says 2; age stays \\ud800", f"a.jsonl: 4 cheapest: {HOLDS}"]
+    assert done.out.splitlines() == ["4 answers for the model says 2; age stays \\ud800", f"a.jsonl: 4 cheapest: {HOLDS}"]
 
 
 def test_a_proof_that_breaks_its_checker_does_not_end_the_others(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""Explainers as JSON: what is read answers bit for bit as what was written, and whatever is garbled is refused in one line."""
+"""Explainers as JSON: a copy that was read gives the same answers bit for bit, and garbled text is refused in one line."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def again(explainer):
     return read
 
 
-def told(answer):
+def facts(answer):
     """All that an answer says, its proof included, but for the type of its rows."""
     content = json.loads(answer.to_json())
     return {name: value for name, value in content.items() if name not in ("digest", "row")}
@@ -40,7 +40,7 @@ def same(explainer, rows, **question):
     assert read.schema == explainer.schema
     for row in rows:
         ours, theirs = read.explain(row, **question), explainer.explain(row, **question)
-        assert told(ours) == told(theirs)
+        assert facts(ours) == facts(theirs)
         assert str(ours) == str(theirs)
         assert [type(c.row) for c in ours] == [type(c.row) for c in theirs]
 
@@ -65,7 +65,7 @@ def test_any_table_answers_the_same():
         case = table_case(np.random.default_rng(seed))
         explainer = cl.Explainer(case.tree, schema=case.schema)
         question = {"target": case.target, "cost": case.cost(), "constraints": case.constraints()}
-        same(explainer, [case.row], **question, max_nodes=1000)  # past it an answer is open: that is told alike too
+        same(explainer, [case.row], **question, max_nodes=1000)  # beyond it both answers are open
 
 
 @pytest.mark.parametrize("kind", ["pandas", "array"])
@@ -129,13 +129,13 @@ def test_what_json_cannot_hold_is_refused_at_once():
     schema = cl.Schema([cl.Numeric("a"), cl.Categorical("b", [("x", 1)])])
     with pytest.raises(cl.CounterleafError, match=r"lacks or garbles a part|a value is \['x', 1\]; expected text or numbers"):
         cl.Explainer(LINE, schema=schema).to_json()
-    for classes, told in (
-        ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|something that JSON cannot \(Object of type Timestamp"),
-        ([math.inf, 0.0], "something that JSON cannot"),
+    for classes, message in (
+        ([pd.Timestamp(0), pd.Timestamp(1)], r"a class is|a value that JSON cannot represent \(Object of type Timestamp"),
+        ([math.inf, 0.0], "a value that JSON cannot represent"),
         ([None, "a"], "classes are not a list of labels; expected one label per class"),
     ):
         tree = cl.Tree(LINE.left, LINE.right, LINE.weights, LINE.bias, LINE.value, classes=np.array(classes, object))
-        with pytest.raises(cl.CounterleafError, match=told):
+        with pytest.raises(cl.CounterleafError, match=message):
             cl.Explainer(tree).to_json()
 
 
@@ -170,8 +170,8 @@ def changed(content, *path, to):
     return json.dumps(content)
 
 
-def refused(text, told):
-    with pytest.raises(cl.CounterleafError, match=told) as error:
+def refused(text, message):
+    with pytest.raises(cl.CounterleafError, match=message) as error:
         cl.Explainer.from_json(text)
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -180,9 +180,9 @@ def refused(text, told):
 def test_foreign_and_truncated_text_is_refused(content):
     text = json.dumps(content)
     for end in range(0, len(text), 197):
-        refused(text[:end], "not a counterleaf explainer: no valid JSON")
-    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: no valid JSON")
-    refused("[" * 100_000, "not a counterleaf explainer: no valid JSON")
+        refused(text[:end], "not a counterleaf explainer: not valid JSON")
+    refused(b"\xff\xfe\xfd", "not a counterleaf explainer: not valid JSON")
+    refused("[" * 100_000, "not a counterleaf explainer: not valid JSON")
     refused(text.replace(": 1e-12", ": NaN"), "NaN is not valid in JSON")
     refused(Path("file.json"), r"an explainer is read from text; got a PosixPath: pass Path\(file\).read_text\(\)")
     for foreign in ("[]", "{}", "3", '{"format": ["counterleaf-explainer"]}'):
@@ -218,7 +218,7 @@ def test_foreign_and_truncated_text_is_refused(content):
         (("schema", "features", 2, 3), {}, "lacks or garbles a part .*a table of costs that is not square"),
         (("schema", "features", 2, 2, 0), [1], "expected text or numbers"),
         (("schema", "features", 2, 2, 0), 10**30, "a value of feature 'job' is 1000000.*; JSON holds text and numbers of 64"),
-        (("schema", "features", 1, 3), 1e999, "no valid JSON|in a form that to_json does not write"),
+        (("schema", "features", 1, 3), 1e999, "not valid JSON|in a form that to_json does not write"),
         (("schema", "fills"), {"nobody": 1.0}, "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "fills", "hours"), "inf", "the explainer's fills are .*; expected finite numbers by feature"),
         (("schema", "columns"), ["age"], "the explainer's columns are 'age'; expected every feature among them"),

@@ -74,8 +74,8 @@ def test_the_row_keeps_its_type(row):
 
 def test_infeasible_answers_keep_their_conflict():
     constraints = [cl.freeze("x0"), cl.linear({"x0": 1, "x1": 1}, "<=", 0.5), cl.among(np.array([[0.0, 0.0]]))]
-    for given in (constraints[:2], constraints[2:]):
-        answer = cl.Explainer(TREE).explain([0.0, 0.0], target="yes", constraints=given)
+    for subset in (constraints[:2], constraints[2:]):
+        answer = cl.Explainer(TREE).explain([0.0, 0.0], target="yes", constraints=subset)
         again = cl.Explanation.from_json(answer.to_json())
         assert again.status == "infeasible"
         assert str(again.conflict) == str(answer.conflict)
@@ -186,17 +186,17 @@ def forgeries():
 
     def scale(c):
         claim(c, (*DEAR[:3], 0.5), lower_bound=0.5)
-        c["certificate"]["features"][7] = [1e-12, 1e-12]
+        c["certificate"]["features"]["remaining_curve"] = [1e-12, 1e-12]
 
     def concave(c):
         claim(c, (2, [0.5, 0.5], -9.5, -9.5), lower_bound=-9.5)
-        c["certificate"]["features"][4], c["certificate"]["features"][6] = [-10.0] * 2, [10.0] * 2
+        c["certificate"]["features"].update(slope_up=[-10.0] * 2, slope_down=[10.0] * 2)
 
     def empty(c):
         claim(c, status="infeasible", lower_bound="inf")
         c["certificate"]["parts"] = [[2, [[[1.0], [39.0], True, []]]]]
         c["certificate"]["tree"]["dtype"] = "float32"
-        c["certificate"]["features"][1], c["certificate"]["features"][2] = [-10.0] * 2, [10.0] * 2
+        c["certificate"]["features"].update(lower=[-10.0] * 2, upper=[10.0] * 2)
 
     def ragged(c):
         claim(c, status="infeasible", lower_bound="inf")
@@ -214,16 +214,16 @@ def test_no_forgery_proves_a_falsehood(forge):
 def test_a_forged_matrix_proves_nothing():
     honest = cl.Explainer(LINE).explain([0.0, 0.0], target="yes", cost=cl.Quadratic(np.eye(2)))
     assert cl.Explanation.from_json(forged(honest, lambda c: None)).certificate.check()
-    for entries, cost, kept in (
+    for entries, cost, remaining in (
         ([1.0, -10.0, 0.0, 1.0], -2.0, 0.0),
         ([1.0, 5.0, 5.0, 1.0], 3.0, 0.0),
         ([1.0, 0.0, 0.0, 1.0], 0.6, 2.0),
     ):
 
-        def forge(c, entries=entries, cost=cost, kept=kept):
+        def forge(c, entries=entries, cost=cost, remaining=remaining):
             claim(c, (2, [0.5, 0.5], cost, cost), lower_bound=cost)
             c["certificate"]["coupling"] = [[0, 2, 4], [0, 1, 0, 1], entries]
-            c["certificate"]["features"][7] = [kept, kept]
+            c["certificate"]["features"]["remaining_curve"] = [remaining] * 2
             c["certificate"]["parts"] = [[2, [[[2 * cost], [], False, [0.5, 0.5]]]]]
 
         assert not accepted(forged(honest, forge))
@@ -260,7 +260,7 @@ def test_the_target_shown_is_the_one_proved():
 @pytest.mark.parametrize("row", [[Fraction(1, 3), 0.0], pd.Series([0.0, 0.0], index=["x0", "x1"], name=("a", "b"))])
 def test_what_json_cannot_hold_is_refused_at_once(row):
     answer = cl.Explainer(LINE).explain(row, target="yes")
-    with pytest.raises(cl.CounterleafError, match="the answer holds something that JSON cannot"):
+    with pytest.raises(cl.CounterleafError, match="the answer contains a value that JSON cannot represent"):
         answer.to_json()
 
 
@@ -272,7 +272,7 @@ def test_a_file_that_contradicts_itself_is_refused(answer):
         content["counterfactuals"][0]["label"] = 0
 
     def source(content):
-        content["row"]["values"][0] += 1.0
+        content["source_row"]["values"][0] += 1.0
 
     for change in (shown, label, source):
         with pytest.raises(cl.CounterleafError, match="contradicts itself"):
@@ -282,7 +282,7 @@ def test_a_file_that_contradicts_itself_is_refused(answer):
         del content["certificate"]["parts"]
 
     def ragged(content):
-        content["certificate"]["features"].pop()
+        content["certificate"]["features"]["lower"].pop()
 
     for change in (lacking, ragged):
         with pytest.raises(cl.CounterleafError, match=r"lacks or garbles|do not fit together"):
@@ -292,14 +292,14 @@ def test_a_file_that_contradicts_itself_is_refused(answer):
 def test_truncated_and_foreign_text_is_refused(answer):
     text = answer.to_json()
     for end in range(0, len(text), 997):
-        with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: no valid JSON"):
+        with pytest.raises(cl.CounterleafError, match="not a counterleaf answer: not valid JSON"):
             cl.Explanation.from_json(text[:end])
     with pytest.raises(cl.CounterleafError, match=r"an answer is read from text; got a PosixPath: pass Path\(file\).read_text"):
         cl.Explanation.from_json(Path("answer.json"))
     for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
         with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
             cl.Explanation.from_json(foreign)
-    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads 3"):
+    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads versions 2 to 4"):
         cl.Explanation.from_json('{"format": "counterleaf-explanation", "version": 99}')
 
 

@@ -57,7 +57,7 @@ def test_a_pickle_is_not_opened_unless_it_is_allowed(tmp_path, suffix):
     path.write_bytes(pickle.dumps(Trap()))
     RAN.clear()
     assert refusal(path) == (
-        f"{path} is a pickle, which can run any code when it is opened; if you trust whoever made it, say --allow-pickle, or "
+        f"{path} is a pickle, which can run any code when it is opened; if you trust its author, pass --allow-pickle, or "
         f"save the model with skops"
     )
     assert not RAN
@@ -76,7 +76,7 @@ DAMAGED = {"empty": b"", "junk": b"junk", "half": pickle.dumps([1])[:-3], "absen
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_pickle_is_one_line(tmp_path, content):
     (tmp_path / "m.pkl").write_bytes(content)
-    assert refusal(tmp_path / "m.pkl", allow_pickle=True).startswith(f"{tmp_path / 'm.pkl'} does not open as a pickle (")
+    assert refusal(tmp_path / "m.pkl", allow_pickle=True).startswith(f"{tmp_path / 'm.pkl'} cannot be opened as a pickle (")
 
 
 def test_a_pickle_of_another_scikit_learn_is_refused(tmp_path, monkeypatch):
@@ -89,7 +89,7 @@ def test_a_pickle_of_another_scikit_learn_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(joblib, "load", load)
     line = refusal(tmp_path / "m.pkl", allow_pickle=True)
     assert "from version 1 when using version 2" in line
-    assert line.endswith("expected this machine's version: fit and save it again here")
+    assert line.endswith("fit and save the model again with the installed version")
 
 
 def tao():
@@ -110,14 +110,14 @@ def test_a_type_of_a_skops_file_is_trusted_by_name_only(tmp_path):
     path = tmp_path / "m.skops"
     skops.io.dump(make_pipeline(FunctionTransformer(own_function), fitted()).fit(X, Y), path)
     name = f"{own_function.__module__}.own_function"
-    assert refusal(path) == (f"{path} holds types that could run code; if you trust whoever made it, say: --trust {name}")
+    assert refusal(path) == (f"{path} contains types that could run code; if you trust its author, pass: --trust {name}")
     assert models.read_estimator(path, trusted=[name]).predict(X).shape == (150,)
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04half"], ids=["empty", "junk", "half"])
 def test_a_damaged_skops_file_is_one_line(tmp_path, content):
     (tmp_path / "m.skops").write_bytes(content)
-    assert refusal(tmp_path / "m.skops").startswith(f"{tmp_path / 'm.skops'} does not open as a skops file (")
+    assert refusal(tmp_path / "m.skops").startswith(f"{tmp_path / 'm.skops'} cannot be opened as a skops file (")
 
 
 def test_without_skops_it_says_how_to_get_it(tmp_path, monkeypatch):
@@ -164,7 +164,7 @@ def test_a_tree_with_tampered_nodes_is_refused_before_it_predicts(tmp_path, monk
     _tampered(path, change)
 
     def never(*arguments, **options):
-        raise AssertionError("asked a damaged tree")
+        raise AssertionError("queried a damaged tree")
 
     for name in ("predict", "decision_path", "apply"):
         monkeypatch.setattr(DecisionTreeClassifier, name, never)
@@ -197,7 +197,7 @@ def test_a_skops_file_with_weights_of_scipy_is_the_model(tmp_path):
 
 
 def test_any_other_suffix_is_refused(tmp_path):
-    line = f"{tmp_path / 'm.onnx'} has no suffix that is known; expected .skops, .pkl, .pickle or .joblib"
+    line = f"{tmp_path / 'm.onnx'}: unknown file type; expected .skops, .pkl, .pickle or .joblib"
     assert refusal(tmp_path / "m.onnx") == line
 
 
@@ -216,7 +216,9 @@ def test_models_are_read_from_json(tmp_path):
 )
 def test_what_is_no_model_is_one_line(tmp_path, content):
     (tmp_path / "m.json").write_bytes(content.encode("utf-8", "surrogatepass"))
-    with pytest.raises(CounterleafError, match=r"m\.json is no counterleaf JSON; expected what explainer\.to_json\(\) gives"):
+    with pytest.raises(
+        CounterleafError, match=r"m\.json is not counterleaf JSON; expected the output of counterleaf train or convert"
+    ):
         models.read_model(tmp_path / "m.json")
 
 
@@ -273,6 +275,6 @@ def test_a_skops_file_that_calls_a_function_is_refused_and_calls_nothing(tmp_pat
     with zipfile.ZipFile(tmp_path / "m.skops", "w") as file:
         file.writestr("schema.json", json.dumps(node))
     assert refusal(tmp_path / "m.skops") == (
-        f"{tmp_path / 'm.skops'} holds types that could run code; if you trust whoever made it, say: --trust {module}.{name}"
+        f"{tmp_path / 'm.skops'} contains types that could run code; if you trust its author, pass: --trust {module}.{name}"
     )
     assert not (tmp_path / "made").exists()

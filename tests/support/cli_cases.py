@@ -1,4 +1,4 @@
-"""The command as a function, and small models and tables to give it."""
+"""The command as a function, and small models and tables for it."""
 
 from dataclasses import dataclass
 
@@ -18,31 +18,31 @@ class Done:
 
     @property
     def line(self):
-        """The one line that a mistake is told in."""
+        """The one line of an error message."""
         assert self.out == ""
         assert self.err.startswith("counterleaf: ")
         assert self.err.count("\n") == 1
         return self.err.removeprefix("counterleaf: ").rstrip()
 
 
-def call(*arguments, given=None):
-    """Run the command; ``given`` is its standard input."""
-    done = CliRunner().invoke(cli.app, list(map(str, arguments)), input=given, prog_name="counterleaf")
+def call(*arguments, stdin=None):
+    """Run the command; ``stdin`` is its standard input."""
+    done = CliRunner().invoke(cli.app, list(map(str, arguments)), input=stdin, prog_name="counterleaf")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert "Traceback" not in done.stderr
     return Done(done.exit_code, done.stdout, done.stderr)
 
 
-def mistake(*arguments, given=None):
-    """The line that is told of a wrong argument."""
-    done = call(*arguments, given=given)
+def mistake(*arguments, stdin=None):
+    """The error message for a wrong argument."""
+    done = call(*arguments, stdin=stdin)
     assert done.code == 2
     return done.line
 
 
 def small():
-    """A model over every kind of feature, with names and values that hold signs: it says 1 where much comes together."""
+    """A model over every kind of feature, with punctuation in names and values."""
     schema = cl.Schema(
         [
             cl.Numeric("age", 0, 90, integer=True),
@@ -79,7 +79,7 @@ def rows_of(n, seed=0):
 
 
 def loans(n=160, seed=0):
-    """A table to learn from: numbers, words and an answer that depends on both."""
+    """A table to learn from: numbers, text, and a label that depends on both."""
     rng = np.random.default_rng(seed)
     x, k, w = rng.normal(size=n), rng.integers(0, 5, n), rng.choice(["a", "b", "c"], n)
     says = np.where(x + 0.5 * k + (w == "a") > 1, "yes", "no")

@@ -1,9 +1,10 @@
-"""Honest files of every kind, and ways to change them that an honest writer never would."""
+"""Valid files of every kind, and changes to them that no writer makes."""
 
 import functools
 import hashlib
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from support.table_cases import table_case
 
 import counterleaf as cl
 
-KINDS = ("tree", "explainer", "answer")
+KINDS = ("tree", "explainer", "answer", "answer_v2", "answer_v3")
+FILES = Path(__file__).parents[1] / "storage" / "files"  # answers in older formats
 NUMBERS = (
     *(0, 1, -1, 2, 3, -2, 7, 0.5, -0.5, 0.1, 1.0, -0.0, 10**6, 10**9, 2**31 - 1, 2**31, 2**32, 2**53 + 1),
     *(2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 2**70, -(10**40), 10**400, 1e-9, 1e9, 1e-160, 1e160),
@@ -43,7 +45,7 @@ OTHERS = (None, True, False, [], {}, [[]], [None], [{}], {"a": 1}, [0] * 30, [1.
 
 
 def seal(content):
-    """An answer whose digest is right whatever was changed."""
+    """An answer with a digest that fits its changed content."""
     content = {name: value for name, value in content.items() if name != "digest"}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return json.dumps({**content, "digest": hashlib.sha256(canonical.encode()).hexdigest()})
@@ -51,7 +53,7 @@ def seal(content):
 
 @functools.cache
 def honest():
-    """{kind: texts} as the library writes them."""
+    """{kind: texts} as this version of the library, and older ones, write them."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     iris = cl.Explainer(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y), data=X)
     line = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
@@ -62,11 +64,13 @@ def honest():
         "tree": [one.tree.to_json() for one in made],
         "explainer": [one.to_json() for one in made],
         "answer": [answer.to_json() for answer in _answers(iris, X, cl.Explainer(line))],
+        "answer_v2": [path.read_text() for path in sorted(FILES.glob("v2_*.json"))],
+        "answer_v3": [path.read_text() for path in sorted(FILES.glob("v3_*.json"))],
     }
 
 
 def _answers(iris, X, line):
-    """Of every status, every kind of cost, constraint and row."""
+    """Answers of every status, with every kind of cost, constraint and row."""
     job = cl.Schema([cl.Numeric("pay", 0, 9, step=0.5), cl.Categorical("job", ["cook", "clerk", "smith"]), cl.Boolean("own")])
     weights = [[1.0, 2.0, 0, -1.0, 1.5], *[[0] * 5] * 2]
     mixed = cl.Explainer(cl.Tree([1, -1, -1], [2, -1, -1], [w[:5] for w in weights], [-4.0, 0, 0], [-1, 0, 1]), schema=job)
@@ -96,7 +100,7 @@ def hostile(kind, name):
     try:
         for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
             content = _changed(rng, content, texts)
-        text = seal(content) if kind == "answer" and isinstance(content, dict) else json.dumps(content)
+        text = seal(content) if kind.startswith("answer") and isinstance(content, dict) else json.dumps(content)
     except RecursionError:  # nested too deep to be written, but not to be read
         text = "[" * 900 + "]" * 900
     return _respelled(rng, text) if rng.random() < 0.15 else text
@@ -130,14 +134,14 @@ def _other_value(rng, holder, key, places, texts):
 
 def _other_type(rng, holder, key, places, texts):
     value = holder[key]
-    told = [str(value)[:1000], [value], {"0": value}, bool(value), None, len(str(value))]
+    others = [str(value)[:1000], [value], {"0": value}, bool(value), None, len(str(value))]
     if isinstance(value, list):
-        told += [{str(k): one for k, one in enumerate(value)}, value[0] if value else 0]
+        others += [{str(k): one for k, one in enumerate(value)}, value[0] if value else 0]
     if isinstance(value, dict):
-        told += [list(value), list(value.values()), list(value.items())]
+        others += [list(value), list(value.values()), list(value.items())]
     if isinstance(value, (int, float)) and abs(value) < 1e300:
-        told += [float(value), int(value), value + 0.5]
-    holder[key] = rng.choice(told)
+        others += [float(value), int(value), value + 0.5]
+    holder[key] = rng.choice(others)
 
 
 def _nudged(rng, holder, key, places, texts):
@@ -214,7 +218,7 @@ def _deep(rng, holder, key, places, texts):
 
 
 def _respelled(rng, text):
-    """The text itself changed: what is no JSON, or JSON that two readers read differently."""
+    """Change the text itself: invalid JSON, or JSON that two readers read differently."""
     at = rng.randrange(len(text))
     pick = rng.randrange(8)
     if pick == 0:

@@ -1,9 +1,9 @@
-"""Reads files that were changed at random, as many as wanted: ``python tests/mutate_files.py --count 1000000 --seed 1``.
+"""Read files that were changed at random: ``python -m support.mutate_files --count 1000000 --seed 1`` in tests/.
 
-Whatever a file holds, reading and using it ends in a result or in one line of a ``CounterleafError``: no other error, no crash,
-no long wait, no memory beyond what a small file needs. Each file is known by its kind, the seed and its number, so that
-``--start`` goes on where an earlier run ended and ``--start N --count 1`` repeats one file. Work is done in processes of their
-own, so that a crash is a finding like any other.
+Reading and using a file ends in a result or in one line of a ``CounterleafError``: no other error, no crash, no long wait, and
+no more memory than a small file needs. A file is identified by its kind, the seed and its number: ``--start`` continues an
+earlier run, and ``--start N --count 1`` repeats one file. The work runs in separate processes, so that a crash is a finding
+like any other.
 """
 
 import argparse
@@ -31,20 +31,20 @@ LONGEST = 2_000  # characters of an error's line
 
 
 class Finding(Exception):  # noqa: N818  # it is not the library's error
-    """What a file should not have done."""
+    """An outcome that no file should have."""
 
 
 def outcome(kind, text):
-    """What became of a file: "refused", "read", or for answers "holds" where the proof does."""
+    """The outcome for a file: "refused", "read", or "holds" for an answer whose proof holds."""
     try:
-        read = {"tree": _tree, "explainer": _explainer, "answer": _answer}[kind]
+        read = {"tree": _tree, "explainer": _explainer}.get(kind, _answer)
         return read(text)
     except cl.CounterleafError as error:
         line = str(error)
         if "\n" in line or "\r" in line or len(line) > LONGEST or not line:
             raise Finding(f"an error of {len(line)} characters in {line.count(chr(10)) + 1} lines: {line[:200]!r}") from None
         if "MemoryError" in line or "allocate" in line:
-            raise Finding(f"asked for too much memory: {line[:200]}") from None
+            raise Finding(f"requested too much memory: {line[:200]}") from None
         line.encode()
         return "refused"
 
@@ -55,21 +55,21 @@ def _tree(text):
     if tree.n_features > 10_000:
         return "read"
     tree.predict([[0.5] * tree.n_features])
-    _asked(cl.Explainer(tree))
+    _explain_typical(cl.Explainer(tree))
     return "read"
 
 
 def _explainer(text):
     explainer = cl.Explainer.from_json(text)
     if explainer.to_json() != cl.Explainer.from_json(explainer.to_json()).to_json():
-        raise Finding("an explainer that is written otherwise when it is read again")
+        raise Finding("an explainer that changes when it is read and written")
     repr(explainer).encode()
     str(explainer.schema).encode()
-    _asked(explainer)
+    _explain_typical(explainer)
     return "read"
 
 
-def _asked(explainer):
+def _explain_typical(explainer):
     row = [_typical(feature) for feature in explainer.schema]
     row = dict(zip(explainer.schema.names, row, strict=True))
     if explainer.schema.columns:
@@ -88,16 +88,16 @@ def _typical(feature):
 
 def _answer(text):
     answer = cl.Explanation.from_json(text)
-    held = answer.certificate.check()
-    for told in (str(answer), repr(answer), answer._repr_html_(), answer.to_json()):
-        told.encode()
+    holds = answer.certificate.check()
+    for text in (str(answer), repr(answer), answer._repr_html_(), answer.to_json()):
+        text.encode()
     for one in answer:
         repr(one).encode()
-    return "holds" if held else "read"
+    return "holds" if holds else "read"
 
 
 def strike(kind, name):
-    """One file; raises a ``Finding`` if it does what no file should."""
+    """Read one file; raises a ``Finding`` if its outcome is one that no file should have."""
     text = hostile(kind, name)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = outcome(kind, text)
@@ -110,7 +110,7 @@ def strike(kind, name):
 
 
 def _work(kinds, seed, numbers, at, pipe):
-    """A stretch of files; ``at`` says which one is in work, should the process end."""
+    """Read a stretch of files; ``at`` is the number of the current one, in case the process ends."""
     faulthandler.enable()
     warnings.simplefilter("error")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -137,8 +137,8 @@ def _addresses():
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def run(kinds, seed, start, count, tell=print):
-    """All files in turn: (how many of which outcome, what was found)."""
+def run(kinds, seed, start, count, report=print):
+    """Read all files in turn; returns the number of each outcome, and the findings."""
     honest()
     context = multiprocessing.get_context("fork")
     counts, findings, at = collections.Counter(), [], context.Value("q", start)
@@ -158,8 +158,8 @@ def run(kinds, seed, start, count, tell=print):
             stop = at.value + 1
             counts["CRASHED"] += 1
         worker.join()
-        for number, told in found:
-            tell(f"{kinds[number % len(kinds)]} file {number} of seed {seed}: {told}")
+        for number, finding in found:
+            report(f"{kinds[number % len(kinds)]} file {number} of seed {seed}: {finding}")
         findings += found
         first = stop
     return counts, findings
@@ -170,17 +170,17 @@ def main():
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--kinds", default=",".join(KINDS), help="some of tree,explainer,answer")
+    parser.add_argument("--kinds", default=",".join(KINDS), help=f"some of {','.join(KINDS)}")
     parser.add_argument("--show", action="store_true", help="print the texts instead of reading them")
-    given = parser.parse_args()
-    kinds = given.kinds.split(",")
-    if given.show:
-        for number in range(given.start, given.start + given.count):
-            print(hostile(kinds[number % len(kinds)], f"{given.seed} {number}"))
+    options = parser.parse_args()
+    kinds = options.kinds.split(",")
+    if options.show:
+        for number in range(options.start, options.start + options.count):
+            print(hostile(kinds[number % len(kinds)], f"{options.seed} {number}"))
         return 0
     begun = time.perf_counter()
-    counts, findings = run(kinds, given.seed, given.start, given.count)
-    print(f"{given.count:,} files of seed {given.seed} from {given.start}, {time.perf_counter() - begun:.0f} s:")
+    counts, findings = run(kinds, options.seed, options.start, options.count)
+    print(f"{options.count:,} files of seed {options.seed} from {options.start}, {time.perf_counter() - begun:.0f} s:")
     for name, count in sorted(counts.items()):
         print(f"  {name:20} {count:,}")
     return 1 if findings else 0

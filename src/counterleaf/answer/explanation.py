@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.constraint import Constraint
+from counterleaf.question.kinds import Constraint
 from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraint import Among
+from counterleaf.question.kinds import Among
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.types import Array
 

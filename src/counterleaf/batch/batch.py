@@ -17,7 +17,7 @@ from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Findings, Status
-from counterleaf.question.constraint import Limit
+from counterleaf.question.kinds import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.search import Search

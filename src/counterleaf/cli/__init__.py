@@ -1,4 +1,4 @@
-"""The command ``counterleaf``. Data goes to stdout, progress to stderr and only on a terminal."""
+"""The command ``counterleaf``. Results go to stdout; progress goes to stderr, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ for command in (demo, train, explain, convert, inspect, verify, explore, reprodu
     app.command()(command)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from counterleaf import __version__
 
         typer.echo(f"counterleaf {__version__}")
@@ -44,6 +44,6 @@ def about(
 ) -> None:
     """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
 
-    New here? `counterleaf demo` shows it in a minute; `counterleaf demo --save .` writes the files that the examples of every
-    `--help` use.
+    Start with `counterleaf demo`, a tour of one minute; `counterleaf demo --save .` writes the files for the examples in
+    every `--help`.
     """

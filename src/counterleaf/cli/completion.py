@@ -1,4 +1,4 @@
-"""What the shell can offer behind an option: the features and the classes of the model that stands before it."""
+"""Shell completion after an option: the features and the classes of the model on the command line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 
 
 def features(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of features; behind a comma the next one."""
-    held, comma, _ = incomplete.rpartition(",")
+    """Names of features; after a comma the next one."""
+    complete, comma, _ = incomplete.rpartition(",")
     names = [one[1] for one in _content(ctx, "schema", "features")]
-    return [f"{held}{comma}{name}" for name in names if f"{held}{comma}{name}".startswith(incomplete)]
+    return [f"{complete}{comma}{name}" for name in names if f"{complete}{comma}{name}".startswith(incomplete)]
 
 
 def classes(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -22,8 +22,8 @@ def classes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _content(ctx: typer.Context, part: str, inner: str) -> list[Any]:
-    """A list out of the model's JSON; nothing where there is none, since a shell that waits is told no mistakes."""
-    model = ctx.params.get("model") or next(iter(ctx.args), "")  # an option without its value yet leaves all words unread
+    """A list from the model's JSON; empty if it cannot be read, since completion cannot show errors."""
+    model = ctx.params.get("model") or next(iter(ctx.args), "")  # an option without its value leaves all arguments unparsed
     try:
         found = json.loads(Path(model).read_text(encoding="utf-8"))[part][inner]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,6 +1,6 @@
-"""Whose answers are these? A model's own tree, features and word, beside what a proof is about.
+"""Whether answers are about a model: its tree and features against those of the proofs, its predictions against the labels.
 
-Proofs are compared line by line; the rows of a file are put to the model all at once.
+Proofs are compared line by line; the model predicts the rows of a file all at once.
 """
 
 from __future__ import annotations
@@ -10,102 +10,103 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explainer import Explainer
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
+from counterleaf.types import is_missing
 
 
-class Judge:
-    """The model that the proofs should be about."""
+class ModelCheck:
+    """The model that the proofs should be about, and the rows that it still has to predict."""
 
     def __init__(self, path: Path, allow_pickle: bool, trusted: list[str]) -> None:
         self.path = path
-        self.beyond = 0  # answers with other bounds than the model's own
-        self._own: Any = None  # the scikit-learn model, where it is one
+        self.other_bounds = 0  # answers whose bounds are not those of the model
+        self._estimator: Any = None  # the scikit-learn model, if it is one
         self._trees: dict[str, str] = {}  # of the scikit-learn model, by the features it is read with
-        self._rows: list[tuple[int, int, dict[str, Any], Any]] = []  # line, rank, row, label: what to ask it
+        self._rows: list[tuple[int, int, dict[str, Any], Any]] = []  # line, rank, row and label, to be predicted
         if path.suffix.lower() in (*PICKLES, ".skops"):
             found = read_estimator(path, allow_pickle, trusted)
-            self._own = found.model if isinstance(found, Explainer) else found
-            if not hasattr(self._own, "predict"):
-                raise CounterleafError(f"{path} holds a {type(self._own).__name__}; expected a model with predict")
+            self._estimator = found.model if isinstance(found, Explainer) else found
+            if not hasattr(self._estimator, "predict"):
+                raise CounterleafError(f"{path} contains a {type(self._estimator).__name__}; expected a model with predict")
         else:
             self._read = read_model(path)
 
-    def meet(self, line: int, answer: Explanation) -> str:
-        """Why the proof is not about this model, if it is not; what the model says of the rows is asked later."""
-        if self._own is None:
-            return self._doubt_tree(answer)
-        wrong = self._doubt_reading(answer, answer.certificate.problem.tree.to_json())
-        for rank, one in enumerate(() if wrong else answer):
+    def compare(self, line: int, answer: Explanation) -> str:
+        """Return why the proof is not about this model, or ""; the rows are predicted later, by ``confirm``."""
+        if self._estimator is None:
+            return self._compare_json(answer)
+        failure = self._compare_estimator(answer, answer.certificate.problem.tree.to_json())
+        for rank, one in enumerate(() if failure else answer):
             values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source_values.items()}
             self._rows.append((line, rank, one.row if isinstance(one.row, dict) else values, one.label))
-        return wrong
+        return failure
 
-    def ask(self) -> dict[int, str]:
-        """Line by line, what the model does not confirm.
+    def confirm(self) -> dict[int, str]:
+        """Return, by line, the answers that the model does not confirm.
 
-        One call for all rows. A row that it does not confirm among the others, whose columns may have another type than its
-        own, is asked about again alone.
+        The model predicts all rows in one call. A row that fails there is predicted again alone, because the columns of the
+        whole table may have other types than the row.
         """
         if not self._rows:
             return {}
         try:
-            said = self._labels([row for _, _, row, _ in self._rows])
-        except Exception:  # the model's own, whatever it may be: alone each row tells its reason
-            said = None
-        doubts: dict[int, str] = {}
+            labels = self._predict([row for _, _, row, _ in self._rows])
+        except Exception:  # of any model; a row that is predicted alone gives its reason
+            labels = None
+        failures: dict[int, str] = {}
         for k, (line, rank, row, label) in enumerate(self._rows):
-            if line not in doubts and (said is None or said[k] != label):
-                wrong = self._doubt_row(rank, row, label)
-                doubts.update({line: wrong} if wrong else {})
-        return doubts
+            if line not in failures and (labels is None or labels[k] != label):
+                failure = self._confirm_row(rank, row, label)
+                failures.update({line: failure} if failure else {})
+        return failures
 
-    def _doubt_row(self, rank: int, row: dict[str, Any], label: Any) -> str:
+    def _confirm_row(self, rank: int, row: dict[str, Any], label: Any) -> str:
         try:
-            (said,) = self._labels([row])
+            (predicted,) = self._predict([row])
         except CounterleafError as error:
             return str(error)
-        except Exception as error:  # the model's own, whatever it may be
+        except Exception as error:  # of any model
             return f"{self.path} fails on alternative {rank + 1} ({type(error).__name__}: {flat(error)})"
-        return "" if said == label else f"{self.path} says {said} for alternative {rank + 1}, not {label}"
+        return "" if predicted == label else f"{self.path} says {predicted} for alternative {rank + 1}, not {label}"
 
-    def _labels(self, rows: list[dict[str, Any]]) -> list[Any]:
-        table = pd.DataFrame(rows)
-        table = table.where(table.notna(), math.nan)  # JSON has one word for what is missing, a table another
-        table = fitted_columns(self._own, table, "the row")
-        said = np.asarray(self._own.predict(table if hasattr(self._own, "feature_names_in_") else table.to_numpy()))
-        if said.shape not in ((len(rows),), (len(rows), 1)):
-            raise ValueError(f"an array of shape {said.shape} for {len(rows)} rows")
-        return list(said.ravel())
+    def _predict(self, rows: list[dict[str, Any]]) -> list[Any]:
+        filled = [{name: math.nan if is_missing(value) else value for name, value in row.items()} for row in rows]
+        table = fitted_columns(self._estimator, make_frame(filled), "the row")
+        named = hasattr(self._estimator, "feature_names_in_")
+        labels = np.asarray(self._estimator.predict(table if named else table.to_numpy()))
+        if labels.shape not in ((len(rows),), (len(rows), 1)):
+            raise ValueError(f"an array of shape {labels.shape} for {len(rows)} rows")
+        return list(labels.ravel())
 
-    def _doubt_tree(self, answer: Explanation) -> str:
-        """Why an answer is not about the tree of a JSON file, if it is not."""
+    def _compare_json(self, answer: Explanation) -> str:
+        """Return why an answer is not about the tree of a JSON file, or ""."""
         known = self._read.tree if isinstance(self._read, Explainer) else self._read
         if answer.certificate.problem.tree.to_json() != known.to_json():
-            return f"the proof is about another tree than that of {self.path}"
+            return f"the proof is about a different tree than that of {self.path}"
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):
-                return f"the answer has other features than {self.path}, or calls them otherwise"
-            self.beyond += self._read.schema.features != answer.schema.features
+                return f"the features of the answer differ from those of {self.path}, or have other names"
+            self.other_bounds += self._read.schema.features != answer.schema.features
         return ""
 
-    def _doubt_reading(self, answer: Explanation, tree: str) -> str:
-        """The scikit-learn model, read with the answer's features, must be the tree of the proof."""
+    def _compare_estimator(self, answer: Explanation, tree: str) -> str:
+        """Return why the scikit-learn model, read with the answer's features, is not the tree of the proof, or ""."""
         key = str(_kinds(answer.schema))
         try:
             if key not in self._trees:
-                self._trees[key] = Explainer(self._own, schema=answer.schema).tree.to_json()
+                self._trees[key] = Explainer(self._estimator, schema=answer.schema).tree.to_json()
         except CounterleafError as error:
-            return f"{self.path} does not go with the answer's features ({error})"
-        return "" if self._trees[key] == tree else f"the proof is about another tree than that of {self.path}"
+            return f"{self.path} does not fit the features of the answer ({error})"
+        return "" if self._trees[key] == tree else f"the proof is about a different tree than that of {self.path}"
 
 
 def _kinds(schema: Schema) -> list[tuple[Any, ...]]:
-    """What the features are called, of which kind they are and which values they have."""
+    """The names, kinds and values of the features."""
     return [(f.name, type(f).__name__, *(() if isinstance(f, Numeric) else (f.values, f.missing))) for f in schema]

@@ -1,4 +1,4 @@
-"""A question as options write it: constraints, costs, targets and features from text, checked against the model."""
+"""A query from the text of options: constraints, costs, targets and features, checked against the model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from typing import Any
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.question.constraint import (
-    Choice,
-    Constraint,
-    Limit,
     allow,
     among,
     between,
@@ -29,6 +26,7 @@ from counterleaf.question.constraint import (
     only_increase,
 )
 from counterleaf.question.cost import L1, L2
+from counterleaf.question.kinds import Choice, Constraint, Limit
 from counterleaf.storage.models import read_rows
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
@@ -40,8 +38,8 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The options of a question as they were typed; each entry of a list is one use of its option."""
+class QueryOptions:
+    """The options of a query as typed; each entry of a list is one use of its option."""
 
     target: list[str] | None = None
     freeze: list[str] | None = None
@@ -61,7 +59,7 @@ class Asked:
     step: list[str] | None = None
 
     def constraints(self, schema: Schema) -> list[Constraint]:
-        """Those of all options, in the order in which ``--help`` lists them."""
+        """The constraints of all options, in the order of ``--help``."""
         out: list[Constraint] = []
         for verb, read in _VERBS.items():
             out += [read(schema, text) for text in getattr(self, verb.replace("-", "_")) or ()]
@@ -73,8 +71,8 @@ class Asked:
             out.append(among(read_rows(self.among, schema)))
         return out
 
-    def priced(self, explainer: Explainer) -> Any:
-        """The cost, or None where it was left out and nothing is harder than usual."""
+    def read_cost(self, explainer: Explainer) -> Any:
+        """The cost, or None without --cost and --multiplier."""
         schema = explainer.schema
         pairs = [_pair(schema, text, "--multiplier", "NAME=FACTOR") for text in self.multiplier or ()]
         multiplier = {feature.name: _number(value, f"--multiplier of {feature.name!r}") for feature, value in pairs}
@@ -82,7 +80,7 @@ class Asked:
             return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
         return read_cost(self.cost, multiplier)
 
-    def aim(self, labels: list[Any]) -> Any:
+    def read_target(self, labels: list[Any]) -> Any:
         """The target: None, a class, several, or {class: cost}."""
         found: dict[Any, float | None] = {}
         for text in self.target or ():
@@ -94,15 +92,15 @@ class Asked:
             return {label: cost or 0.0 for label, cost in found.items()}
         return list(found)
 
-    def reshape(self, explainer: Explainer) -> Explainer:
-        """The explainer with the ranges and steps that were given."""
+    def apply_ranges(self, explainer: Explainer) -> Explainer:
+        """The explainer with the ranges and steps of the options."""
         new: dict[str, Numeric] = {}
-        for option, given in (("--range", self.range), ("--step", self.step)):
-            for text in given or ():
+        for option, texts in (("--range", self.range), ("--step", self.step)):
+            for text in texts or ():
                 form = "NAME=LOW:HIGH" if option == "--range" else "NAME=STEP"
                 feature, value = _pair(explainer.schema, text, option, form)
                 if not isinstance(feature, Numeric):
-                    raise CounterleafError(f"{option} {text}: feature {feature.name!r} is no number; use --allow")
+                    raise CounterleafError(f"{option} {text}: feature {feature.name!r} is not a number; use --allow")
                 old = new.get(feature.name, feature)
                 if option == "--step":
                     step = _number(value, f"--step of {feature.name!r}")
@@ -114,7 +112,7 @@ class Asked:
 
 
 def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
-    """``"L1:mad + 0.1*L2:mad"``, or ``L1("mad")`` as in Python, as a cost."""
+    """Read a cost from ``"L1:mad + 0.1*L2:mad"``, or from ``L1("mad")`` as in Python."""
     out: Any = 0
     for part in text.split("+"):
         found = _TERM.fullmatch(part.strip())
@@ -131,7 +129,7 @@ def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
 
 
 def read_count(text: str) -> int | None:
-    """``"3"``, or ``"all"`` for every leaf."""
+    """Read a number of alternatives from ``"3"``, or None for every leaf from ``"all"``."""
     if text == "all":
         return None
     if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
@@ -140,13 +138,13 @@ def read_count(text: str) -> int | None:
 
 
 def read_value(feature: Feature, text: str) -> Any:
-    """A value of a feature from text."""
+    """Read a value of a feature."""
     if isinstance(feature, Numeric):
         return _number(text, f"the value of {feature.name!r}")
     if isinstance(feature, Boolean) and text.lower() in (*_TRUE, *_FALSE):
         return text.lower() in _TRUE
     for value in feature.values:
-        if _says(text, value):
+        if _matches(text, value):
             return value
     raise CounterleafError(
         f"feature {feature.name!r} has no value {text!r}; expected one of {some(feature.values)}{near(text, feature.values)}"
@@ -162,7 +160,7 @@ def _names(schema: Schema, text: str) -> list[str]:
 
 
 def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
-    """What commas separate, where something known may itself hold a comma; if anything is not known, every piece."""
+    """Split at commas, but not inside a known part that contains one; at every comma if a part is unknown."""
     pieces = [piece.strip() for piece in text.split(",")]
     out, part = [], ""
     for piece in text.split(","):
@@ -174,7 +172,7 @@ def _parts(text: str, known: Callable[[str], Any]) -> list[str]:
 
 
 def _pair(schema: Schema, text: str, option: str, form: str) -> tuple[Feature, str]:
-    """``NAME=VALUE``; a name may itself hold a "="."""
+    """Split ``NAME=VALUE``; a name may contain a "=" itself."""
     fitting = [name for name in schema.names if text.startswith(f"{name}=")]
     if not fitting:
         if "=" in text:
@@ -195,9 +193,9 @@ def _number(text: str, what: str) -> float:
 
 
 def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, Any]:
-    """``LOW:HIGH``, either of which may be left out; numbers or levels."""
+    """Read ``LOW:HIGH``, numbers or levels; one of the two can be omitted."""
     if text.count(":") != 1 or text == ":":
-        raise CounterleafError(f"{option} is {whole!r}; expected NAME=LOW:HIGH, of which one may be left out")
+        raise CounterleafError(f"{option} is {whole!r}; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted")
     low, high = (part.strip() for part in text.split(":"))
     return (
         read_value(feature, low) if low else -math.inf,
@@ -227,9 +225,9 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
 
 def _chosen(verb: str, make: Callable[..., Choice]) -> Callable[[Schema, str], Choice]:
     def read(schema: Schema, text: str) -> Choice:
-        feature, given = _pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
+        feature, listed = _pair(schema, text, f"--{verb}", "NAME=VALUE,VALUE")
         known = [] if isinstance(feature, Numeric) else [str(value) for value in feature.values]
-        values = _parts(given, known.__contains__) if known and given not in known else [given]
+        values = _parts(listed, known.__contains__) if known and listed not in known else [listed]
         return make(feature.name, [read_value(feature, value) for value in values])
 
     return read
@@ -251,7 +249,7 @@ _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
 
 
 def _linear(text: str) -> Constraint:
-    """``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
+    """Read ``"gain=1,loss=-2 >= 0"``; a category is named with its value: ``"job=cook=1,age=0.1 <= 6"``."""
     found = re.fullmatch(rf"(.+?)\s*(>=|<=|==)\s*({_NUMBER})", text.strip())
     parts = _parts(found[1], re.compile(rf".+=\s*{_NUMBER}").fullmatch) if found else []
     terms = [(name.strip(), value.strip()) for name, _, value in (part.rpartition("=") for part in parts)]
@@ -259,39 +257,39 @@ def _linear(text: str) -> Constraint:
         raise CounterleafError(f"--linear is {text!r}; expected 'NAME=FACTOR,NAME=FACTOR >= NUMBER', or <= or ==")
     names = [name for name, _ in terms]
     if len(set(names)) < len(names):
-        raise CounterleafError(f"--linear is {text!r}, which names a feature twice; expected one factor for each")
+        raise CounterleafError(f"--linear is {text!r}, which has two factors for one feature; expected one factor for each")
     return linear({name: float(value) for name, value in terms}, found[2], float(found[3]))
 
 
 def _implies(schema: Schema, text: str) -> Constraint:
-    """``"education: only-increase age=2"``."""
+    """Read ``"education: only-increase age=2"``."""
     text = text.strip()
     name = max((name for name in schema.names if text.startswith(f"{name}:")), key=len, default=text.partition(":")[0].strip())
-    verb, _, given = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
-    if verb not in _VERBS or not given.strip():
+    verb, _, argument = text[len(name) :].strip().removeprefix(":").strip().partition(" ")
+    if verb not in _VERBS or not argument.strip():
         raise CounterleafError(
             f"--implies is {text!r}; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is one of "
             f"{', '.join(_VERBS)}"
         )
     schema.index(name)
-    return implies(changed(name), _VERBS[verb](schema, given.strip()))
+    return implies(changed(name), _VERBS[verb](schema, argument.strip()))
 
 
 def _class(labels: Iterable[Any], text: str) -> tuple[Any, float | None]:
-    """A class by its name, and its cost where ``CLASS=COST`` says one."""
+    """Read a class by its name, and its cost from ``CLASS=COST``."""
     labels = list(labels)
     name, sign, cost = text.rpartition("=")
     for label in labels:
-        if _says(text, label):
+        if _matches(text, label):
             return label, None
     for label in labels:
-        if sign and _says(name, label):
+        if sign and _matches(name, label):
             return label, _number(cost, f"the cost of class {name!r}")
     raise CounterleafError(f"--target is {text!r}; expected one of {some(map(str, labels))}{near(text, map(str, labels))}")
 
 
-def _says(text: str, value: Any) -> bool:
-    """Whether a text stands for a value: 3 for 3.0, and true for True."""
+def _matches(text: str, value: Any) -> bool:
+    """Whether a text denotes a value: 3 matches 3.0, and true matches True."""
     if isinstance(value, bool):
         return text.lower() == str(value).lower()
     number = not isinstance(value, str) and re.fullmatch(_NUMBER, text) is not None

@@ -1,4 +1,4 @@
-"""Answers as people read them and as files hold them: a table, JSON lines with proofs, CSV or Parquet."""
+"""The output of answers: text, a table, JSON lines with proofs, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -7,70 +7,73 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from counterleaf.answer import text as words
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.text import Terms, apart, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
-
-if TYPE_CHECKING:
-    import pandas as pd
+from counterleaf.strict_json import plain
+from counterleaf.table.frames import Frame, make_frame
+from counterleaf.types import Array
 
 FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
-PROBLEM = "counterleaf-problem"  # the format of a line of JSON in place of an answer
-_STILL = "already as wanted"
+PROBLEM = "counterleaf-problem"  # the format of a JSON line for a row without an answer
+_UNCHANGED = "already as wanted"
 _KINDS = {  # of rows, by the status of their answer
     "optimal": "with an answer that is proved cheapest",
     "infeasible": "proved impossible",
     "limit": "stopped by the limit",
-    "invalid": "that cannot be asked about",
+    "invalid": "that cannot be explained",
 }
-_LONGEST = 100  # characters of what changes in a line of the table
+_LONGEST = 100  # characters for the changes in a line of the table
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What there is to say of one row: an answer, or why it could not be asked about."""
+class RowResult:
+    """The result for one row: an answer, or the reason why there is none."""
 
-    row: Any  # its number or its name
+    row: Any  # its number or its identifier
     answer: Explanation | None
     problem: str = ""
 
 
-def read_format(wanted: str | None, out: Path | None) -> str:
-    """The format that was asked for, or that the suffix of the file says."""
-    if wanted is not None and wanted not in FORMATS:
-        raise CounterleafError(f"--format is {wanted!r}; expected table, json or csv")
+def read_format(requested: str | None, out: Path | None) -> str:
+    """The format of --format, or of the suffix of the output file."""
+    if requested is not None and requested not in FORMATS:
+        raise CounterleafError(f"--format is {requested!r}; expected table, json or csv")
     if out is None:
-        return wanted or "table"
+        return requested or "table"
     fitting = [name for name, suffixes in FORMATS.items() if out.name.lower().endswith(suffixes)]
     if not fitting:
         known = [suffix for suffixes in FORMATS.values() for suffix in suffixes]
         raise CounterleafError(f"--out is {out}; expected a name that ends in {', '.join(known[:-1])} or {known[-1]}")
-    if wanted is not None and wanted not in fitting:
-        raise CounterleafError(f"--out is {out} and --format is {wanted}; expected a name that ends in {FORMATS[wanted][0]}")
+    if requested is not None and requested not in fitting:
+        suffix = FORMATS[requested][0]
+        raise CounterleafError(f"--out is {out} and --format is {requested}; expected a name that ends in {suffix}")
     return fitting[0]
 
 
 def text(answer: Explanation, model: Path) -> str:
-    """One answer as ``print`` writes it, in the terms of a command that asked the tree in a file."""
+    """One answer as ``print`` shows it, in the terms of a command that queried the tree in a file."""
     return words.text(answer, Terms(f"The tree in {model}", "--range sets others"))
 
 
-def json_line(reply: Reply) -> str:
-    """The answer with its proof, or the row's problem."""
-    if reply.answer is not None:
-        return reply.answer.to_json()
-    return json.dumps({"format": PROBLEM, "row": reply.row, "problem": reply.problem}, default=str)
+def json_line(result: RowResult) -> str:
+    """The answer with its proof, or the problem of the row."""
+    if result.answer is not None:
+        return result.answer.to_json()
+    return json.dumps({"format": PROBLEM, "row": result.row, "problem": result.problem}, default=str)
 
 
-def table(replies: list[Reply], tally: Tally) -> str:
-    """A line per answer and a summary."""
+def table(results: list[RowResult], summary: Summary) -> str:
+    """One line per answer, and a summary."""
     lines = [["row", "model says", "would say", "cost", "if"]]
-    for reply in replies:
-        lines += _lines(reply)
+    for result in results:
+        lines += _lines(result)
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
     rows = [
         "  ".join(
@@ -78,116 +81,119 @@ def table(replies: list[Reply], tally: Tally) -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([*rows, "", str(tally)])
+    return "\n".join([*rows, "", str(summary)])
 
 
-def _lines(reply: Reply) -> list[list[str]]:
-    name, answer = str(reply.row), reply.answer
+def _lines(result: RowResult) -> list[list[str]]:
+    name, answer = str(result.row), result.answer
     if answer is None:
-        return [[name, "", "", "", f"not asked: {reply.problem}"]]
-    says = str(answer.source_label)
+        return [[name, "", "", "", f"not explained: {result.problem}"]]
+    label = str(answer.source_label)
     if not len(answer):
-        why = "no such row" if answer.status is Status.INFEASIBLE else "stopped before a row was found"
-        held = f": {'; '.join(map(str, answer.conflict))}" if answer.conflict else ""
-        return [[name, says, "-", "", why + held]]
+        reason = "no such row" if answer.status is Status.INFEASIBLE else "stopped before a row was found"
+        conflict = f": {'; '.join(map(str, answer.conflict))}" if answer.conflict else ""
+        return [[name, label, "-", "", reason + conflict]]
     out = []
     for k, (one, cost) in enumerate(zip(answer, apart([one.cost for one in answer]), strict=True)):
         values = {answer.schema.names[d]: ends for d, ends in written(answer, k).items()}
         parts = [f"{feature} {old} -> {new}" for feature, (old, new) in values.items()]
         more = len(one.changes) - len(parts)
-        told = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
-        shown = told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
-        label = str(one.label) if one.confirmed else "NOT confirmed"
-        out.append([name if not k else "", says if not k else "", label, cost, shown])
+        changes = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
+        shown = changes if len(changes) <= _LONGEST else f"{changes[: _LONGEST - 3]}..."
+        new_label = str(one.label) if one.confirmed else "NOT confirmed"
+        out.append([name if not k else "", label if not k else "", new_label, cost, shown])
     return out
 
 
-class Tally:
-    """How many rows have an answer, and what it is worth."""
+class Summary:
+    """Counts of rows by the kind of their answer, and of answers that the tree does not confirm."""
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
-        self.answers = self.doubted = 0
+        self.answers = self.unconfirmed = 0
 
-    def add(self, reply: Reply) -> None:
-        answer = reply.answer
+    def add(self, result: RowResult) -> None:
+        """Count one row."""
+        answer = result.answer
         if answer is None:
             self.rows[_KINDS["invalid"]] += 1
             return
-        still = answer.status is Status.OPTIMAL and not answer[0].changes
-        self.rows[_STILL if still else _KINDS[str(answer.status)]] += 1
+        unchanged = answer.status is Status.OPTIMAL and not answer[0].changes
+        self.rows[_UNCHANGED if unchanged else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
-        self.doubted += sum(not one.confirmed for one in answer)
+        self.unconfirmed += sum(not one.confirmed for one in answer)
 
     @classmethod
-    def of_frame(cls, found: pd.DataFrame) -> Tally:
-        """Of a batch."""
+    def of_frame(cls, found: Frame) -> Summary:
+        """The summary of a batch."""
         out = cls()
-        still = (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
-        for kind, count in found["status"][~still].value_counts().items():
+        unchanged = (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
+        for kind, count in found["status"][~unchanged].value_counts().items():
             out.rows[_KINDS[str(kind)]] += count
-        out.rows[_STILL] += int(still.sum())
+        out.rows[_UNCHANGED] += int(unchanged.sum())
         out.answers = int(found["label"].notna().sum())
-        out.doubted = int((~found["confirmed"].fillna(True)).sum())
+        out.unconfirmed = int((~found["confirmed"].fillna(True)).sum())
         return out
 
     @property
     def proved(self) -> bool:
-        """Every row has an answer that nothing undercuts."""
-        return set(+self.rows) <= {_STILL, _KINDS["optimal"]}
+        """Whether every row has an answer that is proved cheapest."""
+        return set(+self.rows) <= {_UNCHANGED, _KINDS["optimal"]}
 
     def __str__(self) -> str:
-        told = ", ".join(f"{self.rows[kind]:,} {kind}" for kind in (_STILL, *_KINDS.values()) if self.rows[kind])
-        doubt = f" The tree does NOT confirm {self.doubted:,} of {self.answers:,}."
-        said = "" if not self.answers else doubt if self.doubted else " The tree confirms every answer."
+        kinds = ", ".join(f"{self.rows[kind]:,} {kind}" for kind in (_UNCHANGED, *_KINDS.values()) if self.rows[kind])
+        doubt = f" The tree does NOT confirm {self.unconfirmed:,} of {self.answers:,}."
+        confirmed = "" if not self.answers else doubt if self.unconfirmed else " The tree confirms every answer."
         count = self.rows.total()
-        return f"{count:,} row{'s' * (count != 1)}: {told}.{said}"
+        return f"{count:,} row{'s' * (count != 1)}: {kinds}.{confirmed}"
 
 
-def frame(replies: Iterable[Reply], features: list[str], name: str) -> pd.DataFrame:
-    """A line per alternative: the row, which alternative, what was found, and all values; for a row without any, its status."""
-    import pandas as pd
-
-    fixed = [name, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed"]
+def alternatives_frame(results: Iterable[RowResult], features: list[str], id_column: str) -> Frame:
+    """A table with one line per alternative: the row, the rank, the answer and all values; one line for a row without any."""
+    fixed = [id_column, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed"]
     check_names(features, [*fixed, "problem"])
     lines: list[dict[str, Any]] = []
-    for reply in replies:
-        answer = reply.answer
+    for result in results:
+        answer = result.answer
         if answer is None:
-            lines.append({name: reply.row, "status": "invalid", "problem": reply.problem})
+            lines.append({id_column: result.row, "status": "invalid", "problem": result.problem})
         elif not len(answer):
-            lines.append({name: reply.row, "status": str(answer.status), "lower_bound": answer.lower_bound})
+            lines.append({id_column: result.row, "status": str(answer.status), "lower_bound": answer.lower_bound})
         else:
-            lines += [
-                {
-                    name: reply.row,
-                    "rank": k + 1,
-                    "status": str(answer.status),
-                    "cost": one.cost,
-                    "lower_bound": one.lower_bound,
-                    "leaf": one.leaf,
-                    "label": one.label,
-                    "n_changed": len(one.changes),
-                    "confirmed": one.confirmed,
-                    **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source_values.items()},
-                }
-                for k, one in enumerate(answer)
-            ]
-    problem = ["problem"] * any("problem" in line for line in lines)
-    out = pd.DataFrame(lines, columns=[*fixed, *problem, *features], dtype=object)
-    return out.apply(_typed)
+            lines += [{id_column: result.row, **_alternative(answer, rank)} for rank in range(len(answer))]
+    names = [*fixed, *["problem"] * any("problem" in line for line in lines), *features]
+    cells = np.empty((len(lines), len(names)), object)  # so that whole numbers next to gaps do not become floats
+    for k, line in enumerate(lines):
+        cells[k] = [plain(line.get(name)) for name in names]
+    types = {name: _type_of(cells[:, k]) for k, name in enumerate(names)}
+    return make_frame(cells, names, types=types)
 
 
-def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column in the type of its values: whole numbers, and yes and no, stay what they are beside gaps."""
-    kinds = {type(value) for value in column.dropna()}
-    if kinds == {int}:
-        return column.astype("Int64")
-    return column.astype("boolean") if kinds == {bool} else column.infer_objects()
+def _alternative(answer: Explanation, rank: int) -> dict[str, Any]:
+    one = answer[rank]
+    return {
+        "rank": rank + 1,
+        "status": str(answer.status),
+        "cost": one.cost,
+        "lower_bound": one.lower_bound,
+        "leaf": one.leaf,
+        "label": one.label,
+        "n_changed": len(one.changes),
+        "confirmed": one.confirmed,
+        **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source_values.items()},
+    }
+
+
+def _type_of(column: Array) -> str:
+    """The type for the values of a column, None among them: whole numbers and booleans stay exact."""
+    kinds = {type(value) for value in column.tolist() if value is not None}
+    if kinds in ({int}, {bool}):
+        return "Int64" if kinds == {int} else "boolean"
+    return "float64" if kinds <= {int, float} else "object"
 
 
 def check_names(features: Iterable[str], taken: Iterable[str]) -> None:
-    """Refuse features that are called like the columns beside them."""
+    """Refuse features with the names of output columns."""
     both = sorted(set(features) & set(taken))
     if both:
         raise CounterleafError(f"features named {both} collide with the columns of the answers; use --format json")

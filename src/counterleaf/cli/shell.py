@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, mistakes as one line, bars on stderr, small things read from text."""
+"""Shared by all commands: exit codes, errors as one line, progress bars on stderr, and checks of options."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from counterleaf.storage.files import STDIN
 
 INTERNAL, USAGE, UNANSWERED, FAILED, INTERRUPTED = 1, 2, 3, 4, 130
 CODES = {
-    0: "all went well",
-    INTERNAL: "a defect of counterleaf; the traceback is on stderr",
-    USAGE: "a wrong argument or file; one line on stderr says what was expected",
-    UNANSWERED: "some row has no proved answer: it is impossible, stopped by a limit, or cannot be asked about",
-    FAILED: "something did not stand its check: an answer, a proof, or a claim of the paper",
-    INTERRUPTED: "interrupted by Ctrl-C",
+    0: "success",
+    INTERNAL: "internal error",
+    USAGE: "wrong argument or file",
+    UNANSWERED: "some row has no proved answer",
+    FAILED: "verification failed",
+    INTERRUPTED: "interrupted",
 }
 AllowPickle = Annotated[
-    bool, typer.Option("--allow-pickle", help="Open a pickle, which can run any code: only if you trust who made it.")
+    bool, typer.Option("--allow-pickle", help="Open a pickle, which can run any code. Use it only if you trust the author.")
 ]
 Trust = Annotated[
-    list[str] | None, typer.Option(metavar="TYPE", help="A type that a skops file may hold; several times for several.")
+    list[str] | None, typer.Option(metavar="TYPE", help="A type that the skops file may contain. Can be repeated.")
 ]
-_UsageError: Any = typer.BadParameter.__base__  # click's, of which newer typers bring a copy of their own
+_UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy in newer versions of typer
 
 
 class OneLine(TyperGroup):
-    """The commands, where a wrong option is told in one line as every other mistake is."""
+    """The commands; a wrong option is reported in one line, as every other error is."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """As ever, but for how a wrong option is told."""
+        """Run a command, and report a wrong option in one line."""
         if not extra.get("standalone_mode", True):
             return super().main(*args, **extra)
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
-            words = error.format_message()
-            if "\n" in words:  # no command at all: the help is the message
+            message = error.format_message()
+            if "\n" in message:  # without a command the help is the message
                 error.show()
             else:
-                told = error.ctx.command_path if error.ctx else "counterleaf"
-                typer.echo(f"counterleaf: {words.rstrip('.')}; see: {told} --help", err=True)
+                command = error.ctx.command_path if error.ctx else "counterleaf"
+                typer.echo(f"counterleaf: {message.rstrip('.')}; see: {command} --help", err=True)
             sys.exit(USAGE)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -74,35 +74,35 @@ def raise_if_interrupted() -> None:
 
 @contextmanager
 def one_line(after_interrupt: str) -> Iterator[None]:
-    """A mistake of the user, or Ctrl-C, as one line on stderr and an exit code; a defect with its traceback."""
+    """Report an error of the user, or Ctrl-C, in one line on stderr and by the exit code; a defect with its traceback."""
     _interrupted.clear()
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):  # a kill that can be caught is an interrupt: no part is left behind
+        for number in (signal.SIGINT, signal.SIGTERM):  # SIGTERM is an interrupt too, so that temporary files are removed
             signal.signal(number, _interrupt)
     try:
         yield
-        sys.stdout.flush()  # so that a closed pipe is noticed here
+        sys.stdout.flush()  # a closed pipe raises here
     except typer.Exit:
         raise
-    except BrokenPipeError:  # whoever read our output has seen enough
-        sys.stdout = None  # so that the interpreter does not try to flush it at its end
+    except BrokenPipeError:  # the reader of the output has closed it
+        sys.stdout = None  # the interpreter must not flush it at exit
         raise typer.Exit(0) from None
     except (CounterleafError, OSError) as error:
-        told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        typer.echo(f"counterleaf: {told}", err=True)
+        message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        typer.echo(f"counterleaf: {message}", err=True)
         raise typer.Exit(USAGE) from None
     except KeyboardInterrupt:
         typer.echo(f"counterleaf: interrupted; {after_interrupt}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except Exception:
         traceback.print_exc()
-        typer.echo("counterleaf: this is a defect of counterleaf; please report it with the lines above", err=True)
+        typer.echo("counterleaf: internal error; please report it with the lines above", err=True)
         raise typer.Exit(INTERNAL) from None
 
 
 @contextmanager
 def job(title: str, steps: int) -> Iterator[Callable[[], None]]:
-    """A line of progress on stderr, if that is a terminal."""
+    """Show a progress bar on stderr if that is a terminal; yields the function that advances it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -114,20 +114,20 @@ def job(title: str, steps: int) -> Iterator[Callable[[], None]]:
 
 
 def check_out(out: Path | None, *inputs: Path) -> None:
-    """Refuse to write over what is read."""
-    for given in inputs:
-        if out is not None and os.path.realpath(out) == os.path.realpath(given) and given != STDIN:
-            raise CounterleafError(f"--out is {out}, which is read as well; expected another name")
+    """Refuse to overwrite an input file."""
+    for path in inputs:
+        if out is not None and os.path.realpath(out) == os.path.realpath(path) and path != STDIN:
+            raise CounterleafError(f"--out is {out}, which is an input file; expected another name")
 
 
 def check_json(out: Path | None) -> None:
-    """A model is found again by what its name says it is."""
+    """Refuse a name for a model that does not end in .json."""
     if out is not None and out.suffix.lower() != ".json":
         raise CounterleafError(f"--out is {out}; expected a name that ends in .json")
 
 
 def read_shape(text: str | None) -> list[int] | None:
-    """``"8x8"`` as ``[8, 8]``."""
+    """Read ``"8x8"`` as ``[8, 8]``."""
     if text is None:
         return None
     found = re.fullmatch(r"([1-9]\d{0,3})[xX]([1-9]\d{0,3})", text, re.ASCII)

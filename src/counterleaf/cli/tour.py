@@ -1,4 +1,4 @@
-"""The demo: one refused loan, explained in a few ways, then all applicants."""
+"""The demo: one refused loan, explained under several constraints, then all applicants."""
 
 from __future__ import annotations
 
@@ -8,52 +8,58 @@ from typing import Any
 
 import counterleaf as cl
 from counterleaf.datasets import samples
+from counterleaf.table.frames import records, take
 
-ROW = 3  # of the applicants: one who is refused
-GIVEN = cl.freeze(*samples.GIVEN["german"])
-MONEY = cl.only_increase("credit_amount")
-SOON = cl.only_decrease("duration_months")
+ROW = 3  # an applicant who is refused
+LOCKED = cl.freeze(*samples.GIVEN["german"])
+AMOUNT = cl.only_increase("credit_amount")
+DURATION = cl.only_decrease("duration_months")
 
 
 def part_one() -> None:
-    """Ask, lock, ask again, until nothing is left; then check the proofs."""
-    explainer, applicant = samples.load("german"), samples.applicants().iloc[ROW]
+    """Explain one row under more and more constraints until no change is left, then check the proofs."""
+    explainer, applicant = samples.load("german"), take(samples.applicants(), ROW)
 
-    def ask(*constraints: Any, count: int = 1) -> cl.Explanation:
+    def explain(*constraints: Any, count: int = 1) -> cl.Explanation:
         answer = explainer.explain(applicant, target="granted", constraints=constraints, count=count)
         print(answer)
         return answer
 
-    _title(1, "A bank's tree refuses a loan. What is the least that would have it granted? (age, sex and origin locked)")
-    answers = [ask(GIVEN)]
-    _title(2, "They need the whole sum: only_increase('credit_amount'), which lets it only rise. And two ways, please:")
-    answers.append(ask(GIVEN, MONEY, count=2))
-    _title(3, "And it must not take longer: only_decrease('duration_months').")
-    answers.append(ask(GIVEN, MONEY, SOON))
-    _title(4, "They will move out to rent, and nothing else may change. That is too much, and it says which wishes clash:")
-    answers.append(ask(GIVEN, MONEY, SOON, cl.fix("housing", "rent"), cl.max_changes(1)))
-    _title(5, "None of this has to be believed: every answer carries a proof, checked again without the search.")
-    held = sum(answer.certificate.check() for answer in answers)
-    print(f"   {held} of {len(answers)} proofs hold, that nothing works in 4. among them.")
+    _title(1, "A bank's tree refuses a loan. Which smallest change would have it granted? (age, sex and origin are locked)")
+    answers = [explain(LOCKED)]
+    _title(
+        2, "The applicant needs the whole amount, so it may only increase: only_increase('credit_amount'). Two alternatives:"
+    )
+    answers.append(explain(LOCKED, AMOUNT, count=2))
+    _title(3, "The loan must not take longer either: only_decrease('duration_months').")
+    answers.append(explain(LOCKED, AMOUNT, DURATION))
+    _title(
+        4,
+        "The applicant moves to a rented home, and nothing else may change. No change is left; the answer names the conflict:",
+    )
+    answers.append(explain(LOCKED, AMOUNT, DURATION, cl.fix("housing", "rent"), cl.max_changes(1)))
+    _title(5, "Every answer has a proof, which is checked here without the search.")
+    proved = sum(answer.certificate.check() for answer in answers)
+    print(f"   {proved} of {len(answers)} proofs hold, including the one that no change works in 4.")
 
 
 def part_two() -> None:
-    """All applicants."""
-    explainer, rows = samples.load("german"), samples.applicants().to_dict("records")
-    _title(6, f"All {len(rows)} applicants, each with a proof of their own, asked as in 2.:")
+    """Explain all applicants."""
+    explainer, rows = samples.load("german"), records(samples.applicants())
+    _title(6, f"All {len(rows)} applicants with the constraints of 2., each with a proof:")
     start = time.perf_counter()
-    answers = [explainer.explain(row, target="granted", constraints=[GIVEN, MONEY]) for row in rows]
+    answers = [explainer.explain(row, target="granted", constraints=[LOCKED, AMOUNT]) for row in rows]
     took = time.perf_counter() - start
     refused = [answer[0] for answer in answers if answer[0].changes]
-    moved = Counter(name for one in refused for name in one.changes)
+    changed = Counter(name for one in refused for name in one.changes)
     confirmed = sum(answer[0].confirmed for answer in answers)
     print(
         f"   {len(answers)} rows in {took:.2f} s: {len(answers) - len(refused)} need no change, {len(refused)} have a cheapest "
-        f"one;\n   the model confirms {confirmed} of {len(answers)}. What would change most often:"
+        f"one;\n   the model confirms {confirmed} of {len(answers)}. The features that change most often:"
     )
-    for name, count in moved.most_common(4):
+    for name, count in changed.most_common(4):
         print(f"   {count:4d}  {name}")
 
 
-def _title(number: int, words: str) -> None:
-    print(f"\n{number}. {words}\n", flush=True)
+def _title(number: int, title: str) -> None:
+    print(f"\n{number}. {title}\n", flush=True)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, number
-from counterleaf.question.kinds import Among as Among
-from counterleaf.question.kinds import Changed as Changed
-from counterleaf.question.kinds import Choice as Choice
-from counterleaf.question.kinds import Constraint as Constraint
-from counterleaf.question.kinds import Implies as Implies
-from counterleaf.question.kinds import Limit as Limit
-from counterleaf.question.kinds import MaxChanges as MaxChanges
-from counterleaf.question.kinds import Row as Row
+from counterleaf.question.kinds import (
+    Among,
+    Changed,
+    Choice,
+    Implies,
+    Limit,
+    MaxChanges,
+    Row,
+    bound,
+    call_text,
+    change_range,
+    feature_names,
+    value_list,
+)
 from counterleaf.table.frames import columns, copy_of
 
 
@@ -43,7 +49,7 @@ def freeze(*names: Any) -> Limit:
     >>> freeze("age", "sex")
     freeze('age', 'sex')
     """
-    return Limit(_call("freeze", *names), _named("freeze", names), 0.0, 0.0, True, True)
+    return Limit(call_text("freeze", *names), feature_names("freeze", names), 0.0, 0.0, True, True)
 
 
 def fix(name: Any, value: Any) -> Limit:
@@ -73,7 +79,7 @@ def fix(name: Any, value: Any) -> Limit:
     """
     if not isinstance(value, (str, bytes)):
         value = number(value, f"the value to fix {name!r} to") if not isinstance(value, bool) else value
-    return Limit(_call("fix", name, value), (name,), value, value)
+    return Limit(call_text("fix", name, value), (name,), value, value)
 
 
 def between(name: Any, lower: Any, upper: Any) -> Limit:
@@ -105,11 +111,11 @@ def between(name: Any, lower: Any, upper: Any) -> Limit:
         type(lower),
         type(upper),
     ):
-        return Limit(_call("between", name, lower, upper), (name,), lower, upper)
-    lower, upper = _end(name, lower), _end(name, upper)
+        return Limit(call_text("between", name, lower, upper), (name,), lower, upper)
+    lower, upper = bound(name, lower), bound(name, upper)
     if lower > upper or lower == math.inf or upper == -math.inf:
         raise CounterleafError(f"between({name!r}, {lower}, {upper}): no number lies between; expected lower <= upper")
-    return Limit(_call("between", name, lower, upper), (name,), lower, upper)
+    return Limit(call_text("between", name, lower, upper), (name,), lower, upper)
 
 
 def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
@@ -139,9 +145,9 @@ def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) ->
     >>> only_increase("age", by=2, at_most=10)
     only_increase('age', by=2, at_most=10)
     """
-    least, most = _range("only_increase", by, at_most)
-    shown = _call("only_increase", *names, by=least, at_most=at_most)
-    return Limit(shown, _named("only_increase", names), least, most, True, at_most is not None)
+    least, most = change_range("only_increase", by, at_most)
+    shown = call_text("only_increase", *names, by=least, at_most=at_most)
+    return Limit(shown, feature_names("only_increase", names), least, most, True, at_most is not None)
 
 
 def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
@@ -171,9 +177,9 @@ def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) ->
     >>> only_decrease("debt", at_most=500)
     only_decrease('debt', at_most=500)
     """
-    least, most = _range("only_decrease", by, at_most)
-    shown = _call("only_decrease", *names, by=least, at_most=at_most)
-    return Limit(shown, _named("only_decrease", names), -most, -least, at_most is not None, True)
+    least, most = change_range("only_decrease", by, at_most)
+    shown = call_text("only_decrease", *names, by=least, at_most=at_most)
+    return Limit(shown, feature_names("only_decrease", names), -most, -least, at_most is not None, True)
 
 
 def allow(name: Any, values: Any) -> Choice:
@@ -196,8 +202,8 @@ def allow(name: Any, values: Any) -> Choice:
     >>> allow("job", ["cook", "clerk"])
     allow('job', ['cook', 'clerk'])
     """
-    values = _values("allow", values)
-    return Choice(_call("allow", name, list(values)), name, values, True)
+    values = value_list("allow", values)
+    return Choice(call_text("allow", name, list(values)), name, values, True)
 
 
 def forbid(name: Any, values: Any) -> Choice:
@@ -220,8 +226,8 @@ def forbid(name: Any, values: Any) -> Choice:
     >>> forbid("job", ["smith"])
     forbid('job', ['smith'])
     """
-    values = _values("forbid", values)
-    return Choice(_call("forbid", name, list(values)), name, values, False)
+    values = value_list("forbid", values)
+    return Choice(call_text("forbid", name, list(values)), name, values, False)
 
 
 def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
@@ -260,7 +266,7 @@ def linear(coef: Mapping[Any, float], relation: str, rhs: float) -> Row:
     if not any(numbers.values()):
         raise CounterleafError("linear got coefficients that are all 0; at least one must not be")
     rhs = number(rhs, "the right-hand side of linear")
-    return Row(_call("linear", numbers, relation, rhs), numbers, relation, rhs)
+    return Row(call_text("linear", numbers, relation, rhs), numbers, relation, rhs)
 
 
 def among(rows: Any) -> Among:
@@ -315,7 +321,7 @@ def max_changes(count: int) -> MaxChanges:
     """
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
         raise CounterleafError(f"max_changes got {count!r}; expected a whole number from 0")
-    return MaxChanges(_call("max_changes", int(count)), int(count))
+    return MaxChanges(call_text("max_changes", int(count)), int(count))
 
 
 def changed(name: Any) -> Changed:
@@ -336,7 +342,7 @@ def changed(name: Any) -> Changed:
     >>> implies(changed("job"), freeze("income"))
     implies(changed('job'), freeze('income'))
     """
-    return Changed(_call("changed", name), name)
+    return Changed(call_text("changed", name), name)
 
 
 def implies(condition: Changed, then: Limit | Choice) -> Implies:
@@ -372,79 +378,3 @@ def implies(condition: Changed, then: Limit | Choice) -> Implies:
             f"expected freeze, fix, between, only_increase, only_decrease, allow or forbid"
         )
     return Implies(f"implies({condition!r}, {then!r})", condition, then)
-
-
-def listed(constraints: Any) -> list[Constraint]:
-    """Check the constraints of a question, which are a list or a single constraint.
-
-    Raises
-    ------
-    CounterleafError
-        If something else than a constraint is among them.
-    """
-    if isinstance(constraints, (tuple, list)) and not constraints:
-        return []
-    if isinstance(constraints, Constraint):
-        return [constraints]
-    if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
-        raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
-    out = list(constraints)
-    for one in out:
-        if isinstance(one, Changed):
-            raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
-        if not isinstance(one, Constraint):
-            raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
-    return out
-
-
-def _named(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not names:
-        raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
-    for name in names:
-        if isinstance(name, (list, tuple, set, dict)):
-            raise CounterleafError(f"{verb} got {name!r}; give the names one by one, as in {verb}('age', 'sex')")
-    return names
-
-
-def _values(verb: str, values: Any) -> tuple[Any, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise CounterleafError(f"{verb} got {values!r}; expected a list of values such as ['a', 'b']")
-    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    if not out:
-        raise CounterleafError(f"{verb} got no values; expected a list such as ['a', 'b']")
-    return out
-
-
-def _range(verb: str, by: Any, at_most: Any) -> tuple[float, float]:
-    """Check the smallest and the largest change of a feature."""
-    least = number(by, f"by= of {verb}")
-    most = math.inf if at_most is None else number(at_most, f"at_most= of {verb}")
-    if least < 0:
-        raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
-    if most < least:
-        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {least:g} or more")
-    return least, most
-
-
-def _end(name: Any, value: float) -> float:
-    try:
-        value = float(value)
-    except (TypeError, ValueError):
-        raise CounterleafError(f"a bound of {name!r} is {value!r}; expected a number") from None
-    if math.isnan(value):
-        raise CounterleafError(f"a bound of {name!r} is NaN; expected a number")
-    return value
-
-
-def _call(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> str:
-    shown = [repr(_short(one)) for one in arguments] + [f"by={_short(by)}"] * bool(by)
-    if at_most is not None:
-        shown.append(f"at_most={_short(float(at_most))}")
-    return f"{verb}({', '.join(shown)})"
-
-
-def _short(value: Any) -> Any:
-    """Show whole numbers without a decimal point."""
-    if isinstance(value, Mapping):
-        return {name: _short(one) for name, one in value.items()}
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, number
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.frames import column_names, is_frame
 from counterleaf.table.schema import Schema
@@ -125,3 +125,83 @@ def _aligned(rows: Any, schema: Schema) -> Array:
         bad = schema.names[int(np.flatnonzero(~np.isfinite(vectors).all(axis=0))[0])]
         raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")
     return vectors if schema.numeric else schema.spread(vectors)
+
+
+def listed(constraints: Any) -> list[Constraint]:
+    """Check the constraints of a question, which are a list or a single constraint.
+
+    Raises
+    ------
+    CounterleafError
+        If something else than a constraint is among them.
+    """
+    if isinstance(constraints, (tuple, list)) and not constraints:
+        return []
+    if isinstance(constraints, Constraint):
+        return [constraints]
+    if not isinstance(constraints, Iterable) or isinstance(constraints, (str, Mapping)):
+        raise CounterleafError(f"constraints is {constraints!r}; expected a list such as [freeze('age')]")
+    out = list(constraints)
+    for one in out:
+        if isinstance(one, Changed):
+            raise CounterleafError(f"{one!r} is a condition; use it in implies({one!r}, ...)")
+        if not isinstance(one, Constraint):
+            raise CounterleafError(f"constraint {one!r} is a {type(one).__name__}; expected freeze, between, linear, ...")
+    return out
+
+
+def feature_names(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Check the names that a constraint takes."""
+    if not names:
+        raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
+    for name in names:
+        if isinstance(name, (list, tuple, set, dict)):
+            raise CounterleafError(f"{verb} got {name!r}; give the names one by one, as in {verb}('age', 'sex')")
+    return names
+
+
+def value_list(verb: str, values: Any) -> tuple[Any, ...]:
+    """Check the values that a constraint takes."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise CounterleafError(f"{verb} got {values!r}; expected a list of values such as ['a', 'b']")
+    out = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    if not out:
+        raise CounterleafError(f"{verb} got no values; expected a list such as ['a', 'b']")
+    return out
+
+
+def change_range(verb: str, by: Any, at_most: Any) -> tuple[float, float]:
+    """Check the smallest and the largest change of a feature."""
+    least = number(by, f"by= of {verb}")
+    most = math.inf if at_most is None else number(at_most, f"at_most= of {verb}")
+    if least < 0:
+        raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
+    if most < least:
+        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {least:g} or more")
+    return least, most
+
+
+def bound(name: Any, value: float) -> float:
+    """Check a bound; infinity leaves a side open."""
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        raise CounterleafError(f"a bound of {name!r} is {value!r}; expected a number") from None
+    if math.isnan(value):
+        raise CounterleafError(f"a bound of {name!r} is NaN; expected a number")
+    return value
+
+
+def call_text(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> str:
+    """The call that makes a constraint, as text."""
+    shown = [repr(short(one)) for one in arguments] + [f"by={short(by)}"] * bool(by)
+    if at_most is not None:
+        shown.append(f"at_most={short(float(at_most))}")
+    return f"{verb}({', '.join(shown)})"
+
+
+def short(value: Any) -> Any:
+    """Show whole numbers without a decimal point."""
+    if isinstance(value, Mapping):
+        return {name: short(one) for name, one in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""Certificates in JSON, and back: the question as the solver saw it, the answers, and the parts that prove them."""
+"""Certificates as JSON and back: the question as the solver's arrays, the answers, and the parts that prove them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.question.arrays import Features, Question, Table
-from counterleaf.question.splits import aim, prepare
+from counterleaf.question.splits import Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.sparse import CSR
+from counterleaf.storage.migrations import FEATURES
 from counterleaf.strict_json import number_out, numbers_in, numbers_out
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
+_MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
+
 
 def certificate_out(certificate: Certificate) -> dict[str, Any]:
+    """Write the question as arrays, the answers and the parts of the proof."""
     problem, found = certificate.problem, certificate.findings
     q, n = problem.question, len(problem.question.nodes)
     start = int(q.indptr[n])
     below, tree = q.nodes["below"], problem.tree
     leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
-    curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
+    remaining_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": [numbers_out(line) for line in (*q.features, curve, problem.references[1])],
+        "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, remaining_curve), strict=True)},
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),
@@ -55,13 +59,17 @@ def certificate_out(certificate: Certificate) -> dict[str, Any]:
     }
 
 
+def _matrix_out(matrix: CSR) -> list[Any]:
+    return [matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()]
+
+
 def _table_out(table: Table) -> dict[str, Any]:
     boxes = [table.where.tolist(), numbers_out(table.lower), numbers_out(table.upper)]
-    return {"most": table.max_changes, "clauses": table.clauses.tolist(), "boxes": boxes}
+    return {"max_changes": table.max_changes, "clauses": table.clauses.tolist(), "boxes": boxes}
 
 
 def _parts_out(part: Part | Fork) -> list[Any]:
-    """A part, or the forks and parts of a leaf, each fork before its two sides."""
+    """Write a part, or the forks and parts of a leaf in preorder: each fork before its two sides."""
     out, stack = [], [part]
     while stack:
         at = stack.pop()
@@ -74,96 +82,113 @@ def _parts_out(part: Part | Fork) -> list[Any]:
     return out
 
 
-def _parts_in(node: int, given: list[Any]) -> Part | Fork:
-    made: list[Part | Fork] = []
-    for entry in reversed(given):
+def _parts_in(node: int, entries: list[Any]) -> Part | Fork:
+    """Read a part, or a tree of forks and parts, from its list in preorder."""
+    stack: list[Part | Fork] = []
+    for entry in reversed(entries):
         if isinstance(entry[0], list):
-            lam, divisor, empty, tangent = entry
+            multipliers, divisor, empty, tangent = entry
             (by,) = numbers_in(divisor).tolist() or (0.0,)
-            made.append(Part(node, numbers_in(lam), bool(empty), numbers_in(tangent), by))
+            stack.append(Part(node, numbers_in(multipliers), bool(empty), numbers_in(tangent), by))
         else:
             parting, index, low, high = entry
-            made.append(Fork(Parting(int(parting)), int(index), (float(low), float(high)), made.pop(), made.pop()))
-    (part,) = made
+            stack.append(Fork(Parting(int(parting)), int(index), (float(low), float(high)), stack.pop(), stack.pop()))
+    (part,) = stack
     return part
 
 
-def certificate_in(given: dict[str, Any], schema: Schema, status: Status, least: float) -> Certificate:
-    tree = Tree.from_json(json.dumps(given["tree"]))
-    margin, D, n = float(given["margin"]), tree.n_features, tree.n_nodes
+def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lower_bound: float) -> Certificate:
+    """Read a certificate; the arrays are checked for shapes, ranges and NaN, ``Certificate.check`` judges the proof."""
+    tree = Tree.from_json(json.dumps(content["tree"]))
+    if schema.width != tree.n_features:
+        raise CounterleafError(
+            f"the answer's JSON has {schema.width} columns for a tree of {tree.n_features}; write it again with to_json"
+        )
+    if not 0 <= float(content["margin"]) < math.inf:
+        raise CounterleafError(_MISFIT)
     variables = Variables.of(schema)
-    if schema.width != D:
-        raise CounterleafError(f"the answer's JSON has {schema.width} columns for a tree of {D}; write it again with to_json")
-    features = np.array([[float(v) for v in line] for line in given["features"]])
-    indptr, indices, data = (given["rows"][name] for name in ("indptr", "indices", "data"))
-    rows = CSR(_whole(indptr), _whole(indices), numbers_in(data), (len(given["rows"]["bias"]), D))
-    bias, equal = numbers_in(given["rows"]["bias"]), int(given["rows"]["equal"])
-    points, leaves = _points(given["points"], D), _whole(given["leaves"])
-    costs, bounds = numbers_in(given["costs"]), numbers_in(given["bounds"])
-    parts = {int(node): _parts_in(int(node), part) for node, part in given["parts"]}
+    findings = _findings_in(content, tree, status, lower_bound)
+    parts = {int(node): _parts_in(int(node), part) for node, part in content["parts"]}
+    if not all(0 <= node < tree.n_nodes for node in parts) or (content["table"] is None and not schema.plain):
+        raise CounterleafError(_MISFIT)
+    splits = prepare(tree, float(content["margin"]), variables)
+    question = _question_in(content, tree, splits)
+    table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
+    pool = None if content["among"] is None else _points(content["among"], tree.n_features)
+    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts)
+
+
+def _findings_in(content: dict[str, Any], tree: Tree, status: Status, lower_bound: float) -> Findings:
+    points, leaves = _points(content["points"], tree.n_features), _whole(content["leaves"])
+    costs, bounds = numbers_in(content["costs"]), numbers_in(content["bounds"])
     sound = (
-        features.shape == (9, D)
+        len(leaves) == len(points) == len(costs) == len(bounds)
+        and not np.isnan(np.concatenate([costs, bounds, [lower_bound]])).any()
+        and ((leaves >= 0) & (leaves < tree.n_nodes)).all()
+    )
+    if not sound:
+        raise CounterleafError(_MISFIT)
+    return Findings(status, leaves, costs, bounds, points, lower_bound)
+
+
+def _question_in(content: dict[str, Any], tree: Tree, splits: Splits) -> Question:
+    size, rows = tree.n_features, content["rows"]
+    features = np.array([numbers_in(content["features"][name]) for name in FEATURES])
+    bias, equal = numbers_in(rows["bias"]), int(rows["equal"])
+    limits = CSR(_whole(rows["indptr"]), _whole(rows["indices"]), numbers_in(rows["data"]), (len(bias), size))
+    sound = (
+        features.shape == (len(FEATURES), size)
         and np.isfinite(features[[0, 3, 4, 5, 6, 7]]).all()
         and not np.isnan(features).any()
         and (features[7] >= 0).all()
-        and 0 <= margin < math.inf
         and np.isfinite(bias).all()
-        and np.isfinite(rows.data).all()
+        and np.isfinite(limits.data).all()
         and 0 <= equal <= len(bias)
-        and len(leaves) == len(points) == len(costs) == len(bounds)
-        and not np.isnan(np.concatenate([costs, bounds, [least]])).any()
-        and all(0 <= node < n for node in [*leaves.tolist(), *parts])
-        and (given["table"] is not None or schema.plain)
     )
     if not sound:
-        raise CounterleafError("the answer's JSON has arrays that do not fit together; write it again with to_json")
-    splits, w = prepare(tree, margin, variables), tree.weights
-    nodes = aim(tree, splits, {int(k): float(cost) for k, cost in given["class_costs"]})
-    matrix = None
-    if given["coupling"] is not None:
-        indptr, indices, data = given["coupling"]
-        matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (D, D))
-    question = Question(
-        nodes=nodes,
-        indptr=np.concatenate([w.indptr, w.indptr[-1] + rows.indptr[1:]]),
-        indices=np.concatenate([w.indices, rows.indices]),
-        data=np.concatenate([w.data, rows.data]),
+        raise CounterleafError(_MISFIT)
+    matrix, w = None, tree.weights
+    if content["coupling"] is not None:
+        indptr, indices, data = content["coupling"]
+        matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (size, size))
+    return Question(
+        nodes=aim(tree, splits, {int(label): float(cost) for label, cost in content["class_costs"]}),
+        indptr=np.concatenate([w.indptr, w.indptr[-1] + limits.indptr[1:]]),
+        indices=np.concatenate([w.indices, limits.indices]),
+        data=np.concatenate([w.data, limits.data]),
         bias=np.concatenate([tree.bias, bias]),
         features=Features(*features[:7]),
         equal=equal,
-        margin=margin,
+        margin=float(content["margin"]),
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
-        widened=bool(given["rows"]["widened"]),
+        widened=bool(rows["widened"]),
         matrix=matrix,
         tangent_curve=None if matrix is None else features[7],
     )
-    table = None if given["table"] is None else _table_in(given["table"], variables, features[0])
-    pool = None if given["among"] is None else _points(given["among"], D)
-    problem = Problem(tree, splits, lambda: (question, table))
-    return Certificate(problem, Findings(status, leaves, costs, bounds, points, least), pool, parts)
 
 
-def _points(given: list[Any], width: int) -> Array:
-    """Rows of finite numbers."""
-    if not all(len(row) == width for row in given):
-        raise ValueError(f"rows that have not {width} numbers")
-    out = np.array([numbers_in(row) for row in given]).reshape(-1, width)
+def _points(rows: list[Any], width: int) -> Array:
+    """Read rows of finite numbers."""
+    if not all(len(row) == width for row in rows):
+        raise ValueError(f"a row that does not have {width} numbers")
+    out = np.array([numbers_in(row) for row in rows]).reshape(-1, width)
     if not np.isfinite(out).all():
         raise ValueError("a row that is not finite")
     return out
 
 
-def _whole(given: list[Any]) -> Array:
-    """Whole numbers."""
-    if not all(type(one) is int for one in given):
-        raise ValueError("something that is no whole number")
-    return np.array(given, np.int64)
+def _whole(values: list[Any]) -> Array:
+    """Read whole numbers."""
+    if not all(type(value) is int for value in values):
+        raise ValueError("a value that is not a whole number")
+    return np.array(values, np.int64)
 
 
-def _table_in(given: dict[str, Any], variables: Variables, source: Array) -> Table:
-    clauses = np.array([_whole(line) for line in given["clauses"]], np.int64).reshape(-1, 3)
-    where, lower, upper = _whole(given["boxes"][0]), numbers_in(given["boxes"][1]), numbers_in(given["boxes"][2])
+def _table_in(content: dict[str, Any], variables: Variables, source: Array) -> Table:
+    clauses = np.array([_whole(line) for line in content["clauses"]], np.int64).reshape(-1, 3)
+    columns, lower, upper = content["boxes"]
+    where, lower, upper = _whole(columns), numbers_in(lower), numbers_in(upper)
     sound = (
         where.shape == lower.shape == upper.shape
         and ((where >= 0) & (where < len(source))).all()
@@ -172,7 +197,7 @@ def _table_in(given: dict[str, Any], variables: Variables, source: Array) -> Tab
     )
     if not sound:
         raise CounterleafError("the answer's JSON has clauses that do not fit together; write it again with to_json")
-    values = variables.values_of(source)
-    if not (source[values] == 1).all() or not np.isin(source[variables.group >= 0], (0, 1)).all():
+    source_values = variables.values_of(source)
+    if not (source[source_values] == 1).all() or not np.isin(source[variables.group >= 0], (0, 1)).all():
         raise CounterleafError("the answer's JSON has a row without a value for some category; write it again with to_json")
-    return variables.table(values, int(given["most"]), clauses, (where, lower, upper))
+    return variables.table(source_values, int(content["max_changes"]), clauses, (where, lower, upper))

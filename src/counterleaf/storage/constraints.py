@@ -1,4 +1,4 @@
-"""Constraints in JSON, and back; and whether they are those of a proof."""
+"""Constraints as JSON and back, and the check that a proof is about them."""
 
 from __future__ import annotations
 
@@ -10,45 +10,62 @@ from counterleaf.core.inputs import clause_boxes, stacked
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
 from counterleaf.question.arrays import at_or_above, at_or_below
-from counterleaf.question.constraint import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row, changed
+from counterleaf.question.constraint import changed
+from counterleaf.question.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row
 from counterleaf.question.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
+from counterleaf.table.frames import column_names, is_frame, make_frame
 from counterleaf.table.schema import Schema
 
 
-def check_constraints(given: tuple[Constraint, ...], schema: Schema, certificate: Certificate) -> None:
-    """Refuse an answer whose proof is about other constraints than it tells."""
+def check_constraints(constraints: tuple[Constraint, ...], schema: Schema, certificate: Certificate) -> None:
+    """Refuse an answer whose constraints are not those of its proof."""
     q, table, source = certificate.problem.question, certificate.problem.table, certificate.problem.source
-    limits = lower_constraints(list(given), schema, source[None])
+    limits = lower_constraints(list(constraints), schema, source[None])
     (indptr, indices, data, bias), equal = stacked(limits.rows)
     n, start = len(q.nodes), int(q.indptr[len(q.nodes)])
-    told = [indptr, indices, data, bias, np.array(equal), limits.lower[0], limits.upper[0]]
+    lower, upper = limits.lower[0], limits.upper[0]
     if table is not None:
-        on = np.flatnonzero(table.step[0])
-        told[5][on] = at_or_above(table.step[:, on], source[on], told[5][on])
-        told[6][on] = at_or_below(table.step[:, on], source[on], told[6][on])
+        on_grid = np.flatnonzero(table.step[0])
+        lower[on_grid] = at_or_above(table.step[:, on_grid], source[on_grid], lower[on_grid])
+        upper[on_grid] = at_or_below(table.step[:, on_grid], source[on_grid], upper[on_grid])
+    expected = [indptr, indices, data, bias, np.array(equal), lower, upper]
     proved = [q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)]
     proved += [q.features.lower, q.features.upper]
     starts, where, low, high = clause_boxes(limits, 1)
     if table is not None:
         step = table.step[:, where]
-        on = step[0] > 0
-        low[0, on] = at_or_above(step[:, on], source[where][on], low[0, on])
-        high[0, on] = at_or_below(step[:, on], source[where][on], high[0, on])
-        told += [np.array(limits.max_changes), starts, where, low[0], high[0]]
+        on_grid = step[0] > 0
+        low[0, on_grid] = at_or_above(step[:, on_grid], source[where][on_grid], low[0, on_grid])
+        high[0, on_grid] = at_or_below(step[:, on_grid], source[where][on_grid], high[0, on_grid])
+        expected += [np.array(limits.max_changes), starts, where, low[0], high[0]]
         proved += [np.array(table.max_changes), table.clauses, table.where, table.lower, table.upper]
     same = (limits.pool is None) == (certificate.pool is None) and (
         table is not None or (limits.max_changes < 0 and not len(starts))
     )
     if limits.pool is not None and certificate.pool is not None:
         same = same and np.array_equal(limits.pool, certificate.pool)
-    if not same or not all(np.array_equal(one, other) for one, other in zip(told, proved, strict=True)):
+    if not same or not all(np.array_equal(one, other) for one, other in zip(expected, proved, strict=True)):
         raise CounterleafError(
-            "the answer's JSON contradicts itself: its proof is about other bounds and constraints; ask for it again"
+            "the answer's JSON contradicts itself: its proof has other bounds and constraints; explain the row again"
+        )
+
+
+def check_bounds(schema: Schema, certificate: Certificate) -> None:
+    """Refuse an answer without recorded constraints whose proof goes beyond the bounds of the features."""
+    features = certificate.problem.question.features
+    source, lower, upper = features.source, features.lower, features.upper
+    low, high = schema.bounds()
+    if schema.inferred:
+        low, high = np.minimum(low, source), np.maximum(high, source)
+    if not ((lower >= low) & (upper <= high)).all():
+        raise CounterleafError(
+            "the answer's JSON contradicts itself: its proof goes beyond the bounds of the features; explain the row again"
         )
 
 
 def constraint_out(one: Constraint) -> dict[str, Any]:
+    """Write a constraint with its kind, its words and its numbers."""
     if isinstance(one, Limit):
         ends = [_end_out(one.lower), _end_out(one.upper), one.from_lower, one.from_upper]
         return {"kind": "limit", "words": one.words, "names": [plain(name) for name in one.names], "ends": ends}
@@ -64,41 +81,40 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
         coef = [[plain(name), a] for name, a in one.coef.items()]
         return {"kind": "row", "words": one.words, "coef": coef, "relation": one.relation, "rhs": one.rhs}
     if isinstance(one, MaxChanges):
-        return {"kind": "at_most", "words": one.words, "count": one.count}
+        return {"kind": "max_changes", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
         return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": constraint_out(one.then)}
-    names = list(map(str, one.rows.columns)) if hasattr(one.rows, "columns") else None
+    names = column_names(one.rows) if is_frame(one.rows) else None
     rows = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
     return {"kind": "among", "words": one.words, "names": names, "rows": rows}
 
 
-def constraint_in(given: dict[str, Any]) -> Constraint:
-    words, kind = str(given["words"]), given["kind"]
+def constraint_in(content: dict[str, Any]) -> Constraint:
+    """Read a constraint that ``constraint_out`` wrote."""
+    words, kind = str(content["words"]), content["kind"]
     if kind == "limit":
-        lower, upper, from_lower, from_upper = given["ends"]
-        return Limit(words, tuple(given["names"]), _end_in(lower), _end_in(upper), bool(from_lower), bool(from_upper))
+        lower, upper, from_lower, from_upper = content["ends"]
+        return Limit(words, tuple(content["names"]), _end_in(lower), _end_in(upper), bool(from_lower), bool(from_upper))
     if kind == "choice":
-        return Choice(words, given["name"], tuple(given["values"]), bool(given["allowed"]))
+        return Choice(words, content["name"], tuple(content["values"]), bool(content["allowed"]))
     if kind == "row":
-        return Row(words, {name: float(a) for name, a in given["coef"]}, str(given["relation"]), float(given["rhs"]))
-    if kind == "at_most":
-        return MaxChanges(words, int(given["count"]))
+        return Row(words, {name: float(a) for name, a in content["coef"]}, str(content["relation"]), float(content["rhs"]))
+    if kind == "max_changes":
+        return MaxChanges(words, int(content["count"]))
     if kind == "implies":
-        then = constraint_in(given["then"])
+        then = constraint_in(content["then"])
         if not isinstance(then, (Limit, Choice)):
             raise ValueError(f"implies {then!r}")
-        return Implies(words, changed(given["name"]), then)
-    if given["names"] is None:
-        return Among(words, np.array(given["rows"]))
-    import pandas as pd
-
-    return Among(words, pd.DataFrame(given["rows"], columns=given["names"]))
+        return Implies(words, changed(content["name"]), then)
+    if content["names"] is None:
+        return Among(words, np.array(content["rows"]))
+    return Among(words, make_frame(content["rows"], content["names"]))
 
 
 def _end_out(value: Any) -> Any:
-    """A bound: a number in a list, a level as it is."""
+    """Write a bound: a number in a list, a level as it is."""
     return [number_out(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-def _end_in(given: Any) -> Any:
-    return float(given[0]) if isinstance(given, list) else given
+def _end_in(end: Any) -> Any:
+    return float(end[0]) if isinstance(end, list) else end

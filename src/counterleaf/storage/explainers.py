@@ -1,4 +1,4 @@
-"""An explainer as JSON and back: the tree over the schema's variables, the schema, the spreads; not the model itself."""
+"""An explainer as JSON and back: the tree over the schema's variables, the schema and the spreads, but not the model."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from counterleaf.table.schema import Schema
 _FORMAT, _VERSION = "counterleaf-explainer", 1
 _PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
 _GUARD = 1e-6  # rounding is far below
-_LONGEST = 600  # characters of an error
+_LONGEST = 600  # characters of an error message
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
     "counterleaf-explanation": "an answer: read it with Explanation.from_json(text)",
 }
 
 
-def write(view: ModelAdapter, spreads: Spreads | None) -> str:
-    """The explainer as JSON; what could not be read again is refused at once."""
+def write(adapter: ModelAdapter, spreads: Spreads | None) -> str:
+    """The explainer as JSON; refused at once if it could not be read back."""
     try:
-        text = json.dumps(_content(view, spreads), allow_nan=False)
+        text = json.dumps(_content(adapter, spreads), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CounterleafError(
-            f"the explainer holds something that JSON cannot ({error}); expected classes and categories of text or numbers"
+            f"the explainer contains a value that JSON cannot represent ({error}); "
+            f"expected classes and categories of text or numbers"
         ) from None
     read(text)
     return text
 
 
 def read(text: Any) -> tuple[ModelAdapter, Spreads | None]:
-    """What ``write`` wrote; anything else is refused with the reason."""
+    """Read the text that ``write`` wrote; any other text is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an explainer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
     try:
         content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf explainer: no valid JSON ({flat(error)}); pass the whole text that to_json gave, "
-            f"not a file's name"
+            f"not a counterleaf explainer: not valid JSON ({flat(error)}); pass the whole text of to_json, not a file name"
         ) from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != _FORMAT:
-        told = _OTHERS.get(found) if isinstance(found, str) else None
+        other = _OTHERS.get(found) if isinstance(found, str) else None
         raise CounterleafError(
-            f"this is {told}" if told else f'not a counterleaf explainer: expected an object with "format": "{_FORMAT}"'
+            f"this is {other}" if other else f'not a counterleaf explainer: expected an object with "format": "{_FORMAT}"'
         )
     if content.get("version") != _VERSION:
         raise CounterleafError(
@@ -72,18 +72,18 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None]:
 
 
 def _cut(line: str) -> str:
-    """An error's line without the middle of what a file made too long to read."""
+    """An error message without its middle if a file made it too long to read."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
 
 
-def _content(view: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
+def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
     content = {
         "format": _FORMAT,
         "version": _VERSION,
-        "tree": json.loads(view.tree.to_json()),
-        "schema": schema_out(view.schema),
+        "tree": json.loads(adapter.tree.to_json()),
+        "schema": schema_out(adapter.schema),
         "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
-        "guard": view.guard,
+        "guard": adapter.guard,
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
@@ -101,15 +101,15 @@ def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
     spreads, guard = _spreads(parts[2], len(schema)), parts[3]
     if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
         raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
-    view = ModelAdapter(tree, schema, tree, None, None, float(guard))
-    again = _content(view, spreads)
+    adapter = ModelAdapter(tree, schema, tree, None, None, float(guard))
+    again = _content(adapter, spreads)
     for name in sorted({*content, *again}):
         if name not in again or not _same(content[name], again[name]):
             raise CounterleafError(
                 f"the explainer's JSON has {name!r} in a form that to_json does not write; write it again with to_json"
             )
-    json.dumps(again, ensure_ascii=False).encode()  # text that is no text: half a character
-    return view, spreads
+    json.dumps(again, ensure_ascii=False).encode()  # refuses half a surrogate pair
+    return adapter, spreads
 
 
 def _check_values(tree: Tree, schema: Schema) -> None:
@@ -118,19 +118,19 @@ def _check_values(tree: Tree, schema: Schema) -> None:
     for what, values in named:
         for value in values:
             if not isinstance(value, (str, int, float)):
-                raise CounterleafError(f"{what} is {brief(value)}; an explainer's JSON holds text and numbers")
-    strange = [name for name in schema.fills if name not in schema.names]
-    if strange or not np.isfinite(list(schema.fills.values())).all():
+                raise CounterleafError(f"{what} is {brief(value)}; expected text or numbers")
+    unknown = [name for name in schema.fills if name not in schema.names]
+    if unknown or not np.isfinite(list(schema.fills.values())).all():
         raise CounterleafError(f"the explainer's fills are {brief(dict(schema.fills))}; expected finite numbers by feature")
     if schema.columns and not set(schema.names) <= set(schema.columns):
         raise CounterleafError(f"the explainer's columns are {some(schema.columns)}; expected every feature among them")
 
 
-def _spreads(given: Any, size: int) -> Spreads | None:
-    if given is None:
+def _spreads(content: Any, size: int) -> Spreads | None:
+    if content is None:
         return None
     low, high = SPREAD_ENDS
-    arrays = [np.array([float(value) for value in given[name]]) for name in SPREADS]
+    arrays = [np.array([float(value) for value in content[name]]) for name in SPREADS]
     for name, array in zip(SPREADS, arrays, strict=True):
         if array.shape != (size,) or not ((array > low) & (array <= high)).all():
             raise CounterleafError(
@@ -139,10 +139,10 @@ def _spreads(given: Any, size: int) -> Spreads | None:
     return Spreads(*arrays)
 
 
-def _same(given: Any, written: Any) -> bool:
-    """Equal, where 1 is 1.0 but not true."""
+def _same(read: Any, written: Any) -> bool:
+    """Whether two values are equal; 1 equals 1.0 but not true."""
     if isinstance(written, dict):
-        return isinstance(given, dict) and given.keys() == written.keys() and all(_same(given[k], written[k]) for k in written)
+        return isinstance(read, dict) and read.keys() == written.keys() and all(_same(read[k], written[k]) for k in written)
     if isinstance(written, list):
-        return isinstance(given, list) and len(given) == len(written) and all(map(_same, given, written))
-    return isinstance(given, bool) == isinstance(written, bool) and bool(given == written)
+        return isinstance(read, list) and len(read) == len(written) and all(map(_same, read, written))
+    return isinstance(read, bool) == isinstance(written, bool) and bool(read == written)

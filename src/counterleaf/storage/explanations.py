@@ -1,17 +1,19 @@
 """An answer as JSON and back, with its proof, so that it can be checked elsewhere.
 
-What is written holds the question as the solver saw it (tree, source, bounds, cost, rows), the answers, and the parts that
-prove them. A digest tells of any change since; ``Certificate.check`` tells if what is claimed is true. What the model said, and
-which constraints conflict, is a report: neither the model nor the words of the question are in the file.
+The file contains the question as the solver's arrays (tree, source, bounds, cost, rows), the answers, and the parts that
+prove them. A digest reveals accidental changes; ``Certificate.check`` decides whether the claims are true. The labels that the
+model returned and the conflicting constraints are a report: the file does not contain the model.
+
+Files of versions 2 and 3 are read too, see ``migrations``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,77 +21,96 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.proof.certificate import Status
+from counterleaf.question.kinds import Constraint
 from counterleaf.storage.certificates import certificate_in, certificate_out
-from counterleaf.storage.constraints import check_constraints, constraint_in, constraint_out
+from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
+from counterleaf.storage.migrations import STEPS, VERSION, migrate
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads, number_out, plain
+from counterleaf.table.row_types import describe_row, restore_row
 
-FORMAT, _VERSION = "counterleaf-explanation", 3
-_POLARS = {
-    *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)),
-    "Float32",
-    "Float64",
-    "Boolean",
-    "String",
-}
-_TYPE = re.compile(  # of a column or an array; words of at most 9,999 signs
-    r"[<>=|]?([iufb][1248]|U\d{1,4})|([uU]?[iI]nt|[fF]loat)(8|16|32|64)|bool|[bB]oolean|object|str|[sS]tring|category"
-    r"|string\[(python|pyarrow)\]|(int|float|double|u?int\d+|bool)\[pyarrow\]|timedelta64\[(s|ms|us|ns)\]"
-    r"|datetime64\[(s|ms|us|ns)(, [A-Za-z_/+:0-9-]{1,40})?\]"
-)
-_LONGEST = 300  # signs of what a library says of a garbled file
-
-
-def told(error: Exception) -> str:
-    """What an error says, in one short line."""
-    line = flat(error)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+FORMAT = "counterleaf-explanation"
+UNRECORDED = "not recorded, nor are the constraints (answer format version 2)"  # in place of the cost
+_VERSIONS = (*STEPS, VERSION)
+_LONGEST = 300  # characters of an error message from a library that fails on a garbled file
 
 
 def write(answer: Explanation) -> str:
-    """The answer as JSON; numbers come back bit for bit."""
+    """The answer as JSON; numbers are read back bit for bit."""
     try:
         content = _content(answer)
         return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CounterleafError(
-            f"the answer holds something that JSON cannot ({error}); expected rows, names and labels of plain numbers and text"
+            f"the answer contains a value that JSON cannot represent ({error}); "
+            f"expected rows, names and labels of plain numbers and text"
         ) from None
 
 
 def read(text: str) -> Explanation:
-    """The answer that ``write`` wrote; anything else is refused with the reason."""
+    """The answer that ``write`` wrote; any other text is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
     try:
         content = loads(text)
     except (ValueError, RecursionError) as error:
         raise CounterleafError(
-            f"not a counterleaf answer: no valid JSON ({told(error)}); pass the whole text that to_json gave, not a file's name"
+            f"not a counterleaf answer: not valid JSON ({_short(error)}); pass the whole text of to_json, not a file name"
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CounterleafError(f'not a counterleaf answer: expected an object with "format": "{FORMAT}"')
-    if content.get("version") != _VERSION:
+    version = content.get("version")
+    if type(version) is not int or version not in _VERSIONS:
         raise CounterleafError(
-            f"answer format version {brief(content.get('version'))}; this counterleaf reads {_VERSION}: ask for it again"
+            f"answer format version {brief(version)}; this counterleaf reads versions {_VERSIONS[0]} to {VERSION}: "
+            f"explain the row again"
         )
     digest = content.pop("digest", None)
     try:
         if digest != _digest(content):
-            raise CounterleafError("the answer's JSON was changed after it was written: its digest differs; ask for it again")
+            raise CounterleafError(
+                "the answer's JSON was changed after it was written: its digest differs; explain the row again"
+            )
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a library has to say of garbled arrays
+            warnings.simplefilter("ignore")  # of libraries that receive garbled arrays
+            content = migrate(content)
             answer = _explanation(content)
-            same = json.loads(json.dumps(_content(answer))) == content
+            consistent = json.loads(json.dumps(_content(answer))) == content
     except CounterleafError as error:
-        raise CounterleafError(told(error)) from None
-    except Exception as error:  # a file may hold anything, and so what it does to a library below may be anything
+        raise CounterleafError(_short(error)) from None
+    except Exception as error:  # a garbled file can make the libraries below raise anything
         raise CounterleafError(
-            f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {told(error)}); write it again with to_json"
+            f"the answer's JSON lacks or garbles a part ({type(error).__name__}: {_short(error)}); write it again with to_json"
         ) from None
-    if not same:
-        raise CounterleafError("the answer's JSON contradicts itself: what it shows is not what it proves; ask for it again")
-    return answer
+    if not consistent:
+        raise CounterleafError("the answer's JSON contradicts itself: it does not show what it proves; explain the row again")
+    return _with_proved_bounds(answer) if version == 2 else answer
+
+
+def _with_proved_bounds(answer: Explanation) -> Explanation:
+    """The same answer with the bounds that today's check confirms, if there are such bounds.
+
+    Version 2 claimed each bound as it was summed; the parts prove it less the rounding of that sum.
+    """
+    claimed = answer.certificate
+    if claimed.check():
+        return answer
+    try:
+        weakened = claimed.weakened()
+    except Exception:  # parts that do not fit the tree; the claims stay as they are, without a proof
+        return answer
+    certificate = replace(weakened, findings=replace(weakened.findings, status=claimed.status))
+    if not certificate.check():
+        return answer
+    confirmed = [one.confirmed for one in answer]
+    found = describe(certificate, answer.schema, answer.source, [one.row for one in answer], confirmed)
+    return replace(answer, maker=lambda: found, certificate=certificate, lower_bound=certificate.lower_bound)
+
+
+def _short(error: Exception) -> str:
+    """An error message as one short line."""
+    line = flat(error)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def _digest(content: Mapping[str, Any]) -> str:
@@ -99,12 +120,13 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 def _content(answer: Explanation) -> dict[str, Any]:
     source = answer.source_values
+    question = {"constraints": [constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)}
     content = {
         "format": FORMAT,
-        "version": _VERSION,
+        "version": VERSION,
         "status": str(answer.status),
         "lower_bound": number_out(answer.lower_bound),
-        "label": plain(answer.source_label),
+        "source_label": plain(answer.source_label),
         "target": [plain(label) for label in answer.target],
         "source": {name: plain(value) for name, value in source.items()},
         "counterfactuals": [
@@ -119,9 +141,9 @@ def _content(answer: Explanation) -> dict[str, Any]:
             }
             for c in answer
         ],
-        "asked": {"constraints": [constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)},
+        "question": None if answer.cost == UNRECORDED else question,
         "conflict": [constraint_out(one) for one in answer.conflict],
-        "row": _row_out(answer.source),
+        "source_row": describe_row(answer.source),
         "schema": schema_out(answer.schema),
         "certificate": certificate_out(answer.certificate),
     }
@@ -132,70 +154,37 @@ def _content(answer: Explanation) -> dict[str, Any]:
 def _explanation(content: dict[str, Any]) -> Explanation:
     schema = schema_in(content["schema"])
     certificate = certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
-    tree, row = certificate.problem.tree, _row_in(content["row"])
+    tree, row = certificate.problem.tree, restore_row(content["source_row"])
     labels = tree.classes.tolist()
-    own = labels[tree.value[tree.leaf_of(certificate.problem.source)]]
     if not np.array_equal(schema.encode(row), certificate.problem.source):
-        raise CounterleafError("the answer's JSON contradicts itself: the row is not the source of the proof; ask for it again")
+        raise CounterleafError(
+            "the answer's JSON contradicts itself: the row is not the source of the proof; explain the row again"
+        )
     rows = [schema.decode(claim.row, row) for claim in certificate.answers]
     found = describe(certificate, schema, row, rows, [bool(shown["confirmed"]) for shown in content["counterfactuals"]])
     target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
     proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
     if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
-        raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; ask for it again")
-    given, conflict = (tuple(map(constraint_in, some)) for some in (content["asked"]["constraints"], content["conflict"]))
-    check_constraints(given, schema, certificate)
-    least, cost = certificate.lower_bound, str(content["asked"]["cost"])
-    return Explanation(certificate.status, lambda: found, least, row, own, target, schema, certificate, conflict, given, cost)
-
-
-def _row_out(row: Any) -> dict[str, Any]:
-    """A row of any type that ``Schema.encode`` takes."""
-    if hasattr(row, "with_columns"):
-        types = [str(row[name].dtype) for name in row.columns]
-        if not all(dtype in _POLARS for dtype in types):
-            raise TypeError(f"a polars column of type {next(t for t in types if t not in _POLARS)}")
-        return _typed("polars", [row[name][0] for name in row.columns], row.columns, types)
-    if hasattr(row, "columns"):
-        values = [row[name].iloc[0] for name in row.columns]
-        return _typed("frame", values, list(row.columns), [str(dtype) for dtype in row.dtypes], row.index[0])
-    if hasattr(row, "index") and hasattr(row, "to_dict"):
-        return _typed("series", list(row), list(row.index), [str(row.dtype)], row.name)
-    if isinstance(row, Mapping):
-        return _typed("dict", list(row.values()), list(row))
-    if isinstance(row, np.ndarray):
-        return _typed("array", row.tolist(), dtypes=[str(row.dtype)])
-    return _typed("tuple" if isinstance(row, tuple) else "list", list(row))
-
-
-def _typed(kind: str, values: list[Any], names: Any = (), dtypes: Any = (), label: Any = None) -> dict[str, Any]:
-    names, values, label = [plain(name) for name in names], [plain(value) for value in values], plain(label)
-    for name in [*names, label]:
-        if not isinstance(name, (str, int, float, bool, type(None))):
-            raise TypeError(f"{name!r} is a {type(name).__name__}")
-    return {"type": kind, "values": values, "names": names, "dtypes": list(dtypes), "label": label}
-
-
-def _row_in(given: dict[str, Any]) -> Any:
-    kind, values, names, dtypes, label = (given[key] for key in ("type", "values", "names", "dtypes", "label"))
-    if not all(_TYPE.fullmatch(dtype) for dtype in dtypes):
-        raise ValueError("a type of column that no row has")  # before memory is taken for it
-    if kind == "polars":
-        try:
-            import polars as pl
-        except ImportError:
-            raise CounterleafError(
-                "the answer's row is a polars frame; install polars to read it: pip install polars"
-            ) from None
-        return pl.DataFrame([pl.Series(n, [v], getattr(pl, t)) for n, v, t in zip(names, values, dtypes, strict=True)])
-    if kind in ("frame", "series"):
-        import pandas as pd
-
-        if kind == "series":
-            return pd.Series(values, index=names, dtype=dtypes[0], name=label)
-        return pd.DataFrame({n: pd.Series([v], index=[label], dtype=t) for n, v, t in zip(names, values, dtypes, strict=True)})
-    if kind == "dict":
-        return dict(zip(names, values, strict=True))
-    if kind == "array":
-        return np.array(values, dtype=dtypes[0])
-    return tuple(values) if kind == "tuple" else values
+        raise CounterleafError(
+            "the answer's JSON contradicts itself: the target is not that of the proof; explain the row again"
+        )
+    constraints: tuple[Constraint, ...] = ()
+    cost, question = UNRECORDED, content["question"]
+    if question is None:
+        check_bounds(schema, certificate)
+    else:
+        constraints, cost = tuple(map(constraint_in, question["constraints"])), str(question["cost"])
+        check_constraints(constraints, schema, certificate)
+    return Explanation(
+        status=certificate.status,
+        maker=lambda: found,
+        lower_bound=certificate.lower_bound,
+        source=row,
+        source_label=labels[tree.value[tree.leaf_of(certificate.problem.source)]],
+        target=target,
+        schema=schema,
+        certificate=certificate,
+        conflict=tuple(map(constraint_in, content["conflict"])),
+        constraints=constraints,
+        cost=cost,
+    )

@@ -1,4 +1,4 @@
-"""Schemas in JSON, and back."""
+"""Schemas as JSON and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from counterleaf.table.schema import Schema
 
 
 def schema_out(schema: Schema) -> dict[str, Any]:
-    """The features in order, and what else a row is read by."""
+    """Write the features in order, the values that fill gaps, and the columns of a row."""
     return {
         "inferred": schema.inferred,
         "features": [_feature_out(feature) for feature in schema],
@@ -21,11 +21,11 @@ def schema_out(schema: Schema) -> dict[str, Any]:
     }
 
 
-def schema_in(given: Mapping[str, Any]) -> Schema:
-    """The schema that ``schema_out`` wrote; whatever else raises some error, or makes a schema that is written otherwise."""
-    fills = {str(name): float(value) for name, value in given["fills"].items()}
-    features = [_feature_in(one) for one in given["features"]]
-    return Schema(features, bool(given["inferred"]), fills, tuple(map(str, given["columns"])))
+def schema_in(content: Mapping[str, Any]) -> Schema:
+    """Read the schema that ``schema_out`` wrote; other content raises an error or gives another schema."""
+    fills = {str(name): float(value) for name, value in content["fills"].items()}
+    features = [_feature_in(one) for one in content["features"]]
+    return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])))
 
 
 def _feature_out(feature: Feature) -> list[Any]:
@@ -35,14 +35,14 @@ def _feature_out(feature: Feature) -> list[Any]:
     return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
 
 
-def _feature_in(given: list[Any]) -> Feature:
-    kind, name, *rest = given
+def _feature_in(entry: list[Any]) -> Feature:
+    kind, name, *rest = entry
     if kind == "number":
         lower, upper, integer, step = rest
         return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
     values, costs, missing = rest
     if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
-        raise ValueError("a table of costs that is not square")  # before there is one as large as it would have to be
+        raise ValueError("a table of costs that is not square")  # before memory is allocated for it
     check_whole(values, f"a value of feature {brief(name)}")
     if kind == "boolean":
         return Boolean(name, costs, bool(missing))

@@ -1,4 +1,4 @@
-"""``counterleaf convert``: a scikit-learn model's file to counterleaf JSON."""
+"""``counterleaf convert``: the file of a scikit-learn model to counterleaf JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from counterleaf.cli.shell import FAILED, AllowPickle, Trust, check_json, check_
 from counterleaf.explainer import Explainer
 from counterleaf.storage.files import write
 from counterleaf.storage.models import fitted_columns, read_estimator, read_table
+from counterleaf.table.frames import Frame, records, take
 
 _CHECKED = 2_000  # rows that model and tree are compared on
 
@@ -20,16 +21,16 @@ _CHECKED = 2_000  # rows that model and tree are compared on
 def convert(
     model: Annotated[Path, typer.Argument(help="A .skops file, or a pickle (.pkl, .pickle, .joblib).")],
     data: Annotated[
-        Path | None, typer.Option(help="Typical rows, such as the training table: names, categories, ranges and spreads.")
+        Path | None, typer.Option(help="Typical rows, such as the training table, for names, categories, ranges and spreads.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file for the JSON; stdout if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file for the JSON. Default: stdout.")] = None,
     allow_pickle: AllowPickle = False,
     trust: Trust = None,
 ) -> None:
-    """Turn a fitted scikit-learn tree, or a pipeline that ends with one, into JSON that `explain` and `explore` read.
+    """Convert a fitted scikit-learn tree, or a pipeline that ends with one, to JSON for `explain` and `explore`.
 
-    JSON runs no code when it is read, and can be asked where scikit-learn's version is another. With `--data` the JSON is
-    checked against the model on these rows.
+    JSON runs no code when it is read, and works with any version of scikit-learn. With `--data`, the JSON is compared with the
+    model on these rows.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -44,9 +45,9 @@ def convert(
         rows = None if data is None else fitted_columns(estimator, read_table(data), str(data))
         explainer = found if isinstance(found, Explainer) else Explainer(estimator, data=rows)
         text = explainer.to_json()
-        told, holds = ("", True) if rows is None else _compare(estimator, Explainer.from_json(text), rows)
-        if not holds:
-            typer.echo(f"counterleaf: {told}; nothing was written", err=True)
+        report, agrees = ("", True) if rows is None else _compare(estimator, Explainer.from_json(text), rows)
+        if not agrees:
+            typer.echo(f"counterleaf: {report}; nothing was written", err=True)
             raise typer.Exit(FAILED)
         if out is None:
             sys.stdout.write(f"{text}\n")
@@ -54,19 +55,19 @@ def convert(
             write(out, text)
         tree = explainer.tree
         name = type(estimator).__name__
-        typer.echo(f"{name}: {len(explainer.schema)} features, {len(tree.leaves)} leaves{told}", err=out is None)
+        typer.echo(f"{name}: {len(explainer.schema)} features, {len(tree.leaves)} leaves{report}", err=out is None)
         if rows is None and explainer.spreads is None:
             typer.echo(
-                "Without --data: numbers have no bounds, and a change costs its square in the units it has", err=out is None
+                "Without --data, numbers have no bounds, and a change costs its square in its own units", err=out is None
             )
         if out is not None:
             typer.echo(f"Wrote {out}")
 
 
-def _compare(estimator: Any, explainer: Explainer, rows: Any) -> tuple[str, bool]:
-    """(what to say, whether model and JSON say the same of the rows)."""
-    some = rows.iloc[:_CHECKED]
-    points = np.array([explainer.schema.encode(row) for row in some[explainer.schema.names].to_dict("records")])
+def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bool]:
+    """Return a report, and whether the model and the JSON agree on the rows."""
+    some = take(rows, slice(_CHECKED))
+    points = np.array([explainer.schema.encode(row) for row in records(some[explainer.schema.names])])
     same = np.asarray(
         estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())
     ) == explainer.tree.predict(points)

@@ -1,4 +1,4 @@
-"""``counterleaf demo``: the best of it, in a minute of reading."""
+"""``counterleaf demo``: a tour of one minute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from counterleaf.cli.shell import one_line
 
 _NEXT = """
 Your turn:
-   counterleaf demo --save .                                      # the files for what follows
+   counterleaf demo --save .                                      # the files for these examples
    counterleaf explain model.json applicants.csv --row {row} --target granted --freeze age
    counterleaf train loans.csv --label decision --out tree.json   # or your own CSV
    counterleaf explore                                            # the same in your browser, with pictures
@@ -20,17 +20,17 @@ Your turn:
 
 def demo(
     save: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Only write the files that the examples of every --help use.")
+        Path | None, typer.Option(metavar="FOLDER", help="Only write the files for the examples in every --help.")
     ] = None,
 ) -> None:
-    """Show what counterleaf does, in a minute: a refused loan, what would have it granted, locks, a proof, many rows at once.
+    """Show what counterleaf does in one minute: a refused loan and how to have it granted, constraints, a proof, many rows.
 
     Examples:
 
     - `counterleaf demo`
     - `counterleaf demo --save .`
     """
-    with one_line("run it again, or ask for counterleaf --help"):
+    with one_line("run it again, or see counterleaf --help"):
         from counterleaf.cli import tour
         from counterleaf.datasets import samples
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
-from counterleaf.cli.options import Asked, read_count
-from counterleaf.cli.output import Reply, Tally, check_names, frame, json_line, read_format, table, text
+from counterleaf.cli.options import QueryOptions, read_count
+from counterleaf.cli.output import RowResult, Summary, alternatives_frame, check_names, json_line, read_format, table, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
@@ -24,86 +24,88 @@ from counterleaf.model.tree import Tree
 from counterleaf.storage.files import aside, write, write_frame
 from counterleaf.storage.models import fit_rows, read_model, read_table, text_types
 from counterleaf.table.features import Numeric
+from counterleaf.table.files import write_csv
+from counterleaf.table.frames import Frame, cells_of, make_frame, records, take
 from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Repeated = list[str] | None
+_PANEL = "Constraints"
+_Repeated = list[str] | None
 
 
-def _asked(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="What may change", autocompletion=features)
+def _constraint(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=_PANEL, autocompletion=features)
+
+
+_MODEL = typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")
+_ROWS = typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object.")
+_TARGET = typer.Option(
+    help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
+)
+_FREEZE = _constraint("These features do not change.", "NAME,...")
+_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more.", "NAME[=BY]")
+_ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
+_BETWEEN = _constraint("The feature stays within these limits; LOW or HIGH can be omitted.", "NAME=LOW:HIGH")
+_FIX = _constraint("The feature gets this value.", "NAME=VALUE")
+_ALLOW = _constraint("Only these categories are allowed.", "NAME=VALUE,...")
+_FORBID = _constraint("These categories are not allowed.", "NAME=VALUE,...")
+_LINEAR = _constraint("A weighted sum of features with >=, <= or ==.", "'A=1,B=-2 >= 0'")
+_IMPLIES = _constraint("If feature A changes, this constraint holds.", "'A: only-increase B=2'")
+_MAX_CHANGES = typer.Option(min=0, help="At most this many features change.", rich_help_panel=_PANEL)
+_AMONG = typer.Option(help="The answer is one of the rows of this file.", rich_help_panel=_PANEL)
+_RANGE = typer.Option(
+    "--range", metavar="NAME=LOW:HIGH", help="Bounds that replace those of the model's data.", rich_help_panel=_PANEL
+)
+_STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
+_COST = typer.Option(
+    metavar="COST",
+    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, and sums such as "
+    "'L1:mad + 0.1*L2:mad'. Default: `L1:range`, each change as a share of its range.",
+)
+_MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
+_COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
+_MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
+_ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
+_TIME_LIMIT = typer.Option(help="Seconds for each row.")
+_JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
+_ID = typer.Option("--id", metavar="COLUMN", help="The column that identifies the rows in tables and CSV.")
+_FORMAT = typer.Option("--format", metavar="table|json|csv", help="json: one line per row, with its proof, for `verify`.")
+_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .parquet) instead of stdout.")
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`.")],
-    rows: Annotated[
-        str | None,
-        typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object."),
-    ] = None,
-    row: Annotated[int | None, typer.Option(min=0, help="Only this row of the file, counted from 0.")] = None,
-    target: Annotated[
-        Repeated,
-        typer.Option(
-            help="What the model should say; several times: any of them; `A=0.5`: at that extra cost.", autocompletion=classes
-        ),
-    ] = None,
-    freeze: Annotated[Repeated, _asked("These stay as they are.", "NAME,...")] = None,
-    only_increase: Annotated[Repeated, _asked("May only rise; `age=2`: rises by 2 or more.", "NAME[=BY]")] = None,
-    only_decrease: Annotated[Repeated, _asked("May only fall; `debt=100`: falls by 100 or more.", "NAME[=BY]")] = None,
-    between: Annotated[Repeated, _asked("Stays within limits, of which one may be left out.", "NAME=LOW:HIGH")] = None,
-    fix: Annotated[Repeated, _asked("Becomes this value.", "NAME=VALUE")] = None,
-    allow: Annotated[Repeated, _asked("Only these categories.", "NAME=VALUE,...")] = None,
-    forbid: Annotated[Repeated, _asked("None of these categories.", "NAME=VALUE,...")] = None,
-    linear: Annotated[Repeated, _asked("A weighted sum of features, with >=, <= or ==.", "'A=1,B=-2 >= 0'")] = None,
-    implies: Annotated[Repeated, _asked("If a feature changes, this holds as well.", "'A: only-increase B=2'")] = None,
-    max_changes: Annotated[
-        int | None, typer.Option(min=0, help="So many features change.", rich_help_panel="What may change")
-    ] = None,
-    among: Annotated[
-        Path | None, typer.Option(help="The answer is one of the rows of this file.", rich_help_panel="What may change")
-    ] = None,
-    range_: Annotated[
-        Repeated,
-        typer.Option(
-            "--range",
-            metavar="NAME=LOW:HIGH",
-            help="Bounds in place of those that the model's data had.",
-            rich_help_panel="What may change",
-        ),
-    ] = None,
-    step: Annotated[Repeated, _asked("Moves in steps of this size.", "NAME=STEP")] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COST",
-            help="L1 (few changes) or L2 (small ones), each over its `:range`, `:std`, `:mad` or `:none`, and sums such as "
-            "'L1:mad + 0.1*L2:mad'; if left out `L1:range`, each change as a share of its range.",
-        ),
-    ] = None,
-    multiplier: Annotated[
-        Repeated, typer.Option(metavar="NAME=FACTOR", help="A change of this costs so many times as much.")
-    ] = None,
-    count: Annotated[str, typer.Option(metavar="N|all", help="So many alternatives, each by another path of the tree.")] = "1",
-    margin: Annotated[float, typer.Option(min=0, help="How far from each cut the answer keeps.")] = 0.0,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for each row.")] = None,
-    jobs: Annotated[int, typer.Option(help="Workers for CSV and Parquet; -1: every core.")] = 1,
-    id_: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="A column that names the rows in tables and CSV.")
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", metavar="table|json|csv", help="json: a line per row, with its proof, for `verify`."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file (.txt, .jsonl, .csv, .csv.gz, .parquet) in place of stdout.")] = None,
+    model: Annotated[Path, _MODEL],
+    rows: Annotated[str | None, _ROWS] = None,
+    row: Annotated[int | None, _ROW] = None,
+    target: Annotated[_Repeated, _TARGET] = None,
+    freeze: Annotated[_Repeated, _FREEZE] = None,
+    only_increase: Annotated[_Repeated, _ONLY_INCREASE] = None,
+    only_decrease: Annotated[_Repeated, _ONLY_DECREASE] = None,
+    between: Annotated[_Repeated, _BETWEEN] = None,
+    fix: Annotated[_Repeated, _FIX] = None,
+    allow: Annotated[_Repeated, _ALLOW] = None,
+    forbid: Annotated[_Repeated, _FORBID] = None,
+    linear: Annotated[_Repeated, _LINEAR] = None,
+    implies: Annotated[_Repeated, _IMPLIES] = None,
+    max_changes: Annotated[int | None, _MAX_CHANGES] = None,
+    among: Annotated[Path | None, _AMONG] = None,
+    range_: Annotated[_Repeated, _RANGE] = None,
+    step: Annotated[_Repeated, _STEP] = None,
+    cost: Annotated[str | None, _COST] = None,
+    multiplier: Annotated[_Repeated, _MULTIPLIER] = None,
+    count: Annotated[str, _COUNT] = "1",
+    margin: Annotated[float, _MARGIN] = 0.0,
+    time_limit: Annotated[float | None, _TIME_LIMIT] = None,
+    jobs: Annotated[int, _JOBS] = 1,
+    id_: Annotated[str | None, _ID] = None,
+    format_: Annotated[str | None, _FORMAT] = None,
+    out: Annotated[Path | None, _OUT] = None,
 ) -> None:
-    """The cheapest change to a row that makes the model say the target; proved, and confirmed by the tree in the file.
+    """Find the cheapest change to a row that makes the model predict the target; proved, and confirmed by the tree in the file.
 
-    One row is told in words, a file of rows in a line each. Options can be given several times. Whether the scikit-learn model
-    that the file was converted from says the same, `verify --model` asks. Exit code 3: some row has no proved answer; 4: an
-    answer was not confirmed.
+    One row is explained in sentences, a file of rows with one line each. Most options can be repeated. The exit code is 3 if
+    some row has no proved answer and 4 if the tree does not confirm an answer. `verify --model` also queries the scikit-learn
+    model that the file was converted from.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -115,13 +117,7 @@ def explain(
     - `counterleaf explain model.json - --format json < applicants.csv > a.jsonl`
     """
     with one_line("nothing was written"):
-        form = read_format(format_, out)
-        check_out(out, model, *([] if rows is None else [Path(rows)]), *([] if among is None else [among]))
-        if jobs == 0:
-            raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
-        if time_limit is not None and not 0 < time_limit < math.inf:
-            raise CounterleafError(f"--time-limit is {time_limit:g}; expected seconds above 0")
-        asked = Asked(
+        query = QueryOptions(
             target=target,
             freeze=freeze,
             fix=fix,
@@ -139,172 +135,202 @@ def explain(
             range=range_,
             step=step,
         )
-        if id_ in (*COLUMNS, "rank", "problem"):
-            raise CounterleafError(f"--id is {id_!r}, which the answers have a column for; rename it in the file")
-        explainer, given = _open(model, rows, id_)
-        if form == "csv":
-            check_names(explainer.schema.names, [id_ or "row", "rank", *COLUMNS, "problem"])
-        if row is not None:
-            if row >= len(given):
-                raise CounterleafError(f"--row is {row}; the rows are 0 to {len(given) - 1}")
-            given = given.iloc[[row]]
-        explainer = asked.reshape(explainer)
-        question: dict[str, Any] = {
-            "target": asked.aim(explainer.tree.classes.tolist()),
-            "cost": asked.priced(explainer),
-            "constraints": asked.constraints(explainer.schema),
-            "margin": margin,
-            "time_limit": time_limit,
-        }
-        answers = Answers(form, out, id_ or "row", model)
-        tally = _answer(explainer, given, {**question, "count": read_count(count)}, jobs, answers)
-        if out is not None:
-            typer.echo(f"Wrote {out}. {tally}")
-    if tally.doubted:
+        summary = _explain(model, rows, query, RunOptions(row, count, margin, time_limit, jobs, id_, format_, out))
+    if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
-        raise typer.Exit(FAILED)
-    if not tally.proved:
-        raise typer.Exit(UNANSWERED)
+    if summary.unconfirmed or not summary.proved:
+        raise typer.Exit(FAILED if summary.unconfirmed else UNANSWERED)
 
 
-def _open(model: Path, rows: str | None, name: str | None) -> tuple[Explainer, pd.DataFrame]:
-    """The explainer, and the rows indexed by their number or by the column that names them."""
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Which rows are explained, within which limits, and where the answers go."""
+
+    row: int | None
+    count: str
+    margin: float
+    time_limit: float | None
+    jobs: int
+    id: str | None
+    format: str | None
+    out: Path | None
+
+    def check(self) -> None:
+        """Refuse values that no row could be explained with."""
+        if self.jobs == 0:
+            raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
+            raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
+        if self.id in (*COLUMNS, "rank", "problem"):
+            raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The format of the answers, their file, the name of the column that identifies rows, and the model's file."""
+
+    format: str
+    path: Path | None
+    id: str
+    model: Path
+
+
+def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptions) -> Summary:
+    """Read the files, explain the rows and write the answers."""
+    output = Output(read_format(run.format, run.out), run.out, run.id or "row", model)
+    check_out(run.out, model, *([] if rows is None else [Path(rows)]), *([] if options.among is None else [options.among]))
+    run.check()
+    explainer, frame = _open(model, rows, run.id)
+    if output.format == "csv":
+        check_names(explainer.schema.names, [output.id, "rank", *COLUMNS, "problem"])
+    if run.row is not None:
+        if run.row >= len(frame):
+            raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
+        frame = take(frame, [run.row])
+    explainer = options.apply_ranges(explainer)
+    query: dict[str, Any] = {
+        "target": options.read_target(explainer.tree.classes.tolist()),
+        "cost": options.read_cost(explainer),
+        "constraints": options.constraints(explainer.schema),
+        "margin": run.margin,
+        "time_limit": run.time_limit,
+    }
+    count = read_count(run.count)
+    if output.format == "csv" and count == 1:
+        summary = _explain_batch(explainer, frame, query, run.jobs, output)
+    else:
+        summary = _explain_each(explainer, frame, {**query, "count": count}, output)
+    if run.out is not None:
+        typer.echo(f"Wrote {run.out}. {summary}")
+    return summary
+
+
+def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explainer, Frame]:
+    """The explainer, and the rows indexed by their number or by the column that identifies them."""
     found = read_model(model)
     if rows is None:
-        raise CounterleafError(
-            "no rows were given; expected a file, - for standard input, or a JSON object as the second argument"
-        )
-    whole, told = (_typed(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
+        raise CounterleafError("no rows; expected a file, - for standard input, or a JSON object as the second argument")
+    whole, origin = (_read_row(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
     if isinstance(found, Tree):
         whole = read_table(Path(rows)) if whole is None else whole
-        found = _plain(found, whole, name, told)
+        found = _with_columns(found, whole, id_column, origin)
     elif whole is None:
         whole = read_table(Path(rows), text_types(found.schema))
-    given = fit_rows(whole, found.schema, told)
-    if name is not None:
-        if name not in whole.columns:
-            raise CounterleafError(f"--id is {name!r}; {told} has the columns {list(whole.columns[:8])}")
-        given = given.set_axis(whole[name])
-    return found, given
+    frame = fit_rows(whole, found.schema, origin)
+    if id_column is not None:
+        if id_column not in whole.columns:
+            raise CounterleafError(f"--id is {id_column!r}; {origin} has the columns {list(whole.columns[:8])}")
+        frame = frame.set_axis(whole[id_column])
+    return found, frame
 
 
-def _typed(text: str) -> pd.DataFrame:
-    import pandas as pd  # --help need not wait for it
-
+def _read_row(text: str) -> Frame:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CounterleafError(f"the row is no JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
-    return pd.DataFrame([row])
+        raise CounterleafError(f"the row is not valid JSON ({error}); expected an object such as '{{\"age\": 39}}'") from None
+    return make_frame([row])
 
 
-def _plain(tree: Tree, rows: pd.DataFrame, name: str | None, told: str) -> Explainer:
-    """A tree knows no names: the columns of the rows are its own, in its order, and any number will do."""
-    names = [column for column in rows.columns if column != name]
+def _with_columns(tree: Tree, rows: Frame, id_column: str | None, origin: str) -> Explainer:
+    """A tree without names gets the columns of the rows, in their order and without bounds."""
+    names = [column for column in rows.columns if column != id_column]
     if len(names) != tree.n_features:
         raise CounterleafError(
-            f"{told} has {len(names)} columns, and this tree has {tree.n_features}; leave out what it does not know, or save "
-            f"the model with explainer.to_json(), which knows its columns by name"
+            f"{origin} has {len(names)} columns, and this tree has {tree.n_features}; remove the other columns, or save "
+            f"the model with explainer.to_json(), which includes the names of its columns"
         )
     return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """How the answers are written: in which form, where to, what a row's number or name is called, whose they are."""
+def _explain_batch(explainer: Explainer, rows: Frame, query: dict[str, Any], jobs: int, output: Output) -> Summary:
+    """Explain all rows at once and write a table."""
+    found = explainer.explain_many(rows, **query, n_jobs=jobs)
+    if len(found) == 1 and cells_of(found["status"])[0] == INVALID:
+        raise CounterleafError(cells_of(found["problem"])[0])
+    _write_frame(found.rename_axis(output.id).reset_index(), output.path)
+    return Summary.of_frame(found)
 
-    form: str
-    out: Path | None
-    name: str
-    model: Path
 
-
-def _answer(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any], jobs: int, answers: Answers) -> Tally:
-    """Answer and write; what became of the rows."""
-    if answers.form == "csv" and question["count"] == 1:
-        asked = {name: value for name, value in question.items() if name != "count"}
-        found = explainer.explain_many(rows, **asked, n_jobs=jobs)
-        if len(found) == 1 and found["status"].iloc[0] == INVALID:
-            raise CounterleafError(found["problem"].iloc[0])
-        _put_frame(found.rename_axis(answers.name).reset_index(), answers.out)
-        return Tally.of_frame(found)
-    replies, tally = [], Tally()
+def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
+    """Explain the rows one by one and write the answers."""
+    results, summary = [], Summary()
     with (
-        shown(len(rows), answers.out is not None or not sys.stdout.isatty()) as advance,
-        _sink(answers.out, answers.form) as sink,
+        shown(len(rows), output.path is not None or not sys.stdout.isatty()) as advance,
+        _json_file(output) as file,
     ):
-        for reply in _each(explainer, rows, question):
+        for result in _results(explainer, rows, query):
             raise_if_interrupted()
-            tally.add(reply)
-            if sink is not None:
-                sink.write(f"{json_line(reply)}\n")  # proofs are long: each is written and forgotten
+            summary.add(result)
+            if file is not None:
+                file.write(f"{json_line(result)}\n")  # proofs are long, so none stays in memory
             else:
-                replies.append(reply)
+                results.append(result)
             advance(1)
-    if answers.form == "csv":
-        _put_frame(frame(replies, explainer.schema.names, answers.name), answers.out)
-    elif answers.form == "table":
-        only = replies[0].answer if len(replies) == 1 else None
-        _put(table(replies, tally) if only is None else text(only, answers.model), answers.out)
-    return tally
+    if output.format == "csv":
+        _write_frame(alternatives_frame(results, explainer.schema.names, output.id), output.path)
+    elif output.format == "table":
+        only = results[0].answer if len(results) == 1 else None
+        _write_text(table(results, summary) if only is None else text(only, output.model), output.path)
+    return summary
 
 
-def _each(explainer: Explainer, rows: pd.DataFrame, question: dict[str, Any]) -> Iterator[Reply]:
-    """A reply for each row; what no row that can be read can be asked, for one and the same reason, is refused."""
-    held: list[Reply] | None = []  # until the first answer
+def _results(explainer: Explainer, rows: Frame, query: dict[str, Any]) -> Iterator[RowResult]:
+    """One result per row; if every row that can be read fails for the same reason, that reason is raised."""
+    waiting: list[RowResult] | None = []  # until the first answer
     reasons: set[str] = set()
-    for name, one in zip(rows.index.tolist(), rows.to_dict("records"), strict=True):
-        reply = _reply(explainer, name, one, question, reasons)
-        if held is not None:
-            held.append(reply)
-            if reply.answer is None:
+    for name, row in zip(rows.index.tolist(), records(rows), strict=True):
+        result = _result(explainer, name, row, query, reasons)
+        if waiting is not None:
+            waiting.append(result)
+            if result.answer is None:
                 continue
-            yield from held
-            held = None
+            yield from waiting
+            waiting = None
         else:
-            yield reply
-    if held:
-        if len(held) == 1:
-            raise CounterleafError(held[0].problem)
+            yield result
+    if waiting:
+        if len(waiting) == 1:
+            raise CounterleafError(waiting[0].problem)
         if len(reasons) == 1:
             raise CounterleafError(reasons.pop())
-        yield from held
+        yield from waiting
 
 
-def _reply(explainer: Explainer, name: Any, row: Any, question: dict[str, Any], reasons: set[str]) -> Reply:
-    """The answer, or why there is none; ``reasons`` are kept of those that do not lie in the row's own values."""
+def _result(explainer: Explainer, name: Any, row: Any, query: dict[str, Any], reasons: set[str]) -> RowResult:
+    """The answer, or the problem; ``reasons`` collects problems that are not due to the values of the row."""
     try:
         explainer.schema.encode(row)
     except CounterleafError as error:
-        return Reply(name, None, str(error))
+        return RowResult(name, None, str(error))
     try:
-        return Reply(name, explainer.explain(row, **question))
+        return RowResult(name, explainer.explain(row, **query))
     except CounterleafError as error:
         reasons.add(str(error))
-        return Reply(name, None, str(error))
+        return RowResult(name, None, str(error))
 
 
 @contextmanager
-def _sink(out: Path | None, form: str) -> Iterator[TextIO | None]:
-    """Where lines of JSON go as they come: stdout, or a file that is in its place once it is whole."""
-    if form != "json":
+def _json_file(output: Output) -> Iterator[TextIO | None]:
+    """The stream for JSON lines: stdout, or a file that is written atomically."""
+    if output.format != "json":
         yield None
-    elif out is None:
+    elif output.path is None:
         yield sys.stdout
     else:
-        with aside(out) as part, part.open("w", encoding="utf-8") as file:
+        with aside(output.path) as part, part.open("w", encoding="utf-8") as file:
             yield file
 
 
-def _put(words: str, out: Path | None) -> None:
-    if out is None:
-        typer.echo(words)
+def _write_text(content: str, path: Path | None) -> None:
+    if path is None:
+        typer.echo(content)
     else:
-        write(out, f"{words}\n")
+        write(path, f"{content}\n")
 
 
-def _put_frame(found: pd.DataFrame, out: Path | None) -> None:
-    if out is None:
-        found.to_csv(sys.stdout, index=False)
+def _write_frame(frame: Frame, path: Path | None) -> None:
+    if path is None:
+        write_csv(frame, sys.stdout)
     else:
-        write_frame(out, found)
+        write_frame(path, frame)

@@ -1,4 +1,4 @@
-"""``counterleaf explore``: a page on this machine."""
+"""``counterleaf explore``: the explorer, a page on this machine."""
 
 from __future__ import annotations
 
@@ -10,32 +10,30 @@ import typer
 from counterleaf.cli.shell import one_line, read_shape
 from counterleaf.errors import CounterleafError
 
-SHORTEST, LONGEST = 0.05, 600.0  # seconds for a question
+SHORTEST, LONGEST = 0.05, 600.0  # seconds for a query
 
 
 def explore(
     model: Annotated[
         Path | None,
-        typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`; the bundled models if left out."),
+        typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`. Default: the bundled models."),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="A file with the rows to ask about, such as rows.csv.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A file with the rows to explain, such as rows.csv.")] = None,
     row: Annotated[
-        int | None, typer.Option(min=0, help="The row to begin with, counted from 0; the page counts from 1.")
+        int | None, typer.Option(min=0, help="The first row to show, counted from 0; the page counts from 1.")
     ] = None,
     shape: Annotated[
-        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Rows are pictures of this shape, such as 8x8.")
+        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Show rows as images of this shape, such as 8x8.")
     ] = None,
-    mnist: Annotated[Path | None, typer.Option(help="A folder with the four MNIST files, to explore MNIST as well.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each question.")] = 2.0,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="The port; the first free one from 8765 if left out.")
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    mnist: Annotated[Path | None, typer.Option(help="A directory with the four MNIST files, to explore MNIST as well.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each query.")] = 2.0,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port. Default: the first free one from 8765.")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Ask, lock and slide in a page of your own browser: what would have to change, for any row, as you set it.
+    """Explore answers in your browser: lock features, set ranges, and see the cheapest change for any row.
 
-    The page is served from this machine to this machine, for the one browser that opens the printed address first. Nothing
-    is sent anywhere. Ctrl-C ends it.
+    The page is served on this machine only, to the first browser that opens the printed address. No data leaves the machine.
+    Ctrl-C stops the server.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -45,7 +43,7 @@ def explore(
     """
     with one_line("the explorer had not started"):
         try:
-            import fastapi  # noqa: F401  # only to see whether it is there, before anything is loaded
+            import fastapi  # noqa: F401  # only to test that it is installed, before anything is loaded
             import uvicorn  # noqa: F401  # the same
         except ImportError:
             message = 'the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"'

@@ -1,4 +1,4 @@
-"""``counterleaf inspect``: a tree in numbers and a drawing."""
+"""``counterleaf inspect``: the size, the features and a drawing of a tree."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from counterleaf.storage.files import aside
 from counterleaf.storage.models import read_model
 from counterleaf.types import Array
 
-_DRAWN = 4  # levels, unless others are asked for
+_DEPTH = 4  # levels that are drawn by default
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="What `train` or `convert` wrote, or `explainer.to_json()`.")],
-    depth: Annotated[int, typer.Option(min=1, help="So many levels of splits are drawn.")] = _DRAWN,
-    terms: Annotated[int, typer.Option(min=1, help="So many terms of a split are written, the weightiest.")] = 5,
-    png: Annotated[
-        Path | None, typer.Option(help="Draw the tree as a picture too, into this file (.png, .svg or .pdf).")
-    ] = None,
+    model: Annotated[Path, typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")],
+    depth: Annotated[int, typer.Option(min=1, help="Number of levels of splits to draw.")] = _DEPTH,
+    terms: Annotated[
+        int, typer.Option(min=1, help="Number of terms to write for a split, those with the largest weights.")
+    ] = 5,
+    png: Annotated[Path | None, typer.Option(help="Also draw the tree in this file (.png, .svg or .pdf).")] = None,
     shape: Annotated[
-        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="With --png: the columns are pixels, each split a picture.")
+        str | None,
+        typer.Option(metavar="HEIGHTxWIDTH", help="With --png: the columns are pixels, and each split is drawn as an image."),
     ] = None,
 ) -> None:
-    """Show a model: its classes, leaves and depth, its features with their bounds and how often they are used, and the tree.
+    """Show a model: its classes, leaves and depth, its features with their bounds and numbers of splits, and the tree.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -53,7 +54,7 @@ def inspect(
             with aside(png) as part:
                 figure.savefig(part, format=png.suffix[1:].lower(), bbox_inches="tight", dpi=150)
         elif sides is not None:
-            raise CounterleafError(f"--shape is {shape} without --png; a picture needs a file to go to")
+            raise CounterleafError(f"--shape is {shape} without --png; expected --png with the file for the drawing")
         typer.echo(_numbers(model, tree, starts))
         if isinstance(found, Explainer):
             typer.echo(f"\n{_features(found)}")
@@ -65,12 +66,12 @@ def inspect(
 def _numbers(model: Path, tree: Tree, starts: Array) -> str:
     inner = tree.left >= 0
     leaves = Counter(str(tree.classes[k]) for k in tree.value[tree.leaves])
-    told = ", ".join(f"{label}: {leaves[str(label)]:,}" for label in tree.classes.tolist())
+    by_class = ", ".join(f"{label}: {leaves[str(label)]:,}" for label in tree.classes.tolist())
     per_split = len(looks(tree, starts)) / max(inner.sum(), 1)
     return "\n".join(
         [
             f"{model}: a tree over {len(starts) - 1:,} features",
-            f"  leaves   {len(tree.leaves):,} ({told})",
+            f"  leaves   {len(tree.leaves):,} ({by_class})",
             f"  depth    {tree.depth}",
             f"  splits   {inner.sum():,}, of {per_split:.1f} features each",
         ]
@@ -78,8 +79,8 @@ def _numbers(model: Path, tree: Tree, starts: Array) -> str:
 
 
 def _features(explainer: Explainer) -> str:
-    """The schema, each feature with how many splits look at it."""
+    """The schema, each feature with the number of splits that use it."""
     uses = Counter(looks(explainer.tree, explainer.schema.starts)[:, 1].tolist())
     head, *lines = str(explainer.schema).splitlines()
-    told = [f"in {uses[d]} split{'s' * (uses[d] > 1)}" if uses[d] else "unused" for d in range(len(lines))]
-    return "\n".join([head, *(f"{line}; {use}" for line, use in zip(lines, told, strict=True))])
+    notes = [f"in {uses[d]} split{'s' * (uses[d] > 1)}" if uses[d] else "unused" for d in range(len(lines))]
+    return "\n".join([head, *(f"{line}; {note}" for line, note in zip(lines, notes, strict=True))])

@@ -1,4 +1,4 @@
-"""``counterleaf reproduce``: the paper, run again."""
+"""``counterleaf reproduce``: the experiments of the paper."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from counterleaf.errors import CounterleafError
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(help="The folder for report, tables, pictures and trees.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="One instance per class in place of 20: under three minutes.")] = False,
-    mnist: Annotated[Path | None, typer.Option(help="A folder with the four MNIST files, to run on MNIST as well.")] = None,
+    out: Annotated[Path, typer.Option(help="The directory for the report, tables, figures and trees.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="One instance per class instead of 20: under three minutes.")] = False,
+    mnist: Annotated[Path | None, typer.Option(help="A directory with the four MNIST files, to run on MNIST as well.")] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch MNIST from OpenML (15 MB), checked by its sha256.")
+        bool, typer.Option("--download", help="Download MNIST from OpenML (15 MB) and check its SHA-256.")
     ] = False,
     sets: Annotated[
-        list[str] | None, typer.Option("--set", help="A data set to run on, several times for several; all if left out.")
+        list[str] | None, typer.Option("--set", help="A data set to run on. Can be repeated; default: all.")
     ] = None,
-    per_class: Annotated[int | None, typer.Option(help="Instances per class; 20 as in the paper if left out.")] = None,
-    seed: Annotated[int, typer.Option(help="Draws splits, instances, targets and what is constrained.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, also where the folder holds an earlier run.")] = False,
+    per_class: Annotated[int | None, typer.Option(help="Instances per class. Default: 20, as in the paper.")] = None,
+    seed: Annotated[int, typer.Option(help="The random seed for splits, instances, targets and constraints.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over even if the directory contains an earlier run.")] = False,
 ) -> None:
-    """Run the paper's experiments and write a report: its tables and figures, with its numbers beside ours.
+    """Run the experiments of the paper and write a report with its tables and figures, its numbers next to ours.
 
-    Trees are learned first, then asked; everything lands in one folder. A run that was stopped goes on where it was when the
-    same command is given again.
+    The command learns the trees, explains the instances, and writes everything to one directory. If a run was stopped, the same
+    command continues it.
 
     Examples:
 
@@ -38,9 +38,9 @@ def reproduce(
     - `counterleaf reproduce --out full --mnist path/to/mnist`
     - `counterleaf reproduce --set german --set breast --per-class 5 --out small`
     """
-    with one_line("the same command goes on from here"):
+    with one_line("the same command continues from here"):
         try:
-            import matplotlib  # noqa: F401  # only to see whether it is there, before minutes of work
+            import matplotlib  # noqa: F401  # only to test that it is installed, before minutes of work
         except ImportError:
             raise CounterleafError('the report needs matplotlib; install it with: pip install "counterleaf[plots]"') from None
         from counterleaf.experiments.paper import run
@@ -50,8 +50,8 @@ def reproduce(
         verdicts = run.reproduce(out, plan, job, command, mnist, download, fresh).verdicts
     for verdict in verdicts:
         mark = "ok  " if verdict.holds else "slow" if verdict.of_speed else "FAIL"
-        held = f"{verdict.cases - verdict.failed:,} of {verdict.cases:,}" if verdict.cases else "no case"
-        typer.echo(f"{mark} {verdict.claim} ({held}) {verdict.note}".rstrip())
+        share = f"{verdict.cases - verdict.failed:,} of {verdict.cases:,}" if verdict.cases else "no case"
+        typer.echo(f"{mark} {verdict.claim} ({share}) {verdict.note}".rstrip())
     typer.echo(f"Report: {out / 'report.html'}")
     if not all(verdict.holds or verdict.of_speed for verdict in verdicts):
         raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""``counterleaf train``: a table in, a tree and a short report out."""
+"""``counterleaf train``: learn a tree from a table, and report its accuracy."""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ from counterleaf.storage.files import write
 
 def train(
     data: Annotated[Path, typer.Argument(help="A table (.csv, .csv.gz, .jsonl, .parquet), or `-` for standard input.")],
-    label: Annotated[str, typer.Option(help="The column that holds the classes.")],
+    label: Annotated[str, typer.Option(help="The column with the classes.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file for the model; stdout if left out, the report then on stderr.")
+        Path | None, typer.Option(help="The file for the model. Default: stdout, with the report on stderr.")
     ] = None,
     learner: Annotated[
         str,
         typer.Option(
-            metavar="tao|cart", help="tao: splits over several columns; cart: scikit-learn's tree, one column a split."
+            metavar="tao|cart",
+            help="tao: splits on several columns; cart: the tree of scikit-learn, with splits on one column.",
         ),
     ] = "tao",
     depth: Annotated[
-        int | None, typer.Option(min=1, max=12, help="The most splits on a path; chosen by cross-validation if left out.")
+        int | None,
+        typer.Option(min=1, max=12, help="The largest number of splits on a path. Default: chosen by cross-validation."),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="tao: the price of columns in a split; chosen by cross-validation if left out.")
+        float | None, typer.Option(help="tao: the penalty on columns in a split. Default: chosen by cross-validation.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; several times for several.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Can be repeated.")] = None,
     category: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column whose numbers are names, such as a postcode; several times for several."),
+        typer.Option(metavar="COLUMN", help="A column whose numbers are categories, such as a postcode. Can be repeated."),
     ] = None,
-    test: Annotated[float, typer.Option(help="The share of rows held out to measure on; 0: learn from all.")] = 0.25,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Draws the rows held out and the learner's starts.")] = 0,
+    test: Annotated[
+        float, typer.Option(help="The share of rows held out to measure the accuracy; 0: learn from all rows.")
+    ] = 0.25,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="The random seed for the rows held out and for the learner.")
+    ] = 0,
 ) -> None:
-    """Learn a small tree from a table and write it as JSON, to be asked by `explain` and `explore`.
+    """Learn a small tree from a table and write it as JSON for `explain` and `explore`.
 
-    Words become categories, whole numbers stay whole, what is missing is filled in by the median or is a category of its own.
-    Rows without a label are left out, and so are columns that hold dates, nothing, or a different word in nearly every row.
+    Text becomes categories, and whole numbers stay whole. The median replaces a missing number; missing text is a category.
+    Rows without a label are left out, and so are columns of dates, without values, or with different text in nearly every row.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -66,8 +70,8 @@ def train(
             raise CounterleafError(f"--test is {test:g}; expected a share of the rows from 0 to below 1")
         check_json(out)
         check_out(out, data)
-        told = "standard input" if str(data) == "-" else str(data)
-        table = training.prepare(read_table(data), label, drop or [], category or [], told)
+        origin = "standard input" if str(data) == "-" else str(data)
+        table = training.prepare(read_table(data), label, drop or [], category or [], origin)
         settings: dict[str, Any] = {"learner": learner, "depth": depth, "alpha": alpha, "test": test, "seed": seed}
         trained = training.train(table, **settings)
         if out is None:
@@ -76,5 +80,5 @@ def train(
             write(out, trained.explainer.to_json())
         typer.echo(training.report(table, trained), err=out is None)
         if out is not None:
-            given = "rows.csv" if str(data) == "-" else str(data)
-            typer.echo(f"Wrote {out}. Next: {shlex.join(['counterleaf', 'explain', str(out), given, '--row', '0'])}")
+            rows = "rows.csv" if str(data) == "-" else str(data)
+            typer.echo(f"Wrote {out}. Next: {shlex.join(['counterleaf', 'explain', str(out), rows, '--row', '0'])}")

@@ -1,4 +1,4 @@
-"""``counterleaf verify``: answers from a file, proved again and asked again."""
+"""``counterleaf verify``: check the proofs of answers in a file, and confirm their labels."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from counterleaf.storage.explanations import FORMAT
 from counterleaf.storage.files import STDIN
 
 if TYPE_CHECKING:
-    from counterleaf.cli.confirmation import Judge
+    from counterleaf.cli.confirmation import ModelCheck
 
-_TOLD = 20  # failures, and questions, of which each has a line
+_LISTED = 20  # failures, and queries, that are listed
 _LONGEST = 600  # characters of such a line
-_UNASKED, _STRANGE = "not asked about", "no answer"
+_UNEXPLAINED, _FOREIGN = "not explained", "not an answer"
 
 
 def verify(
     answers: Annotated[
-        Path, typer.Argument(help="What `explain --format json` or `answer.to_json()` wrote; `-` for standard input.")
+        Path, typer.Argument(help="The output of `explain --format json` or of `answer.to_json()`; `-` for standard input.")
     ],
     model: Annotated[
-        Path | None, typer.Option(help="Ask this model about every answer as well: JSON, .skops or a pickle.")
+        Path | None, typer.Option(help="Compare every answer with this model as well: JSON, .skops or a pickle.")
     ] = None,
     allow_pickle: AllowPickle = False,
     trust: Trust = None,
 ) -> None:
-    """Re-check answers from a file: that each is whole, that its proof holds, and what the model says of its row.
+    """Check answers from a file again: each must be intact, its proof must hold, and the model must confirm its label.
 
-    A proof is checked in plain NumPy, without the search that found it: the answer lies in its leaf, costs what it says, obeys
-    the constraints, and no part of the tree holds anything cheaper. Without `--model` the tree inside the file is asked. With
-    it, the proof must be about that model's own tree and features, and a scikit-learn model has to say the label itself. Which
-    bounds and constraints were asked for is no part of a model; other bounds than its own are told, and so is the question
-    that was proved. The model is asked about all rows at once. Exit code 4: something does not hold.
+    A proof is checked in plain NumPy, without the search that found it: the answer lies in its leaf, has the stated cost, obeys
+    the constraints, and no part of the tree has a cheaper row. Without `--model`, the tree in the file confirms the labels.
+    With it, the proof must be about the tree and the features of that model, and a scikit-learn model must predict the labels
+    itself, for all rows at once. Bounds and constraints are not part of a model: the output lists the queries that were proved,
+    and counts the answers with other bounds. The exit code is 4 if verification fails.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -53,94 +53,95 @@ def verify(
     - `counterleaf verify answers.jsonl --model model.json`
     """
     with one_line("not all answers were checked"):
-        judge = None if model is None else _judge(model, allow_pickle, trust or [])
-        told = "standard input" if answers == STDIN else str(answers)
-        lines = _lines(answers, told)
+        check = None if model is None else _model_check(model, allow_pickle, trust or [])
+        origin = "standard input" if answers == STDIN else str(answers)
+        lines = _lines(answers, origin)
         counts: Counter[str] = Counter()
-        asked: Counter[tuple[str, ...]] = Counter()
+        queries: Counter[tuple[str, ...]] = Counter()
         failures: dict[int, str] = {}
         with shown(len(lines), True) as advance:
             for k, line in lines:
-                kind, wrong, question = _check(k, line, judge)
+                kind, failure, query = _verify(k, line, check)
                 counts[kind] += 1
-                asked.update([question] if question else [])
-                failures.update({k: wrong} if wrong else {})
+                queries.update([query] if query else [])
+                failures.update({k: failure} if failure else {})
                 advance(1)
-        if set(counts) <= {_UNASKED, _STRANGE}:
-            raise CounterleafError(f"{told} holds no answer to check; expected what explain --format json writes")
-        failures.update({} if judge is None else judge.ask())
-        _tell([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
-        _tell([f"{count:,} asked: {'; '.join(question)}" for question, count in asked.most_common()], "asked:")
-        held = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        typer.echo(f"{told}: {held}: {_verdict(len(failures), len(lines), judge)}")
+        if set(counts) <= {_UNEXPLAINED, _FOREIGN}:
+            raise CounterleafError(f"{origin} contains no answer; expected the output of explain --format json")
+        failures.update({} if check is None else check.confirm())
+        _print([f"FAIL line {k}: {failures[k]}" for k in sorted(failures)], "FAIL")
+        listed = [(f"{count:,} answer{'s' * (count > 1)}", "; ".join(query)) for query, count in queries.most_common()]
+        _print([f"{answered} for {query}" for answered, query in listed], "answers for")
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        typer.echo(f"{origin}: {kinds}: {_verdict(len(failures), len(lines), check)}")
     if failures:
         raise typer.Exit(FAILED)
 
 
-def _judge(model: Path, allow_pickle: bool, trusted: list[str]) -> Judge:
-    from counterleaf.cli.confirmation import Judge  # which needs pandas; a proof does not
+def _model_check(model: Path, allow_pickle: bool, trusted: list[str]) -> ModelCheck:
+    from counterleaf.cli.confirmation import ModelCheck  # slow to import, and not needed to check a proof
 
-    return Judge(model, allow_pickle, trusted)
+    return ModelCheck(model, allow_pickle, trusted)
 
 
-def _tell(lines: list[str], what: str) -> None:
-    """The first lines, each cut and of signs that can be printed: a file may hold any."""
-    for line in lines[:_TOLD]:
+def _print(lines: list[str], what: str) -> None:
+    """Print the first lines, shortened and in printable characters, since a file may contain any."""
+    for line in lines[:_LISTED]:
         cut = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
         typer.echo(flat(cut).encode(errors="backslashreplace").decode())
-    if len(lines) > _TOLD:
-        typer.echo(f"{what} and {len(lines) - _TOLD:,} more")
+    if len(lines) > _LISTED:
+        typer.echo(f"{what} and {len(lines) - _LISTED:,} more")
 
 
-def _verdict(failed: int, lines: int, judge: Judge | None) -> str:
+def _verdict(failed: int, lines: int, check: ModelCheck | None) -> str:
     if failed:
         return f"{failed:,} of {lines:,} failed"
-    if judge is None:
-        return "every proof holds, and the tree in the file says what is claimed"
-    beyond = f"; {judge.beyond:,} with other bounds than the model's own" if judge.beyond else ""
-    return f"every proof holds and is about {judge.path}, which confirms every answer{beyond}"
+    if check is None:
+        return "every proof holds, and the tree in the file confirms every answer"
+    others = f"; {check.other_bounds:,} with other bounds than the model" if check.other_bounds else ""
+    return f"every proof holds and is about {check.path}, which confirms every answer{others}"
 
 
-def _lines(path: Path, told: str) -> list[tuple[int, str]]:
+def _lines(path: Path, origin: str) -> list[tuple[int, str]]:
     if path.suffix.lower() in (".csv", ".gz", ".parquet", ".txt"):
-        raise CounterleafError(f"{told} holds no proofs; expected JSON lines: counterleaf explain ... --format json")
+        raise CounterleafError(f"{origin} contains no proofs; expected JSON lines: counterleaf explain ... --format json")
     content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     lines = [(k + 1, line) for k, line in enumerate(content.decode(errors="replace").split("\n")) if line.strip()]
     if not lines:
-        raise CounterleafError(f"{told} is empty; expected a line of JSON per answer")
+        raise CounterleafError(f"{origin} is empty; expected a line of JSON per answer")
     return lines
 
 
-def _check(k: int, line: str, judge: Judge | None) -> tuple[str, str, tuple[str, ...]]:
-    """(what line k is, what is wrong with it, the question that it proves)."""
+def _verify(k: int, line: str, check: ModelCheck | None) -> tuple[str, str, tuple[str, ...]]:
+    """Return the kind of line k, its failure or "", and the query that it proves."""
     try:
         content = json.loads(line)
         found = content.get("format") if isinstance(content, dict) else None
         if found == PROBLEM:
-            return _UNASKED, "", ()
+            return _UNEXPLAINED, "", ()
         if found != FORMAT:
-            return _STRANGE, f"{brief(found) if found else 'some other JSON'}, where an answer was expected", ()
+            return _FOREIGN, f"{brief(found) if found else 'other JSON'}, where an answer was expected", ()
         answer = Explanation.from_json(line)
     except CounterleafError as error:
         return "unreadable", flat(error), ()
-    except Exception as error:  # a line may hold anything; whatever that does, the other lines are checked
+    except Exception as error:  # a line may contain anything, and the other lines are still checked
         return "unreadable", f"{type(error).__name__}: {flat(error)}", ()
     kind = {Status.OPTIMAL: "cheapest", Status.INFEASIBLE: "impossible", Status.LIMIT: "stopped early"}[answer.status]
     if answer.certificate.pool is not None and answer.status is Status.OPTIMAL:
-        kind = "cheapest of the rows given"
-    wrong = _doubt(answer) or ("" if judge is None else judge.meet(k, answer))
-    return kind, wrong, () if wrong else answer.question
+        kind = "cheapest among the allowed rows"
+    failure = _failure(answer) or ("" if check is None else check.compare(k, answer))
+    return kind, failure, () if failure else answer.question
 
 
-def _doubt(answer: Explanation) -> str:
-    """What is wrong with an answer by its own word."""
+def _failure(answer: Explanation) -> str:
+    """Return what is wrong with the proof or the labels of an answer, or ""."""
     try:
         if not answer.certificate.check():
             return "the proof does not hold"
-    except Exception as error:  # whatever the proof holds
+    except Exception as error:  # a proof may contain anything
         return f"the proof cannot be checked ({type(error).__name__}: {flat(error)})"
     if not all(one.confirmed for one in answer):
-        return "the model did not confirm it when it was asked"
+        return "the model did not confirm it when the row was explained"
     tree: Tree = answer.certificate.problem.tree
     for one, claim in zip(answer, answer.certificate.answers, strict=True):
         if tree.predict(claim.row[None])[0] != one.label:
