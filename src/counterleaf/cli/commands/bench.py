@@ -45,7 +45,7 @@ def bench(
     - `counterleaf bench --ocean-python path/to/venv/bin/python`
     """
     with one_line("the trees learned so far remain in the directory"):
-        from counterleaf.experiments.benchmark import run
+        from counterleaf.experiments.benchmark import run  # imports scikit-learn, which other commands need not wait for
 
         plan = run.make_plan(quick, tuple(sets or ()), rows, seed, trees, mnist, ocean_python)
         confirmed = run.bench(out, plan, job, typer.echo)

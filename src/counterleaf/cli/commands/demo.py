@@ -31,7 +31,7 @@ def demo(
     - `counterleaf demo --save .`
     """
     with one_line("run it again, or see counterleaf --help"):
-        from counterleaf.cli import tour
+        from counterleaf.cli import tour  # reads the bundled tables, which other commands need not wait for
         from counterleaf.datasets import samples
 
         if save is not None:

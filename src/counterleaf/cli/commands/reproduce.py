@@ -43,7 +43,7 @@ def reproduce(
             import matplotlib  # noqa: F401  # only to test that it is installed, before minutes of work
         except ImportError:
             raise CounterleafError('the report needs matplotlib; install it with: pip install "counterleaf[plots]"') from None
-        from counterleaf.experiments.paper import run
+        from counterleaf.experiments.paper import run  # imports scikit-learn, which other commands need not wait for
 
         plan = run.make_plan(quick, seed, per_class, tuple(sets or ()), mnist is not None or download)
         command = shlex.join(["counterleaf", *sys.argv[1:]])

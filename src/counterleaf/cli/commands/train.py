@@ -13,6 +13,7 @@ import typer
 from counterleaf.cli.shell import check_json, check_out, one_line
 from counterleaf.errors import CounterleafError
 from counterleaf.storage.files import write
+from counterleaf.storage.models import read_table
 
 
 def train(
@@ -59,8 +60,7 @@ def train(
     - `counterleaf train - --label decision --learner cart < loans.csv > t.json`
     """
     with one_line("nothing was written"):
-        from counterleaf.learn import training
-        from counterleaf.storage.models import read_table
+        from counterleaf.learn import training  # imports scikit-learn, which other commands need not wait for
 
         if learner not in training.LEARNERS:
             raise CounterleafError(f"--learner is {learner!r}; expected {' or '.join(training.LEARNERS)}")
