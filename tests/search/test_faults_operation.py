@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf.datasets import samples
 from counterleaf.table.infer import Spreads
 
 LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1])
@@ -247,3 +248,15 @@ def test_many_threads_with_many_margins_share_an_explainer():
     assert len(costs) == 8 * 150
     for (k, margin), found in list(costs.items())[::25]:
         assert found == [c.cost for c in alone.explain(X[k], margin=margin, count=2)]
+
+
+def test_a_number_far_beyond_all_others_is_not_an_internal_error():
+    """The multipliers of the search overflow, so its parts are not a proof that could be refined."""
+    explainer = samples.load("digits")
+    names = explainer.schema.names
+    row = dict.fromkeys(names, 8.0) | {names[0]: 0.0, names[10]: 1e300}
+    cost = cl.L1(multiplier={names[0]: 1e6}) + cl.L2(multiplier={names[0]: 1e6})
+    constraints = [cl.only_decrease(*names), cl.max_changes(1), cl.between(names[0], 5e-324, 1e-41)]
+    answer = explainer.explain(row, cost=cost, constraints=constraints, margin=0.1, max_nodes=2000)
+    assert str(answer.status) in ("infeasible", "limit")
+    assert answer.certificate.check()

@@ -186,7 +186,7 @@ def forgeries():
 
     def scale(c):
         claim(c, (*DEAR[:3], 0.5), lower_bound=0.5)
-        c["certificate"]["features"]["remaining_curve"] = [1e-12, 1e-12]
+        c["certificate"]["features"]["tangent_curve"] = [1e-12, 1e-12]
 
     def concave(c):
         claim(c, (2, [0.5, 0.5], -9.5, -9.5), lower_bound=-9.5)
@@ -223,7 +223,7 @@ def test_a_forged_matrix_proves_nothing():
         def forge(c, entries=entries, cost=cost, remaining=remaining):
             claim(c, (2, [0.5, 0.5], cost, cost), lower_bound=cost)
             c["certificate"]["coupling"] = [[0, 2, 4], [0, 1, 0, 1], entries]
-            c["certificate"]["features"]["remaining_curve"] = [remaining] * 2
+            c["certificate"]["features"]["tangent_curve"] = [remaining] * 2
             c["certificate"]["parts"] = [[2, [[[2 * cost], [], False, [0.5, 0.5]]]]]
 
         assert not accepted(forged(honest, forge))

@@ -20,6 +20,7 @@ from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
 from counterleaf.types import Array
 
+UNPROVABLE = (IncompleteError, OverflowError, ValueError, IndexError, ZeroDivisionError)  # raised by a proof that is not one
 GAP = 1e-9  # of its cost: the most by which an optimal answer may exceed its bound
 
 
@@ -172,7 +173,7 @@ class Certificate:
                 if not self._are_sound(self.answers):
                     return False
                 return self._check_parts() if self.pool is None else self._check_choice(self.pool)
-        except (IncompleteError, OverflowError, ValueError, IndexError, ZeroDivisionError):
+        except UNPROVABLE:
             return False
 
     def _are_sound(self, answers: tuple[Answer, ...]) -> bool:

@@ -15,7 +15,7 @@ from counterleaf.core.inputs import STATUS, clause_boxes, core_engine, core_limi
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
-from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.arrays import Features, Question, Table
@@ -135,7 +135,7 @@ class Search:
         better = _refined(found, patience)
         if better is not found:
             return better
-        self._check_bounded(runaway(found))
+        self._check_bounded(_runaway(found))
         return found.weakened()
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
@@ -245,5 +245,16 @@ def _is_proved(found: Certificate) -> bool:
 
 def _refined(found: Certificate, patience: _core.Patience) -> Certificate:
     """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate."""
-    better = refine(found, patience.count)
+    try:
+        better = refine(found, patience.count)
+    except UNPROVABLE:  # numbers such as 1e300 leave parts that are not a proof, which nothing can be built on
+        return found
     return better if better.check() else found
+
+
+def _runaway(found: Certificate) -> int:
+    """A variable whose cost decreases without bound; -1 if there is none, or if the parts do not tell."""
+    try:
+        return runaway(found)
+    except UNPROVABLE:
+        return -1

@@ -32,12 +32,12 @@ def certificate_out(certificate: Certificate) -> dict[str, Any]:
     start = int(q.indptr[n])
     below, tree = q.nodes["below"], problem.tree
     leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
-    remaining_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
+    tangent_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
         "tree": json.loads(tree.to_json()),
         "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
         "margin": q.margin,
-        "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, remaining_curve), strict=True)},
+        "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
             "indices": q.indices[start:].tolist(),

@@ -22,7 +22,7 @@ from counterleaf.types import Array
 
 Content = dict[str, Any]
 VERSION = 4
-FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "remaining_curve")
+FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "tangent_curve")
 _STRONG = 1e-6  # version 2: of the squared scales, the curvature that its tangents leave wherever the matrix allows it
 _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String")
 _OLD_NAMES = {
@@ -57,7 +57,7 @@ def _from_2(content: Content) -> Content:
     source, lower, upper, *cost, scale, horizon = features
     lower = np.where(horizon < 0, -np.inf, lower)
     upper = np.where(horizon > 0, np.inf, upper)
-    remaining = _remaining_curve(certificate["coupling"], scale)
+    remaining = _tangent_curve(certificate["coupling"], scale)
     lines = [source, lower, upper, *cost, remaining, np.zeros_like(remaining)]
     certificate["features"] = [numbers_out(line) for line in lines]
     certificate["rows"] = {**certificate["rows"], "widened": False}
@@ -68,7 +68,7 @@ def _from_2(content: Content) -> Content:
     return {**content, "version": 3, "asked": None, "row": row, "certificate": certificate}
 
 
-def _remaining_curve(coupling: list[Any] | None, scale: Array) -> Array:
+def _tangent_curve(coupling: list[Any] | None, scale: Array) -> Array:
     """The curvature that the tangents of version 2 left to each variable: none where the matrix is nearly singular."""
     if coupling is None:
         return np.zeros(len(scale))
