@@ -75,7 +75,7 @@ def test_a_second_run_writes_the_same_and_nothing_over_what_is_another_s(tmp_pat
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     (tmp_path / "model.json").write_text("mine")
     (tmp_path / "loans.csv").unlink()
-    line = f"{tmp_path / 'model.json'} is there already and holds something else; give another folder, such as --save try"
+    line = f"{tmp_path / 'model.json'} exists with other content; give another folder, such as --save try"
     assert mistake("demo", "--save", tmp_path) == line
     assert not (tmp_path / "loans.csv").exists()
     assert (tmp_path / "model.json").read_text() == "mine"

@@ -211,7 +211,7 @@ def test_an_image_needs_numeric_features(tmp_path):
 def test_files_that_are_not_tables(tmp_path):
     (tmp_path / "model.json").write_text(TREE.to_json())
     for name, content, word in (
-        ("data.xlsx", b"x", "no suffix that is known; expected .csv, .csv.gz, .jsonl or .parquet"),
+        ("data.xlsx", b"x", "unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
         ("data.csv", b"", "does not read as a table"),
         ("data.csv", b'a,b\n"1,2\n', "does not read as a table|number"),
         ("data.csv", b"\xff\xfe\x00", "does not read as a table"),

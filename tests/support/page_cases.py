@@ -18,7 +18,7 @@ OFFLINE = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
-LOCKED = {name for names in samples.GIVEN.values() for name in names}  # when a scene opens
+LOCKED = {name for names in samples.IMMUTABLE.values() for name in names}  # when a scene opens
 
 
 def find_browser():

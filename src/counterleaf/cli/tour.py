@@ -11,7 +11,7 @@ from counterleaf.datasets import samples
 from counterleaf.table.frames import records, take
 
 ROW = 3  # an applicant who is refused
-LOCKED = cl.freeze(*samples.GIVEN["german"])
+LOCKED = cl.freeze(*samples.IMMUTABLE["german"])
 AMOUNT = cl.only_increase("credit_amount")
 DURATION = cl.only_decrease("duration_months")
 

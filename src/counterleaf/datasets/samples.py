@@ -18,7 +18,6 @@ IMMUTABLE = {  # features that a person cannot change
     "german": ("age", "personal_status_and_sex", "foreign_worker"),
     "adult": ("age", "race", "sex", "native-country"),
 }
-GIVEN = IMMUTABLE  # the name that the explorer and the tour import
 
 
 def text(name: str) -> str:

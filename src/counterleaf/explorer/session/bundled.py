@@ -38,7 +38,7 @@ def bundled_scenes(row: int | None) -> list[Scene]:
 def _table_scene(key: str, title: str, about: str, rows: pd.DataFrame, target: str) -> Scene:
     """A scene that opens with the first row that the model does not predict as the target."""
     rows = rows.reset_index(drop=True)
-    scene = Scene(key, title, about, samples.load(key), rows, target=target, locked_features=samples.GIVEN[key])
+    scene = Scene(key, title, about, samples.load(key), rows, target=target, locked_features=samples.IMMUTABLE[key])
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
     return replace(scene, first_row=scene.find(0, 1, other) or 0)
 
