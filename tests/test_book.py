@@ -134,12 +134,12 @@ def test_command_lines_are_found_wherever_they_stand():
 def test_every_public_name_is_in_the_reference():
     reference = (DOCS / "api.md").read_text()
     described = re.findall(r"^\.\. auto\w+:: ([\w.]+)(?:\(\))?$", reference, re.MULTILINE)
-    public = [f"counterleaf.{name}" for name in counterleaf.__all__]
+    public = [f"counterleaf.{name}" for name in counterleaf.__all__ if name != "datasets"]
     public += [f"{module.__name__}.{name}" for module in (datasets, baselines) for name in module.__all__]
     assert sorted(described) == sorted(public)
 
 
-def test_exit_codes_agree_wherever_they_are_told():
+def test_exit_codes_agree_everywhere():
     readme = re.search(r"Exit codes: (.+?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)
     assert [int(code) for code in re.findall(r"\d+", readme[1])] == list(CODES)
     assert re.findall(r"`(\d+)`", APP.epilog) == [str(code) for code in CODES]

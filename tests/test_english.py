@@ -27,7 +27,7 @@ FINE = (
 )
 BANNED = {
     "comes along": r"\bcomes? along\b|\bcame along\b",
-    "is no X": rf"\b(is|are|was) no (?!({'|'.join(FINE)})\b)\w+",
+    "is no X": rf"(?<!there )\b(is|are|was) no (?!({'|'.join(FINE)})\b)\w+",
     "beside": r"\bbeside\b",
     "so many": r"\bso many\b",
     "whatever": r"\b(whatever|whoever|lest)\b",
@@ -36,7 +36,7 @@ BANNED = {
     "own word": r"\bmodel's own word\b",
     "wishes": r"\bwish(es)?\b",
     "told": r"\btold\b",
-    "asked": r"\basked\b",
+    "asked": r"(?<!\")\basked\b",
     "stands": r"\b(stands|stood)\b(?! for\b)",
 }
 

@@ -199,7 +199,7 @@ void bind_engine(nb::module_& m) {
         .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
         .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "patience"_a,
              "earlier"_a.none() = nb::none())
-        .def("find_many", &find_many, "asked"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1);
+        .def("find_many", &find_many, "sources"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1);
 }
 
 }  // namespace counterleaf

@@ -179,7 +179,7 @@ class Engine:
     ) -> Answer: ...
     def find_many(
         self,
-        asked: tuple[_Real, _Whole, _Whole],
+        sources: tuple[_Real, _Whole, _Whole],
         prices: Prices,
         targets: Sequence[Target],
         limits: Limits,

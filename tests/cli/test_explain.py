@@ -203,7 +203,7 @@ def test_what_is_impossible_is_code_3(folder, form):
         *ask, "--row", next(k for k, row in enumerate(ROWS.to_dict("records")) if EXPLAINER.explain(row).source_label != 2)
     )
     assert one.code == 3
-    assert form != "table" or "This one rules it out: max_changes(0)." in one.out
+    assert form != "table" or "This constraint rules it out: max_changes(0)." in one.out
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
@@ -390,4 +390,4 @@ def test_a_class_without_a_leaf_is_reported(tmp_path):
     (tmp_path / "m.json").write_text(cl.Explainer(tree, schema=cl.Schema([cl.Numeric("age", 0, 9)])).to_json())
     done = call("explain", tmp_path / "m.json", '{"age": 1}', "--target", "maybe")
     assert done.code == 3
-    assert done.out == "No leaf of the tree says maybe, so that nothing makes the model say it. This is proved.\n"
+    assert done.out == "No leaf of the tree says maybe, so no change can make the model say it. This is proved.\n"

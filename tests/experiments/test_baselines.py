@@ -82,7 +82,7 @@ def test_the_nearest_row_obeys_constraints_or_there_is_none():
     assert answer[0].row["sepal length (cm)"] == row["sepal length (cm)"]
     none = nearest.explain(row, target=1, constraints=cl.freeze("sepal length (cm)", "sepal width (cm)"))
     assert str(none.status) == "infeasible"
-    rest = "and obeys your constraints (in the way: freeze('sepal length (cm)', 'sepal width (cm)'))."
+    rest = "and obeys your constraints (ruled out by freeze('sepal length (cm)', 'sepal width (cm)'))."
     assert str(none) == f"None of the given rows makes the model say 1 {rest}"
 
 

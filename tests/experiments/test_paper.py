@@ -208,7 +208,7 @@ def test_an_interrupt_is_one_line_and_130(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "reproduce", interrupted)
     done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 130
-    assert done.stderr == "counterleaf: interrupted; the same command goes on from here\n"
+    assert done.stderr == "counterleaf: interrupted; the same command continues from here\n"
 
 
 def test_a_claim_that_fails_is_exit_code_4(tmp_path, monkeypatch):

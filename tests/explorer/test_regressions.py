@@ -160,7 +160,10 @@ def test_a_table_with_too_many_columns_for_a_plain_tree(tmp_path):
 
 def test_a_file_that_is_not_json(tmp_path):
     line = error_of(tmp_path, "PK\x03\x04")
-    assert "model.json is no counterleaf JSON; expected what explainer.to_json() gives, as in Path('model.json')" in line
+    assert (
+        "model.json is not counterleaf JSON; expected the output of counterleaf train or convert, or of Path('model.json')"
+        in line
+    )
 
 
 @pytest.mark.parametrize(

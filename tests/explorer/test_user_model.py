@@ -212,11 +212,11 @@ def test_files_that_are_not_tables(tmp_path):
     (tmp_path / "model.json").write_text(TREE.to_json())
     for name, content, word in (
         ("data.xlsx", b"x", "unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
-        ("data.csv", b"", "does not read as a table"),
-        ("data.csv", b'a,b\n"1,2\n', "does not read as a table|number"),
-        ("data.csv", b"\xff\xfe\x00", "does not read as a table"),
-        ("data.jsonl", b"{", "does not read as a table"),
-        ("data.parquet", b"no parquet", "does not read as a table"),
+        ("data.csv", b"", "cannot be read as a table"),
+        ("data.csv", b'a,b\n"1,2\n', "cannot be read as a table|number"),
+        ("data.csv", b"\xff\xfe\x00", "cannot be read as a table"),
+        ("data.jsonl", b"{", "cannot be read as a table"),
+        ("data.parquet", b"no parquet", "cannot be read as a table"),
         ("data.csv", b"a,b\n", "has no rows"),
     ):
         (tmp_path / name).write_bytes(content)

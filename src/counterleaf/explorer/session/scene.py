@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.table.frames import Frame, take
 from counterleaf.table.rows import Sheet
 from counterleaf.types import Array
 
@@ -27,7 +27,7 @@ class Scene:
     title: str
     about: str
     explainer: Explainer
-    rows: pd.DataFrame | None
+    rows: Frame | None
     first_row: int = 0
     target: str | None = None  # the initial target class; None: any class but the row's
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
@@ -55,7 +55,7 @@ class Scene:
         unknown = [name for name in edits if name not in schema.names]
         if unknown:
             raise CounterleafError(f"no feature {unknown[0]!r} to edit in {self.title}; expected one of {some(schema.names)}")
-        source = None if self.rows is None else self.rows.iloc[row]
+        source = None if self.rows is None else take(self.rows, row)
         out = {}
         for feature in schema:
             if feature.name in edits:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import pandas as pd
-
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.model.tree import Tree
 from counterleaf.storage.models import read_model, read_rows, read_table
 from counterleaf.table.features import Numeric
+from counterleaf.table.frames import Frame
 from counterleaf.table.schema import Schema
 
 
@@ -32,7 +31,7 @@ def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] 
     return scene
 
 
-def _explain_plain_tree(tree: Tree, data: Path | None) -> tuple[Explainer, pd.DataFrame | None]:
+def _explain_plain_tree(tree: Tree, data: Path | None) -> tuple[Explainer, Frame | None]:
     """An explainer of a tree without feature names, which takes the columns of the data in their order."""
     if data is None:
         return Explainer(tree), None
