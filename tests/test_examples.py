@@ -6,6 +6,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 FOLDER = Path(__file__).parents[1] / "examples"
 SHOWN = {  # by page: lines without which its text would be wrong
     "01_quickstart.py": [

@@ -56,7 +56,7 @@ private:
     }
 
     Ball price_of(std::size_t d) const { return price[d].ball(static_cast<double>(path.size()) + 2.0); }
-    double separable(std::size_t d) const { return question.coupling->separable[d]; }
+    double tangent_curve(std::size_t d) const { return question.coupling->tangent_curve[d]; }
     double lower(std::size_t d) const { return true_lower(question, box, d); }
     double upper(std::size_t d) const { return true_upper(question, box, d); }
 
@@ -64,7 +64,7 @@ private:
     double excess() const {
         double most = 0.0;
         for (std::size_t d = 0; d < f.width(); ++d) {
-            if (!question.layout.is_number(d) || separable(d) > 0.0 || price[d].size == 0.0) continue;
+            if (!question.layout.is_number(d) || tangent_curve(d) > 0.0 || price[d].size == 0.0) continue;
             const auto [at, error] = price_of(d);
             const double high = at + error, low = at - error;
             if (upper(d) == INF && f.curve_up[d] == 0.0 && high > f.slope_up[d])
@@ -78,10 +78,10 @@ private:
     /// Add the minimum of phi + separable d^2 + 2 slope d - price d and the constant of the tangent; false if it is unbounded.
     bool add_number(std::size_t d) {
         Ball slope{};
-        if (separable(d) > 0.0) {
+        if (tangent_curve(d) > 0.0) {
             const Ball along = product(question.coupling->matrix, d, y);
-            slope.value = along.value - separable(d) * y[d];
-            slope.error = along.error + 2.0 * ROUND * (std::fabs(along.value) + std::fabs(separable(d) * y[d]));
+            slope.value = along.value - tangent_curve(d) * y[d];
+            slope.error = along.error + 2.0 * ROUND * (std::fabs(along.value) + std::fabs(tangent_curve(d) * y[d]));
             add(-y[d] * slope.value);
             lost += std::fabs(y[d]) * slope.error;
         }
@@ -98,7 +98,7 @@ private:
     /// The minimum of phi + separable d^2 - at d over the box, on the grid.
     double least(std::size_t d, double at) {
         Phi phi = f.phi(d);
-        phi.curve_up += separable(d), phi.curve_down += separable(d);
+        phi.curve_up += tangent_curve(d), phi.curve_down += tangent_curve(d);
         const double source = f.source[d], low = lower(d), high = upper(d);
         const double change = phi.respond(at, low - source, high - source);
         if (std::isinf(change)) return -INF;

@@ -1,8 +1,8 @@
 // A lower bound on the cost of a region where the cost couples features: as ``bound.hpp``, with a tangent to the coupled part.
 //
-// Q - diag(separable) is positive semidefinite, so for every y
+// Q - diag(tangent_curve) is positive semidefinite, so for every y
 //
-//     d' Q d >= sum_d separable_d d^2 + 2 slope_d d - y' slope,    slope = (Q - diag(separable)) y.
+//     d' Q d >= sum_d tangent_curve_d d^2 + 2 slope_d d - y' slope,    slope = (Q - diag(tangent_curve)) y.
 //
 // A bound that multipliers prove for the right side, feature by feature, also holds for the left side. Groups and grids are not
 // relaxed. The bound holds in real arithmetic: rounding errors are subtracted.

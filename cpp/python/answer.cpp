@@ -81,7 +81,7 @@ void bind_answer(nb::module_& m) {
                          Answer& a = nb::cast<Answer&>(self);
                          return rows_of(self, a.features, Features::LINES, a.features.size() / Features::LINES);
                      })
-        .def_prop_ro("own", line_of<&Answer::source_choice>())
+        .def_prop_ro("source_choice", line_of<&Answer::source_choice>())
         .def_prop_ro("soft", line_of<&Answer::soft>())
         .def_prop_ro("entry_lower",
                      [](const Answer& a) {

@@ -78,8 +78,8 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
 constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
 
 /// The limits of a search.
-struct Patience {
-    Budget budget;
+struct BoundBudget {
+    Budget limits;
     std::optional<double> seconds;
     std::shared_ptr<const StopFlag> stop;
 
@@ -92,8 +92,8 @@ struct Patience {
     }
 };
 
-Patience make_patience(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
-                       bool keep, std::shared_ptr<const StopFlag> stop) {
+BoundBudget make_budget(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
+                        bool keep, std::shared_ptr<const StopFlag> stop) {
     expect(count.value_or(1) > 0, "there must be at least one answer to look for");
     return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds, std::move(stop)};
 }
@@ -131,7 +131,7 @@ bool fits(const Memory& memory, const Model& model, const Prices& prices, const 
 }
 
 Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Prices& prices, const Target& target,
-            const Limits& limits, const Patience& patience, const Answer* earlier) {
+            const Limits& limits, const BoundBudget& budget, const Answer* earlier) {
     check_question(engine, prices, target, limits);
     check_source(engine, source, leaf, limits);
     const Memory* memory = earlier == nullptr ? nullptr : earlier->memory.get();
@@ -140,9 +140,9 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
     StopReason reason;
     {
         const nb::gil_scoped_release unlocked;
-        StopCheck stop_check = patience.stop_check();
+        StopCheck stop_check = budget.stop_check();
         answer =
-            engine.find(span_of(source), static_cast<int>(leaf), prices, target, limits, patience.budget, memory, stop_check);
+            engine.find(span_of(source), static_cast<int>(leaf), prices, target, limits, budget.limits, memory, stop_check);
         reason = stop_check.reason();
     }
     if (reason == StopReason::Interrupted) throw nb::python_error();
@@ -152,7 +152,7 @@ Answer find(const Engine& engine, const Line<double>& source, std::int64_t leaf,
 using Outcomes = std::tuple<Made<std::int8_t, 1>, Made<std::int64_t, 1>, Made<double, 1>, Made<double, 1>, Made<double, 2>>;
 
 Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, Whole>& queries, const Prices& prices,
-                   const std::vector<const Target*>& targets, const Limits& limits, const Patience& patience,
+                   const std::vector<const Target*>& targets, const Limits& limits, const BoundBudget& budget,
                    std::size_t threads) {
     const auto& [sources, leaves, kinds] = queries;
     const Tree& tree = engine.model().tree;
@@ -175,10 +175,10 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
     StopReason reason;
     {
         const nb::gil_scoped_release unlocked;
-        StopCheck stop_check = patience.stop_check();
+        StopCheck stop_check = budget.stop_check();
         const Answers out{{&outcome[0], n}, {&leaf[0], n}, {&cost[0], n}, {&bound[0], n}, {&points[0], n * tree.width}};
         const Batch batch{all, span_of(leaves), span_of(kinds), targets};
-        reason = engine.find_many(batch, prices, limits, patience.budget, threads, stop_check, out);
+        reason = engine.find_many(batch, prices, limits, budget.limits, threads, stop_check, out);
     }
     if (reason == StopReason::Interrupted) throw nb::python_error();
     return {outcome.hand_over(), leaf.hand_over(), cost.hand_over(), bound.hand_over(), points.hand_over()};
@@ -187,19 +187,19 @@ Outcomes find_many(const Engine& engine, const std::tuple<Table<double>, Whole, 
 }  // namespace
 
 void bind_engine(nb::module_& m) {
-    nb::class_<Patience>(m, "Patience")
-        .def(nb::new_(&make_patience), "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(),
+    nb::class_<BoundBudget>(m, "Budget")
+        .def(nb::new_(&make_budget), "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(),
              "keep"_a = false, "stop"_a.none() = nb::none())
-        .def_ro("seconds", &Patience::seconds)
-        .def_prop_ro("count", [](const Patience& self) {
-            return self.budget.answers == ALL ? std::nullopt : std::optional(self.budget.answers);
+        .def_ro("seconds", &BoundBudget::seconds)
+        .def_prop_ro("count", [](const BoundBudget& self) {
+            return self.limits.answers == ALL ? std::nullopt : std::optional(self.limits.answers);
         });
     nb::class_<Engine>(m, "Engine")
         .def(nb::new_(&make_engine), "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margin"_a, "guard"_a)
         .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
-        .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "patience"_a,
+        .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "budget"_a,
              "earlier"_a.none() = nb::none())
-        .def("find_many", &find_many, "sources"_a, "prices"_a, "targets"_a, "limits"_a, "patience"_a, "threads"_a = 1);
+        .def("find_many", &find_many, "sources"_a, "prices"_a, "targets"_a, "limits"_a, "budget"_a, "threads"_a = 1);
 }
 
 }  // namespace counterleaf

@@ -65,10 +65,10 @@ Sparse make_sparse(const Whole& indptr, const Whole& indices, const Line<double>
     return {narrowed(indptr), narrowed(indices), copied<double>(data)};
 }
 
-Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, const Line<double>& separable, const Whole& order,
-                       const std::tuple<Whole, Whole, Line<double>>& scaled, double theta) {
+Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, const Line<double>& tangent_curve,
+                       const Whole& order, const std::tuple<Whole, Whole, Line<double>>& scaled, double theta) {
     const std::size_t width = order.size();
-    expect(separable.size() == width && are_finite(span_of(separable)), "the curvature that is kept does not fit the order");
+    expect(tangent_curve.size() == width && are_finite(span_of(tangent_curve)), "tangent_curve does not fit the order");
     std::vector<bool> seen(width, false);
     expect(are_within(order, 0, width), "the order is out of range");
     for (std::int64_t d : span_of(order)) {
@@ -78,7 +78,7 @@ Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, con
     const auto sparse = [&](const auto& parts) {
         return make_sparse(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), width);
     };
-    return {sparse(matrix), copied<double>(separable), narrowed(order), sparse(scaled), theta};
+    return {sparse(matrix), copied<double>(tangent_curve), narrowed(order), sparse(scaled), theta};
 }
 
 Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves, bool curved,
@@ -168,14 +168,16 @@ Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool 
 void bind_parts(nb::module_& m) {
     nb::class_<Rows>(m, "Rows").def(nb::new_(&make_rows), "indptr"_a, "indices"_a, "data"_a, "bias"_a, "width"_a);
     nb::class_<Layout>(m, "Layout").def(nb::new_(&make_layout), "group"_a, "feature"_a, "step"_a, "first"_a, "last"_a);
-    nb::class_<Coupling>(m, "Coupling").def(nb::new_(&make_coupling), "matrix"_a, "kept"_a, "order"_a, "scaled"_a, "theta"_a);
+    nb::class_<Coupling>(m, "Coupling")
+        .def(nb::new_(&make_coupling), "matrix"_a, "tangent_curve"_a, "order"_a, "scaled"_a, "theta"_a);
     nb::class_<Prices>(m, "Prices")
         .def(nb::new_(&make_prices), "rows"_a, "size"_a, "moves"_a, "curved"_a, "flat"_a, "runs"_a,
              "coupling"_a.none() = nb::none());
     nb::class_<Target>(m, "Target").def(nb::new_(&make_target), "below"_a, "first"_a, "leaves"_a);
     nb::class_<Clauses>(m, "Clauses").def(nb::new_(&make_clauses), "starts"_a, "where"_a, "lower"_a, "upper"_a);
     nb::class_<Limits>(m, "Limits")
-        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "held"_a, "rows"_a, "equal"_a, "most"_a, "clauses"_a);
+        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "not_choosable"_a, "rows"_a, "equal"_a, "max_changes"_a,
+             "clauses"_a);
 }
 
 }  // namespace counterleaf

@@ -132,7 +132,7 @@ std::tuple<int, double, Made<double, 1>, Made<double, 1>> coupled(const Table<do
 
 void bind_trials(nb::module_& m) {
     using Rows = Table<double>;
-    nb::module_ made = m.def_submodule("trial", "For tests alone: the solvers of one region.");
+    nb::module_ made = m.def_submodule("testing", "For tests alone: the solvers of one region.");
     made.def(
         "newton",
         [](Rows A, Line<double> r, std::size_t equal, Rows curves) {

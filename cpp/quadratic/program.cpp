@@ -46,14 +46,14 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, Scrat
         BallSum slope;
         const auto [columns, values] = program.P[j];
         for (std::size_t k = 0; k < columns.size(); ++k) slope.add(values[k], y[static_cast<std::size_t>(columns[k])]);
-        slope.add(-program.separable[j], y[j]);
+        slope.add(-program.tangent_curve[j], y[j]);
         const Ball along = slope.ball(static_cast<double>(columns.size()) + 2.0);
         total.add(-y[j], along.value);
         price[j].add(-2.0, along.value);
         const Ball at = price[j].ball(static_cast<double>(m) + 3.0);
         lost += std::fabs(y[j]) * along.error;
         Phi phi = program.phi(j);
-        phi.curve_up += program.separable[j], phi.curve_down += program.separable[j];
+        phi.curve_up += program.tangent_curve[j], phi.curve_down += program.tangent_curve[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j), error = at.error + 2.0 * along.error;
         double least = INF;
         for (const double here : {at.value - error, at.value + error}) {
@@ -74,7 +74,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     const auto [lam, y] = proof;
     double total = 0.0, error = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-        const double diagonal = program.separable[j] * y[j], slope = Py.value[j] - diagonal,
+        const double diagonal = program.tangent_curve[j] * y[j], slope = Py.value[j] - diagonal,
                      sizes = Py.size[j] + std::fabs(diagonal);
         total -= slope * y[j];
         error += sizes * std::fabs(y[j]);
@@ -89,7 +89,7 @@ double prove(const QuadraticProgram& program, const QuadraticProof& proof, const
     }
     for (std::size_t j = 0; j < n; ++j) {
         Phi phi = program.phi(j);
-        phi.curve_up += program.separable[j], phi.curve_down += program.separable[j];
+        phi.curve_up += program.tangent_curve[j], phi.curve_down += program.tangent_curve[j];
         const double lower = program.true_lower(j), upper = program.true_upper(j);
         const double at = clamp_to_slope(price[j], size[j], phi, lower, upper), d = phi.respond(at, lower, upper);
         if (std::isinf(d)) return -INF;

@@ -2,7 +2,7 @@
 //
 //     min  z' P z + sum_j phi_j(z_j)   s.t.   A z >= r  (the first ``equal`` rows: A z = r),   lower <= z <= upper.
 //
-// Any lam (>= 0 on the inequalities) and any y prove a bound: P - K is positive semidefinite with K = diag(separable), so
+// Any lam (>= 0 on the inequalities) and any y prove a bound: P - K is positive semidefinite with K = diag(tangent_curve), so
 //
 //     z' P z >= z' K z + 2 y' (P - K) z - y' (P - K) y,
 //
@@ -25,9 +25,9 @@ struct QuadraticProgram {
     CompressedRows rows;  // A, with rows of unit length
     Constants r;
     std::size_t equal;
-    CompressedRows P;      // both triangles
-    Constants separable;   // P - diag(separable) is positive semidefinite
-    bool nearly_singular;  // P is singular or nearly so: solvers cannot rely on ``separable``
+    CompressedRows P;         // both triangles
+    Constants tangent_curve;  // P - diag(tangent_curve) is positive semidefinite
+    bool nearly_singular;     // P is singular or nearly so: solvers cannot rely on ``tangent_curve``
     Constants curve_up, slope_up, curve_down, slope_down, lower, upper;
     Constants pull;  // weights of a pull to the source, which chooses among best points of a nearly singular P; else 0
     /// 1 or -1 where the upper or lower bound is only a horizon, which stops a feature whose cost decreases without end; a

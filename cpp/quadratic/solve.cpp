@@ -17,7 +17,7 @@ constexpr double CLOSE = 1e-11;    // nor does one within this share that stays 
 constexpr double PROVED = 1e-10;   // a point within this share of its bound needs no other solver,
 constexpr double CANCELS = 1e-12;  // nor does one within this share of the terms of its cost
 constexpr double FLAT = 1e-15;     // a smaller curvature exists only for the sake of proofs
-constexpr double RAISED = 20.0;    // multiple of ``separable`` that exceeds what was added to the diagonal of a singular P
+constexpr double RAISED = 20.0;    // multiple of ``tangent_curve`` that exceeds what was added to the diagonal of a singular P
 constexpr double HOLDS = 1e-9;     // relative to its terms: a row that misses by less holds
 constexpr double SMALL = 1e-3;     // smaller bounds are judged as if they had this size
 
@@ -193,7 +193,7 @@ private:
     bool meets() const {
         if (is_proved() || gap(SMALL) <= SOLVED) return true;
         double raised = 0.0;
-        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.separable[j] * state.z[j] * state.z[j];
+        for (std::size_t j = 0; j < p.n(); ++j) raised += RAISED * p.tangent_curve[j] * state.z[j] * state.z[j];
         return p.nearly_singular && best > -INF && cost_of(p, state.z) - best <= raised;
     }
 

@@ -184,7 +184,7 @@ void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coup
     for (std::size_t d = 0; d < width_; ++d)
         if (layout.is_number(d)) alike = std::min(alike, f_.scale[d] * f_.scale[d]);
     for (std::size_t d = 0; d < width_; ++d) {
-        if (!layout.is_number(d) || coupling.separable[d] > 0.0 || f_.horizon[d] != 0.0) continue;
+        if (!layout.is_number(d) || coupling.tangent_curve[d] > 0.0 || f_.horizon[d] != 0.0) continue;
         const double least = HELD * std::max(alike, 1e-3 * f_.scale[d] * f_.scale[d]);
         for (const Features::Line curve : {CURVE_UP, CURVE_DOWN}) line(curve)[d] = std::max(line(curve)[d], least);
     }

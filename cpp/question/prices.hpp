@@ -15,12 +15,12 @@ struct Sparse {
 /// The coupled cost d' Q d, as passed and as the solver uses it: P[i, j] = Q[o_i, o_j] / (s[o_i] s[o_j]), with o the
 /// elimination order and s the largest power of two up to each size.
 struct Coupling {
-    Sparse matrix;                  // without entries for 0/1 variables
-    std::vector<double> separable;  // Q - diag(separable) is positive semidefinite: this curvature remains when the rest is
-                                    // replaced by a tangent
+    Sparse matrix;                      // without entries for 0/1 variables
+    std::vector<double> tangent_curve;  // Q - diag(tangent_curve) is positive semidefinite: this curvature remains when the
+                                        // rest is replaced by a tangent
     std::vector<int> order;
     Sparse scaled;
-    double theta;  // separable = theta size^2; 0 where P is singular or nearly so
+    double theta;  // tangent_curve = theta size^2; 0 where P is singular or nearly so
 };
 
 /// The prices of all changes.

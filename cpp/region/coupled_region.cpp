@@ -22,7 +22,7 @@ void CoupledRegions::begin(const Question& question) {
     const std::vector<int>& order = coupling.order;
     place_.resize(order.size());
     pull_.assign(order.size(), 0.0);
-    separable_.resize(order.size());
+    tangent_curve_.resize(order.size());
     scale_.resize(order.size());
     for (std::size_t d = 0; d < order.size(); ++d) scale_[d] = power_up_to(f.scale[d]);
     double most = 0.0;
@@ -32,7 +32,7 @@ void CoupledRegions::begin(const Question& question) {
         const int d = order[j];
         const double s = scale_[d];
         place_[d] = static_cast<int>(j);
-        separable_[j] = coupling.separable[d] / (s * s);
+        tangent_curve_[j] = coupling.tangent_curve[d] / (s * s);
         // where scales differ by a factor of more than 30, the pull is more even than the units, so that the factor exists
         if (coupling.theta == 0.0 && question.layout.is_number(d)) pull_[j] = std::max(PULL / (s * s) / most, 1e-3 * PULL);
     }
@@ -66,7 +66,7 @@ QuadraticBound CoupledRegions::solve(const Path& path, const Box& box, Constants
     scatter(box, program, state, dual);
     const Numbers lam = scratch.numbers(path.size()), y = scratch.numbers(n);
     in_table_units(proof.lam, lam);
-    for (std::size_t j = 0; j < n; ++j) y[order[j]] = separable_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
+    for (std::size_t j = 0; j < n; ++j) y[order[j]] = tangent_curve_[j] > 0.0 ? proof.y[j] / scale_[order[j]] : 0.0;
     found.value = prove(path, box, lam, y, regions, scratch);
     if (runs_ && runs_away(dual.change, found.status == QuadraticStatus::Stuck)) found.value = -INF;
     if (found.value < levels.known) return {found.status, levels.known};
@@ -129,7 +129,7 @@ QuadraticProgram CoupledRegions::write_program(const Path& path, const Box& box,
             .r = r,
             .equal = group_rows + question_->limits.equal,
             .P = {P.start, P.columns, P.values},
-            .separable = separable_,
+            .tangent_curve = tangent_curve_,
             .nearly_singular = coupling.theta == 0.0,
             .curve_up = columns.curve_up,
             .slope_up = columns.slope_up,

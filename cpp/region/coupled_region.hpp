@@ -58,11 +58,11 @@ private:
     bool runs_away(Numbers change, bool unsolved) const;
 
     const Question* question_ = nullptr;
-    std::vector<double> scale_;      // of each variable: a power of two, so that scaling keeps a proof exact
-    std::vector<double> pull_;       // in the elimination order
-    std::vector<double> separable_;  // in the elimination order
-    std::vector<int> place_;         // the position of each variable in that order
-    bool runs_ = false;              // some feature has a horizon
+    std::vector<double> scale_;          // of each variable: a power of two, so that scaling keeps a proof exact
+    std::vector<double> pull_;           // in the elimination order
+    std::vector<double> tangent_curve_;  // in the elimination order
+    std::vector<int> place_;             // the position of each variable in that order
+    bool runs_ = false;                  // some feature has a horizon
 };
 
 }  // namespace counterleaf

@@ -66,7 +66,7 @@ class Coupling:
     def __init__(
         self,
         matrix: tuple[_Whole, _Whole, _Real],
-        kept: _Real,
+        tangent_curve: _Real,
         order: _Whole,
         scaled: tuple[_Whole, _Whole, _Real],
         theta: float,
@@ -92,10 +92,18 @@ class Clauses:
 
 class Limits:
     def __init__(
-        self, lower: _Real, upper: _Real, widens: bool, held: _Whole, rows: Rows, equal: int, most: int, clauses: Clauses
+        self,
+        lower: _Real,
+        upper: _Real,
+        widens: bool,
+        not_choosable: _Whole,
+        rows: Rows,
+        equal: int,
+        max_changes: int,
+        clauses: Clauses,
     ) -> None: ...
 
-class Patience:
+class Budget:
     def __init__(
         self,
         count: int | None,
@@ -138,7 +146,7 @@ class Answer:
     @property
     def features(self) -> _Real: ...
     @property
-    def own(self) -> _Whole: ...
+    def source_choice(self) -> _Whole: ...
     @property
     def soft(self) -> _Real: ...
     @property
@@ -174,7 +182,7 @@ class Engine:
         prices: Prices,
         target: Target,
         limits: Limits,
-        patience: Patience,
+        budget: Budget,
         earlier: Answer | None = None,
     ) -> Answer: ...
     def find_many(
@@ -183,7 +191,7 @@ class Engine:
         prices: Prices,
         targets: Sequence[Target],
         limits: Limits,
-        patience: Patience,
+        budget: Budget,
         threads: int = 1,
     ) -> tuple[_Small, _Whole, _Real, _Real, _Real]: ...
 
@@ -237,7 +245,7 @@ class learn:  # noqa: N801  # a module of the extension
         def improve(self, nodes: _Whole, alpha: float, cautious: bool, narrow: bool) -> None: ...
         def refresh(self, first: int, last: int) -> None: ...
 
-class trial:  # noqa: N801  # a module of the extension
+class testing:  # noqa: N801  # a module of the extension
     @staticmethod
     def newton(A: _Real, r: _Real, equal: int, curves: _Real) -> tuple[int, float, _Real, _Real, _Real]: ...
     @staticmethod

@@ -25,7 +25,7 @@ from counterleaf.search.search import Search
 from counterleaf.table.features import Feature
 from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
-from counterleaf.table.rows import Sheet
+from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 
 
@@ -326,7 +326,7 @@ class Explainer:
         -------
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
-            are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be queried), ``cost``,
+            are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
             ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, and the new values of every feature that changes
             in some row, in the type of its column if that can represent them. They are missing if a row has no answer. If some
             row is invalid, or the model fails on its answer, the column ``problem`` says why.
@@ -355,7 +355,7 @@ class Explainer:
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size)
         threads = batch.workers(n_jobs)
-        task = batch.Batch(self._search, self._adapter, Sheet(rows, self.schema), query, threads)
+        task = batch.Batch(self._search, self._adapter, TableRows(rows, self.schema), query, threads)
         return batch.run(task, chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
@@ -391,7 +391,7 @@ class Explainer:
     def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any) -> Certificate:
         """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
         left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-        return self._search.certify(source, query, _core.Patience(query.count, query.max_nodes, left, keep, current()), earlier)
+        return self._search.certify(source, query, _core.Budget(query.count, query.max_nodes, left, keep, current()), earlier)
 
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""

@@ -36,7 +36,7 @@ def test_a_model_is_json_that_says_the_same(folder, arguments):
     done = call("convert", *arguments, "--data", "iris.csv", "--out", "m.json")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
-        "DecisionTreeClassifier: 4 features, 5 leaves; says what the model says on all 150 rows tried\nWrote m.json\n"
+        "DecisionTreeClassifier: 4 features, 5 leaves; agrees with the model on all 150 rows tried\nWrote m.json\n"
     )
     explainer = cl.Explainer.from_json((folder / "m.json").read_text())
     assert explainer.to_json() == cl.Explainer(fitted(), data=X).to_json()
@@ -80,7 +80,7 @@ def test_our_own_objects_are_taken_too(folder, make):
     (folder / "own.pkl").write_bytes(pickle.dumps(make()))
     done = call("convert", "own.pkl", "--allow-pickle", "--data", "iris.csv", "--out", "m.json")
     assert done.code == 0
-    assert "says what the model says on all 150 rows tried" in done.out
+    assert "agrees with the model on all 150 rows tried" in done.out
 
 
 def test_a_model_that_the_json_does_not_follow_is_code_4_and_not_written(folder, monkeypatch):

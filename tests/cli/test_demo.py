@@ -31,7 +31,7 @@ def test_the_output_of_the_tour_is_true(output):
     assert str(first) in output
     table = explainer.explain_many(rows, target="granted", constraints=[tour.LOCKED, tour.AMOUNT], progress=False)
     still = int((table["n_changed"] == 0).sum())
-    assert f": {still} need no change, {len(rows) - still} have a cheapest one;" in output
+    assert f": {still} need no change, {len(rows) - still} have a cheapest change;" in output
     assert f"the model confirms {len(rows)} of {len(rows)}." in output
     assert output.rstrip().endswith("counterleaf --help")
     counts = [int(count) for count in re.findall(r"^ +(\d+)  \w+$", output, re.MULTILINE)]

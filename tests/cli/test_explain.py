@@ -92,7 +92,7 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
     answers = [EXPLAINER.explain(row, target=2) for row in ROWS.to_dict("records")]
     still = sum(not answer[0].changes for answer in answers)
     assert f"{12 - still} with an answer that is proved cheapest" in lines[-1]
-    assert f"{still} already as wanted" in lines[-1]
+    assert f"{still} already in the target class" in lines[-1]
     assert lines[-1].startswith("12 rows: ")
     assert lines[-1].endswith("The tree confirms every answer.")
     for line, answer in zip(lines[1:13], answers, strict=True):
@@ -362,9 +362,9 @@ def test_a_row_stopped_by_the_limit_is_code_3(folder, monkeypatch, form):
 
     certify = search.Search.certify
 
-    def tired(self, source, query, patience, *more):
-        assert patience.seconds == pytest.approx(5, abs=1)
-        return certify(self, source, query, _core.Patience(patience.count, 1), *more)
+    def tired(self, source, query, budget, *more):
+        assert budget.seconds == pytest.approx(5, abs=1)
+        return certify(self, source, query, _core.Budget(budget.count, 1), *more)
 
     monkeypatch.setattr(search.Search, "certify", tired)
     arguments = ["--time-limit", "5", "--target", 2, "--format", form]

@@ -73,7 +73,7 @@ def test_a_solver_finds_the_optimum_or_proves_that_there_is_none(solver, kind):
     seen = {CONVERGED: 0, INFEASIBLE: 0}
     for seed in range(150):
         A, r, equal, curves = random_program(np.random.default_rng(seed), kind)
-        status, value, lam, d, ray = getattr(_core.trial, solver)(A, r, equal, curves)
+        status, value, lam, d, ray = getattr(_core.testing, solver)(A, r, equal, curves)
         if status == STUCK:  # newton and the proximal points leave some empty regions to the simplex
             assert solver != "simplex"
             assert not is_feasible(A, r, equal, curves), seed
@@ -81,7 +81,7 @@ def test_a_solver_finds_the_optimum_or_proves_that_there_is_none(solver, kind):
         seen[status] += 1
         assert (status == CONVERGED) == is_feasible(A, r, equal, curves), seed
         if status == INFEASIBLE:
-            assert _core.trial.farkas_gap(A, r, equal, curves, ray) > 0
+            assert _core.testing.farkas_gap(A, r, equal, curves, ray) > 0
             continue
         best = optimum(A, r, equal, curves)
         assert value == pytest.approx(best, rel=1e-6, abs=1e-7), seed
@@ -105,7 +105,7 @@ def test_a_coupled_problem_is_solved_by_pivots_and_by_the_interior_point(singula
         half = rng.normal(size=(n, max(n // 2, 1) if singular else n))
         Q = half @ half.T / n + (0.0 if singular else 0.1) * np.eye(n)
         theta = 0.0 if singular else 1e-6
-        status, bound, _, z = _core.trial.coupled(A, r, equal, curves, Q, theta, False)
+        status, bound, _, z = _core.testing.coupled(A, r, equal, curves, Q, theta, False)
         assert status in seen or singular, seed
         if status not in seen:
             continue
@@ -116,7 +116,7 @@ def test_a_coupled_problem_is_solved_by_pivots_and_by_the_interior_point(singula
         best = optimum(A, r, equal, curves, Q)
         assert bound == pytest.approx(best, rel=1e-6, abs=1e-6), seed
         assert z @ Q @ z + cost_of(curves, z) == pytest.approx(best, rel=1e-6, abs=1e-6), seed
-        found, _, _, z = _core.trial.coupled(A, r, equal, curves, Q, theta, True)
+        found, _, _, z = _core.testing.coupled(A, r, equal, curves, Q, theta, True)
         assert found == CONVERGED
         assert z @ Q @ z + cost_of(curves, z) == pytest.approx(best, rel=1e-5, abs=1e-5), seed
     assert seen[CONVERGED] > 60
@@ -125,10 +125,10 @@ def test_a_coupled_problem_is_solved_by_pivots_and_by_the_interior_point(singula
 
 def test_a_vector_that_proves_nothing_has_no_gap():
     A, r, curves = np.array([[1.0, 1.0]]), np.array([3.0]), np.array([[1.0] * 2, [0] * 2, [1] * 2, [0] * 2, [0] * 2, [1] * 2])
-    assert _core.trial.farkas_gap(A, r, 0, curves, np.array([1.0])) > 0
-    assert _core.trial.farkas_gap(A, r - 2.0, 0, curves, np.array([1.0])) < 0
+    assert _core.testing.farkas_gap(A, r, 0, curves, np.array([1.0])) > 0
+    assert _core.testing.farkas_gap(A, r - 2.0, 0, curves, np.array([1.0])) < 0
     curves[5, 0] = np.inf
-    assert _core.trial.farkas_gap(A, r, 0, curves, np.array([1.0])) == -np.inf
+    assert _core.testing.farkas_gap(A, r, 0, curves, np.array([1.0])) == -np.inf
 
 
 def engine_parts():
@@ -136,7 +136,7 @@ def engine_parts():
     engine = cl.Explainer(tree)._search
     ready, aim = engine.ready(0.0), engine.aim({1: 0.0}, 0.0)
     prices = cl.Explainer(tree)._prices(cl.L2()).core
-    return ready.core, [np.zeros(2), 1, prices, aim.core, engine.limits([], np.zeros(2))[1], _core.Patience(1)]
+    return ready.core, [np.zeros(2), 1, prices, aim.core, engine.limits([], np.zeros(2))[1], _core.Budget(1)]
 
 
 def test_the_binding_refuses_what_does_not_fit():
@@ -167,7 +167,7 @@ def engine_parts_of_width(width):
         (lambda: _core.Prices(np.full((4, 2), np.nan), np.zeros(2), [], True, False, False), "the prices hold NaN"),
         (lambda: clauses(np.nan, 1), "a clause holds NaN"),
         (lambda: limits(clauses(0.0, 0)), "the clauses do not fit the bounds"),
-        (lambda: _core.Patience(0), "at least one answer"),
+        (lambda: _core.Budget(0), "at least one answer"),
         (lambda: fields(size=2**23, count=2**18), "the prices of changes do not fit"),
         (lambda: layout(group=[-1, 3]), "a group is out of range"),
         (lambda: layout(group=[0, -1], first=[0], last=[2]), "the groups do not fit the variables"),
@@ -222,11 +222,11 @@ def test_answers_have_the_same_bits_on_every_machine():
 
 
 def test_a_batch_needs_targets():
-    core, (source, leaf, prices, _, bounds, patience) = engine_parts()
+    core, (source, leaf, prices, _, bounds, budget) = engine_parts()
     arguments = source[None], np.array([leaf]), np.zeros(1, np.int64)
     for targets in ([], [None]):
         with pytest.raises(ValueError, match="target"):
-            core.find_many(arguments, prices, targets, bounds, patience)
+            core.find_many(arguments, prices, targets, bounds, budget)
 
 
 def test_a_search_goes_on_only_from_an_answer_to_the_same_question():
@@ -234,7 +234,7 @@ def test_a_search_goes_on_only_from_an_answer_to_the_same_question():
     explainer = cl.Explainer(tree)
     engine, source = explainer._search, np.zeros(4)
     leaf, aim = tree.leaf_of(source), engine.aim({0: 0.0, 1: 0.0}, 0.0).core
-    keep, limits, core = _core.Patience(None, keep=True), engine.limits([], source)[1], engine.ready(0.0).core
+    keep, limits, core = _core.Budget(None, keep=True), engine.limits([], source)[1], engine.ready(0.0).core
     prices = [explainer._prices(cost).core for cost in (cl.L2(), cl.L1(), cl.L1() + cl.L2())]
     earlier = [core.find(source, leaf, one, aim, limits, keep) for one in prices]
     for k, one in enumerate(prices):

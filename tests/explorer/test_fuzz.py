@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from support.running_explorer import command
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 ONE_WAY = ("only_increase", "only_decrease")
 CASES = 300  # per mode: about forty for each of the seven routes with parameters
 

@@ -3,6 +3,7 @@
 import json
 import math
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.explorer_cases import (
@@ -19,6 +20,8 @@ from support.explorer_cases import (
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.session import Session
+
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
 
 USUAL = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 

@@ -16,6 +16,8 @@ from support.running_explorer import QUESTION, command, running
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.web import server
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 
 @pytest.fixture(scope="module")
 def explorer(tmp_path_factory):

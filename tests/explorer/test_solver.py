@@ -11,6 +11,8 @@ from support.fake_session import FakeSession
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.solver import InternalError, Limits, Solver, UnavailableError
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 ENDED = "the explorer has been stopped; start it again with: counterleaf explore"
 
 

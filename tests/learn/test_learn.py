@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import counterleaf as cl
 from counterleaf.learn import initial
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 TAO = cl.TAOClassifier
 SETTINGS = [{}, {"init": "random"}, {"init": "classes"}, {"init": "cart"}, {"axis_aligned": True}]
 

@@ -147,12 +147,12 @@ TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
             (),
             "the label 'says' contains values of type list in t.csv; expected words or whole numbers",
         ),
-        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from besides the label 'says'"),
+        (loans(), "says", ("x", "k", "w"), "t.csv has no column to learn from except the label 'says'"),
         (
             loans().assign(x=None),
             "says",
             ("k", "w"),
-            "t.csv has no column to learn from besides the label 'says'; left out: x (no value at all)",
+            "t.csv has no column to learn from except the label 'says'; left out: x (no value at all)",
         ),
         (
             loans().assign(x=np.inf),

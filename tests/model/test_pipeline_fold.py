@@ -29,6 +29,8 @@ from counterleaf.model.probing import frame_of
 from counterleaf.model.steps import survey
 from counterleaf.table.encoding import encode_table
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 PREPARATIONS = {
     "one-hot": lambda: ColumnTransformer([("n", StandardScaler(), FULL), ("c", OneHotEncoder(), TEXT)]),
     "dense": lambda: ColumnTransformer([("n", RobustScaler(), FULL), ("c", OneHotEncoder(sparse_output=False), TEXT)]),

@@ -16,6 +16,8 @@ from support.pipeline_cases import DROPPING, PREPARATIONS, SCHOOLS, back, confir
 
 import counterleaf as cl
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 CASES = [(name, kind) for name in PREPARATIONS for kind in ("pandas", "polars", "array")]
 
 

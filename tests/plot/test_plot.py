@@ -20,6 +20,8 @@ from counterleaf.plot.polygons import area, clip, near, regions, within
 from counterleaf.plot.trees.path import path_to, prune
 from counterleaf.plot.trees.placement import arrange
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 
 def cancer():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -16,6 +16,8 @@ from support.strategies import random_tree
 import counterleaf as cl
 from counterleaf.plot.canvas import tint
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 
 def cancer(leaves):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -19,6 +19,8 @@ from support.table_cases import table_case
 
 import counterleaf as cl
 
+pytestmark = pytest.mark.slow  # the whole file takes many seconds
+
 LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import counterleaf as cl
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
-from counterleaf.table.rows import Sheet
+from counterleaf.table.rows import TableRows
 
 ROWS = pd.DataFrame({"a": [1.0, 2.0], "b": [5, 6]}, index=["x", "y"])
 
@@ -21,7 +21,7 @@ def test_one_line_per_row_and_gaps_without_an_answer(rows):
     results.column(0)[0] = 3.0
     results.problems[1] = "feature 'a' of the row is inf"
     schema = cl.Schema([cl.Numeric("a"), cl.Numeric("b", integer=True)])
-    frame = results_frame(results, Sheet(rows, schema), np.array(["no", "yes"]), np.array([-1, 0, 1]))
+    frame = results_frame(results, TableRows(rows, schema), np.array(["no", "yes"]), np.array([-1, 0, 1]))
     assert list(frame.columns) == [*COLUMNS, "problem", "a"]
     first, second = frame.to_dicts() if isinstance(frame, pl.DataFrame) else frame.to_dict("records")
     assert [first[name] for name in COLUMNS] == ["optimal", 0.5, 0.5, 2, "yes", 1, True]

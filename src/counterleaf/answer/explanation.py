@@ -132,7 +132,7 @@ class Explanation(Sequence[Counterfactual]):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """The query in words, one string each for target, cost, constraints and margin."""
+        """The question as text, one string each for target, cost, constraints and margin."""
         margin = self.certificate.problem.question.margin
         aim = [f"target: {', '.join(map(str, self.target))}", f"cost: {self.cost}"]
         return *aim, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])

@@ -60,7 +60,7 @@ class AxisAlignedTree:
         return self.core.plain
 
     def nearest(self, codes: Array, least: Array, lower: Array, upper: Array, limit: float, *, threads: int = 1) -> Outcomes:
-        """Return the cheapest target leaf of every row within the bounds, for a ``plain`` tree; others remain UNASKED.
+        """Return the cheapest target leaf of every row within the bounds, for a ``plain`` tree; others remain UNANSWERED.
 
         ``least`` is the least class cost below each node, one line per target. If it has several lines, a row's line is the
         class of the leaf that the row is in.

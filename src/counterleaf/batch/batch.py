@@ -23,7 +23,7 @@ from counterleaf.question.query import Query
 from counterleaf.search.search import Search
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
-from counterleaf.table.rows import Sheet
+from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
@@ -43,7 +43,7 @@ class Options(TypedDict, total=False):
 class Batch:
     """One query about many rows. Everything that does not depend on the row is computed once, here."""
 
-    def __init__(self, search: Search, adapter: ModelAdapter, rows: Sheet, query: Query, threads: int) -> None:
+    def __init__(self, search: Search, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int) -> None:
         self.search, self.adapter, self.rows, self.query, self.threads = search, adapter, rows, query, threads
         self.schema, self.tree = search.schema, search.tree
         classes = self.tree.classes
@@ -99,7 +99,7 @@ class Batch:
         codes, results = self.rows.codes(at), self.results
         found = self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
         results.status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
-        for k in np.flatnonzero(found.outcome == Outcome.UNASKED).tolist():
+        for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
             results.status[at.start + k] = self._alone(at.start + k, k, found)
         answered = found.leaves >= 0
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
@@ -125,7 +125,7 @@ class Batch:
         shared = self.limits.lower, self.limits.upper
         if tree.plain:
             found = tree.nearest(codes, self.least, *shared, self.limit, threads=self.threads)
-            apart = found.outcome == Outcome.UNASKED  # outside the bounds, or with a missing value
+            apart = found.outcome == Outcome.UNANSWERED  # outside the bounds, or with a missing value
         else:
             found = tree.cheapest(codes, self.least, self._target_lines(codes), *shared, self.limit, threads=self.threads)
             apart = self._widens(codes)
@@ -175,8 +175,8 @@ class Batch:
             return out
         leaves = self.tree.apply(sources)
         targets = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
-        patience = _core.Patience(1, self.query.max_nodes, stop=current())
-        found = self.search.find_many((sources, leaves, targets), self.query, self.targets, limits, patience, self.threads)
+        budget = _core.Budget(1, self.query.max_nodes, stop=current())
+        found = self.search.find_many((sources, leaves, targets), self.query, self.targets, limits, budget, self.threads)
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
         return out
@@ -196,8 +196,8 @@ class Batch:
         return list(Status).index(answer.status)
 
     def _findings(self, row: Any) -> Findings:
-        patience = _core.Patience(1, self.query.max_nodes, self.query.time_limit, stop=current())
-        return self.search.certify(self.search.locate(row), self.query, patience).findings
+        budget = _core.Budget(1, self.query.max_nodes, self.query.time_limit, stop=current())
+        return self.search.certify(self.search.locate(row), self.query, budget).findings
 
     def _confirm(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
         """Return whether the model predicts for each answer the class of its leaf."""
@@ -239,7 +239,7 @@ class Batch:
 def _unsolved(codes: Array) -> Outcomes:
     n = len(codes)
     nothing = np.full(n, -1), np.full(n, np.nan), np.full(n, np.nan), np.full(codes.shape, np.nan)
-    return Outcomes(np.full(n, Outcome.UNASKED, np.int8), *nothing)
+    return Outcomes(np.full(n, Outcome.UNANSWERED, np.int8), *nothing)
 
 
 def _any_line(flags: Array) -> Array:

@@ -44,6 +44,6 @@ def about(
 ) -> None:
     """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
 
-    Start with `counterleaf demo`, a tour of one minute; `counterleaf demo --save .` writes the files for the examples in
+    Start with `counterleaf demo`, a short tour; `counterleaf demo --save .` writes the files for the examples in
     every `--help`.
     """

@@ -25,7 +25,10 @@ def part_one() -> None:
         print(answer)
         return answer
 
-    _title(1, "A bank's tree refuses a loan. Which smallest change would have it granted? (age, sex and origin are locked)")
+    _title(
+        1,
+        "A bank's tree refuses a loan. What is the smallest change that gets it granted? (age, sex and origin are locked)",
+    )
     answers = [explain(LOCKED)]
     _title(
         2, "The applicant needs the whole amount, so it may only increase: only_increase('credit_amount'). Two alternatives:"
@@ -40,7 +43,7 @@ def part_one() -> None:
     answers.append(explain(LOCKED, AMOUNT, DURATION, cl.fix("housing", "rent"), cl.max_changes(1)))
     _title(5, "Every answer has a proof, which is checked here without the search.")
     proved = sum(answer.certificate.check() for answer in answers)
-    print(f"   {proved} of {len(answers)} proofs hold, including the one that no change works in 4.")
+    print(f"   {proved} of {len(answers)} proofs hold, including the proof in 4 that no change exists.")
 
 
 def part_two() -> None:
@@ -55,7 +58,7 @@ def part_two() -> None:
     confirmed = sum(answer[0].confirmed for answer in answers)
     print(
         f"   {len(answers)} rows in {took:.2f} s: {len(answers) - len(refused)} need no change, {len(refused)} have a cheapest "
-        f"one;\n   the model confirms {confirmed} of {len(answers)}. The features that change most often:"
+        f"change;\n   the model confirms {confirmed} of {len(answers)}. The features that change most often:"
     )
     for name, count in changed.most_common(4):
         print(f"   {count:4d}  {name}")

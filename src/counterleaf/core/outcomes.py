@@ -9,9 +9,9 @@ from counterleaf.types import Array
 
 
 class Outcome(IntEnum):
-    """How the search for one row of many ended; an UNASKED row needs a search of its own."""
+    """How the search for one row of many ended; an UNANSWERED row needs a search of its own."""
 
-    FOUND, NONE, UNASKED = range(3)
+    FOUND, NONE, UNANSWERED = range(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

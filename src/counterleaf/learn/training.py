@@ -91,7 +91,7 @@ def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[st
     if not X.shape[1]:
         reasons = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
         note = f"; left out: {reasons}" if reasons else ""
-        raise CounterleafError(f"{name} has no column to learn from besides the label {label!r}{note}")
+        raise CounterleafError(f"{name} has no column to learn from except the label {label!r}{note}")
     categories = [column for column in X.columns if column in category or not number_kind(X[column])]
     return Table(X, y, name, left_out, categories)
 

@@ -23,7 +23,7 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
-    from counterleaf.table.rows import Sheet
+    from counterleaf.table.rows import TableRows
 
 _GUARD = 1e-12  # a pipeline scales before it sums, a folded tree does both at once
 
@@ -62,7 +62,7 @@ class ModelAdapter:
         X = points if self.columns is None else (self.columns @ points.T).T
         return self.model.predict(X if self.names is None else make_frame(X, names=self.names))
 
-    def _predict_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+    def _predict_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
         """Return the model's predictions for some rows of a sheet, with the codes ``after`` in place of ``before``."""
         return self._predict(after if self.schema.numeric else self.schema.spread(after), [])
 
@@ -88,12 +88,12 @@ class ModelAdapter:
         """
         return _one_each(lambda: self._predict(points, rows), len(points))
 
-    def labels_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Array:
+    def labels_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Array:
         """Return the model's label for each of some rows of a batch.
 
         Parameters
         ----------
-        sheet : Sheet
+        sheet : TableRows
             The rows of the batch.
         at : slice or array
             Which of them.
@@ -190,7 +190,7 @@ class PipelineAdapter(ModelAdapter):
         """Return the features of the data as one number per cell, NaN where a value is missing."""
         return ModelAdapter.spread_codes(self, _matching_columns(data, self.found))
 
-    def _predict_many(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+    def _predict_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
         """Return the pipeline's predictions, group by group of rows whose columns have the same types."""
         groups = sheet.groups(before, after)
         if len(groups) == 1:
@@ -202,7 +202,7 @@ class PipelineAdapter(ModelAdapter):
             out[group] = _one_each(predict, len(group))
         return out
 
-    def _predict_group(self, sheet: Sheet, at: Any, before: Array, after: Array) -> Any:
+    def _predict_group(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
         rows = sheet.rewritten(at, before, after)
         if sheet.named or not self.found.named:
             return self.model.predict(rows)

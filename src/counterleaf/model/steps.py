@@ -19,7 +19,7 @@ _MIXERS = ("PCA", "TruncatedSVD", "PolynomialFeatures", "Normalizer", "KNNImpute
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column on its way through the steps: the raw column it comes from, and what was done to it."""
+    """A column on its way through the steps: the raw column it comes from, and the steps applied to it."""
 
     raw: int  # position in the table
     encoded: bool = False
@@ -29,7 +29,7 @@ class Column:
 
 @dataclass(slots=True)
 class _Notes:
-    """What the walk through the steps finds out about the raw columns, by their position."""
+    """Findings about the raw columns, by position."""
 
     names: list[str]
     finite: set[int] = field(default_factory=set)

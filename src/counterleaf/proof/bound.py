@@ -239,7 +239,7 @@ class Region:
         return {d: (cost.slope_up if up[d] else cost.slope_down)[d] for d in np.flatnonzero(up | down).tolist()}
 
     def _mended(self, y: list[Fraction], price: Array, wrong: dict[int, Fraction]) -> list[Fraction] | None:
-        """Nearby multipliers whose prices do not exceed the slopes: scaled down by a hair, or moved until both are equal."""
+        """Nearby multipliers whose prices do not exceed the slopes: scaled down slightly, or moved until both are equal."""
         least = min(slope / price[d] if slope and price[d] else _NONE for d, slope in wrong.items())
         if least >= 1 - _HAIR:
             return [least * a for a in y]

@@ -1,4 +1,4 @@
-"""The functions that make constraints: what an answer must satisfy besides the target."""
+"""The functions that make constraints, which an answer must satisfy in addition to reaching the target."""
 
 from __future__ import annotations
 

@@ -76,9 +76,7 @@ class Run(NamedTuple):
     prices: Prices
     limits: Limits | None
 
-    def find(
-        self, source: Source, limits: _core.Limits, patience: _core.Patience, earlier: _core.Answer | None
-    ) -> _core.Answer:
+    def find(self, source: Source, limits: _core.Limits, budget: _core.Budget, earlier: _core.Answer | None) -> _core.Answer:
         """Run the core's search."""
         arguments = source.vector, source.leaf, self.prices.core, self.target.core
-        return self.tree.core.find(*arguments, limits, patience, earlier)
+        return self.tree.core.find(*arguments, limits, budget, earlier)

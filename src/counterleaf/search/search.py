@@ -1,4 +1,4 @@
-"""The search for one tree: everything that depends on the tree alone is computed once, then rows come, one or many."""
+"""The search in one tree. Everything that depends on the tree alone is computed once and reused for every row."""
 
 from __future__ import annotations
 
@@ -111,28 +111,26 @@ class Search:
         leaf = self.tree.leaf_of(vector)
         return Source(vector, leaf, int(self.tree.value[leaf]))
 
-    def certify(
-        self, source: Source, query: Query, patience: _core.Patience, earlier: _core.Answer | None = None
-    ) -> Certificate:
+    def certify(self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None) -> Certificate:
         """Find the cheapest leaves for one source, with their proof.
 
-        ``patience`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
+        ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
         target = query.classes(self.tree.classes, source.label)
         limits, core = self.limits(query.constraints, source.vector)
         run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
         if limits is not None and limits.pool is not None:
-            return self._choose(run, source, limits, patience)
-        answer = run.find(source, core, patience, earlier)
+            return self._choose(run, source, limits, budget)
+        answer = run.find(source, core, budget, earlier)
         found = self._certificate(run, answer)
         if _is_proved(found):
-            return found if not answer.thin or answer.stopped else _refined(found, patience)
+            return found if not answer.thin or answer.stopped else _refined(found, budget)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
-            found = self._certificate(run, run.find(source, wider, patience, None), widened=True)
+            found = self._certificate(run, run.find(source, wider, budget, None), widened=True)
             if _is_proved(found):
                 return found
-        better = _refined(found, patience)
+        better = _refined(found, budget)
         if better is not found:
             return better
         self._check_bounded(_runaway(found))
@@ -187,7 +185,7 @@ class Search:
             clauses = clause_boxes(limits, 1)
             starts, where, max_changes = clauses.starts, clauses.where, limits.max_changes
         boxes = where, np.array(answer.entry_lower, float), np.array(answer.entry_upper, float)
-        return self.variables.table(answer.own, max_changes, starts, boxes)
+        return self.variables.table(answer.source_choice, max_changes, starts, boxes)
 
     def find_many(
         self,
@@ -195,15 +193,15 @@ class Search:
         query: Query,
         targets: list[Target],
         limits: Limits | None,
-        patience: _core.Patience,
+        budget: _core.Budget,
         threads: int,
     ) -> Outcomes:
         """Find the cheapest leaf for each of many sources, given with their leaves and the indices of their targets."""
         aims = [self.aim(target, query.margin).core for target in targets]
         bounds = self._free if limits is None else core_limits(limits)
-        return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, patience, threads))
+        return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, budget, threads))
 
-    def _choose(self, run: Run, source: Source, limits: Limits, patience: _core.Patience) -> Certificate:
+    def _choose(self, run: Run, source: Source, limits: Limits, budget: _core.Budget) -> Certificate:
         """Choose the best of the rows of ``among``, one per leaf, by a scan of the table."""
         posed = run.tree.core.pose(source.vector, source.leaf, run.prices.core, run.target.core, core_limits(limits))
         problem = self._problem(run, posed)
@@ -220,10 +218,9 @@ class Search:
                 break
             if here not in best and obeys(problem, here, pool[k]):
                 best[here] = k
-                last = (
-                    cost if len(best) == patience.count else last
-                )  # another row of the same cost may have a smaller leaf index
-        order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[: patience.count]
+                if len(best) == budget.count:  # read on: another row of the same cost may have a smaller leaf index
+                    last = cost
+        order = sorted(best.values(), key=lambda k: (costs[k], leaves[k]))[: budget.count]
         status = Status.OPTIMAL if order else Status.INFEASIBLE
         paid = costs[order]
         found = Findings(status, leaves[order], paid, paid, pool[order], float(paid.min(initial=math.inf)))
@@ -243,10 +240,10 @@ def _is_proved(found: Certificate) -> bool:
     return answer.stopped or (found.status is not Status.LIMIT and (not answer.doubt or found.check()))
 
 
-def _refined(found: Certificate, patience: _core.Patience) -> Certificate:
+def _refined(found: Certificate, budget: _core.Budget) -> Certificate:
     """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate."""
     try:
-        better = refine(found, patience.count)
+        better = refine(found, budget.count)
     except UNPROVABLE:  # numbers such as 1e300 leave parts that are not a proof, which nothing can be built on
         return found
     return better if better.check() else found

@@ -1,4 +1,4 @@
-"""Tables in files, as far as pandas reads and writes them; messages about files are the business of ``storage``."""
+"""Read and write tables with pandas. ``storage`` reports problems with files."""
 
 from __future__ import annotations
 

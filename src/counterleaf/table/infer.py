@@ -1,4 +1,4 @@
-"""What data says about its columns: the features they look like, and how widely they vary."""
+"""Infer features and spreads from the columns of a table."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.table.rows import Sheet
+from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 INVALID = "invalid"  # the status of a row that cannot be queried
@@ -41,14 +41,14 @@ class Results:
         return self.codes[d]
 
 
-def results_frame(results: Results, sheet: Sheet, classes: Array, value: Array) -> Any:
+def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array) -> Any:
     """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
 
     Parameters
     ----------
     results : Results
         The answers; their codes are used up.
-    sheet : Sheet
+    sheet : TableRows
         The rows.
     classes : array
         The labels.

@@ -14,7 +14,7 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array, is_missing
 
 
-class Sheet:
+class TableRows:
     """Rows as the user passed them, and their codes: one number per feature, as in ``Schema.codes``.
 
     Parameters
@@ -149,7 +149,7 @@ class Sheet:
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
         """Return some of the rows with the codes ``after`` in place of ``before``."""
         part, differ, everywhere = self.part(at), before != after, np.ones(len(after), bool)
-        cells = Sheet(part, self.schema)
+        cells = TableRows(part, self.schema)
         new = {
             d: cells.changed(d, np.where(differ[:, d], after[:, d], np.nan), everywhere)
             for d in np.flatnonzero(differ.any(axis=0)).tolist()

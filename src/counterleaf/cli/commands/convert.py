@@ -72,5 +72,5 @@ def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bo
         estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())
     ) == explainer.tree.predict(points)
     if same.all():
-        return f"; says what the model says on all {len(some):,} rows tried", True
+        return f"; agrees with the model on all {len(some):,} rows tried", True
     return f"the JSON and the model disagree on {(~same).sum():,} of {len(some):,} rows", False

@@ -1,4 +1,4 @@
-"""``counterleaf demo``: a tour of one minute."""
+"""``counterleaf demo``: a short tour."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def demo(
         Path | None, typer.Option(metavar="FOLDER", help="Only write the files for the examples in every --help.")
     ] = None,
 ) -> None:
-    """Show what counterleaf does in one minute: a refused loan and how to have it granted, constraints, a proof, many rows.
+    """Show what counterleaf does: a refused loan and how to get it granted, constraints, a proof, many rows.
 
     Examples:
 

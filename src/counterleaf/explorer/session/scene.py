@@ -13,7 +13,7 @@ from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.frames import Frame, take
-from counterleaf.table.rows import Sheet
+from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 _BLOCK = 2000  # rows that are predicted together
@@ -74,7 +74,7 @@ class Scene:
         """The first row from ``start`` on that the model predicts as ``label``; rows with invalid values are skipped."""
         if self.rows is None:
             return 0
-        sheet, at = Sheet(self.rows, self.explainer.schema), start
+        sheet, at = TableRows(self.rows, self.explainer.schema), start
         while 0 <= at < self.n_rows:
             raise_if_stopped()
             block = slice(at, min(at + _BLOCK, self.n_rows)) if direction > 0 else slice(max(at + 1 - _BLOCK, 0), at + 1)

@@ -46,7 +46,7 @@ def _search(case: Case, k: int) -> tuple[Any, ...]:
     query = explainer._query(case.subject.targets[k], case.cost, case.constraints)
     target = query.classes(explainer.tree.classes, source.label)
     _, limits = search.limits(query.constraints, source.vector)
-    arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Patience(1)
+    arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Budget(1)
     return search.ready(0.0).core.find, *arguments
 
 
