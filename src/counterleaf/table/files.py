@@ -27,9 +27,15 @@ def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None
     import pandas as pd
 
     options: dict[str, Any] = {"compression": compression, "keep_default_na": False, "na_values": _MISSING}
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are exact, and warn about the option
-        options["float_precision"] = "round_trip"
-    return pd.read_csv(source, dtype=types or None, low_memory=False, **options)
+    return pd.read_csv(source, dtype=types or None, low_memory=False, **options, **exact_numbers())
+
+
+def exact_numbers() -> dict[str, Any]:
+    """The options of ``pandas.read_csv`` that read numbers bit for bit."""
+    import pandas as pd
+
+    exact = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # exact by default, with a warning about the option
+    return {} if exact else {"float_precision": "round_trip"}
 
 
 def read_parquet(source: Any) -> Frame:

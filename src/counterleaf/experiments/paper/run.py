@@ -24,6 +24,7 @@ from counterleaf.experiments.paper.instances import LEVELS, NORMS, MethodCompari
 from counterleaf.experiments.paper.report import Results, page
 from counterleaf.experiments.paper.trees import KINDS, OBLIQUE, LearnedTree, learn_tree
 from counterleaf.storage.files import write
+from counterleaf.table.files import exact_numbers
 
 Tick = Callable[[], None]
 Job = Callable[[str, int], AbstractContextManager[Tick]]  # a title and a number of steps -> a function to call after each step
@@ -243,7 +244,8 @@ def _saved_table(path: Path, make: Callable[..., pd.DataFrame], *arguments: Any)
 
 def _read_table(path: Path) -> pd.DataFrame:
     """Read a CSV file with its numbers bit for bit; only an empty cell is a missing value."""
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], float_precision="round_trip")
+    table: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=[""], **exact_numbers())
+    return table
 
 
 def _version(name: str) -> str:
