@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CMAKE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.venv/zig
 
-.PHONY: demo test quick coverage core format lint docstrings tidy sanitize wheel bench reproduce docs clean
+.PHONY: demo test quick coverage core format lint tidy sanitize wheel bench reproduce docs clean
 
 demo:
 	@$(MAKE) --no-print-directory -j2 core .venv/run
@@ -41,14 +41,11 @@ format: .venv/dev
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(SOURCES)
 
-lint: .venv/dev
+lint: core .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
-
-# docstrings of the public names against the numpydoc standard
-docstrings: core .venv/dev
 	$(BIN)/python scripts/check_docstrings.py
 
 # static analysis of the C++ code; takes minutes

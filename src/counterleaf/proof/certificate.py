@@ -204,6 +204,18 @@ class Certificate:
 
         An answer stays away from each face by the rounding of the face's sum, and the float next to the best number may be as
         far away. It is 0 if the region has no faces: then the answer meets its bound exactly.
+
+        Parameters
+        ----------
+        answer : Answer
+            The answer.
+        place : Place
+            The part of the proof whose region contains it.
+
+        Returns
+        -------
+        float
+            The most that its cost may exceed its bound.
         """
         if not place.region.faces and self.problem.question.matrix is None:
             return 0.0

@@ -222,7 +222,23 @@ class Quadratic(_Term):
         object.__setattr__(self, "Q", read_matrix(self.Q))
 
     def matrix(self, schema: Schema) -> Any:
-        """Q over the variables of the schema, in their order; 0/1 variables have no entries."""
+        """Q over the variables of the schema, in their order; 0/1 variables have no entries.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features of the table.
+
+        Returns
+        -------
+        sparse array
+            The matrix, of the kind of ``Q``.
+
+        Raises
+        ------
+        CounterleafError
+            If Q does not have one row per numeric feature, or names others.
+        """
         numeric = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         names, n = [schema.names[d] for d in numeric], len(numeric)
         if self.Q.shape[0] != n:
