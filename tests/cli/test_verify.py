@@ -165,7 +165,7 @@ def _iris(folder):
     call("explain", "iris.json", "iris.csv", "--target", "2", "--out", "i.jsonl")
 
 
-def test_the_model_itself_is_asked(folder):
+def test_the_model_itself_is_queried(folder):
     _iris(folder)
     for name in ("iris.pkl", "plain.pkl", "own.pkl"):
         done = call("verify", "i.jsonl", "--model", name, "--allow-pickle")
@@ -278,7 +278,7 @@ def _watched(monkeypatch, change=lambda labels: labels):
 
 
 @pytest.mark.parametrize("name", ["iris.pkl", "plain.pkl"])
-def test_the_model_is_asked_once_about_a_whole_file(folder, monkeypatch, name):
+def test_the_model_is_queried_once_about_a_whole_file(folder, monkeypatch, name):
     _iris(folder)
     call("explain", "iris.json", "iris.csv", "--target", "2", "--count", "2", "--out", "two.jsonl")
     rows = sum(len(json.loads(line)["counterfactuals"]) for line in (folder / "two.jsonl").read_text().splitlines())
@@ -288,7 +288,7 @@ def test_the_model_is_asked_once_about_a_whole_file(folder, monkeypatch, name):
     assert rows > 5
 
 
-def test_a_model_that_says_otherwise_is_asked_again_row_by_row(folder, monkeypatch):
+def test_a_model_that_says_otherwise_is_queried_again_row_by_row(folder, monkeypatch):
     _iris(folder)
     calls = _watched(monkeypatch, lambda labels: labels * 0)
     done = call("verify", "i.jsonl", "--model", "iris.pkl", "--allow-pickle")
@@ -316,7 +316,7 @@ def test_only_unreadable_lines_are_failures_too(folder):
     assert done.out.splitlines()[-1] == "a.jsonl: 2 unreadable: 2 of 2 failed"
 
 
-def test_the_question_that_was_proved_is_told(folder, monkeypatch):
+def test_the_question_that_was_proved_is_reported(folder, monkeypatch):
     monkeypatch.setattr(cl.Explanation, "question", ("the model says 2", "age stays\n\ud800"), raising=False)
     done = command("verify", "a.jsonl")
     assert done.code == 0
@@ -335,3 +335,15 @@ def test_a_proof_that_breaks_its_checker_does_not_end_the_others(folder, monkeyp
     assert (done.code, done.err) == (4, "")
     assert done.out.startswith("FAIL line 2: the proof cannot be checked (ZeroDivisionError: division by zero)\n")
     assert len(seen) == 4
+
+
+def test_a_pipeline_that_drops_columns_confirms_answers_without_them(folder):
+    X = pd.DataFrame({"id": ["a", "b", "c", "d"] * 5, "age": [20, 30, 40, 50] * 5, "job": ["cook", "nurse"] * 10})
+    columns = make_column_transformer((OneHotEncoder(), ["job"]), ("passthrough", ["age"]))
+    model = make_pipeline(columns, DecisionTreeClassifier(random_state=0)).fit(X, X["age"] > 35)
+    (folder / "mine.pkl").write_bytes(pickle.dumps(model))
+    X.to_csv("mine.csv", index=False)
+    assert call("convert", "mine.pkl", "--allow-pickle", "--data", "mine.csv", "--out", "mine.json").code == 0
+    assert call("explain", "mine.json", "mine.csv", "--target", "true", "--out", "mine.jsonl").code == 0
+    done = call("verify", "mine.jsonl", "--model", "mine.pkl", "--allow-pickle")
+    assert (done.code, done.out) == (0, f"mine.jsonl: 20 cheapest: {held_by('mine.pkl')}\n")

@@ -225,11 +225,11 @@ def test_a_claim_that_fails_is_exit_code_4(tmp_path, monkeypatch):
     assert "slow All is fast (2 of 3)" in done.stdout
 
 
-def test_matplotlib_is_checked_before_the_work(tmp_path, monkeypatch):
+def test_packages_are_checked_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
-    assert 'the report needs matplotlib; install it with: pip install "counterleaf[plots]"' in done.stderr
+    assert 'reproduce needs matplotlib; install them with: pip install "counterleaf[reproduce]"' in done.stderr
 
 
 def test_the_default_plan_is_the_papers():

@@ -215,3 +215,18 @@ def test_a_feature_of_a_guessed_schema_is_replaced():
     assert all(c.row["pay"] % 500 == 0 for c in best)
     with pytest.raises(cl.CounterleafError, match="no feature 'wage'"):
         schema.replace(cl.Numeric("wage"))
+
+
+@pytest.mark.parametrize("with_data", [True, False])
+def test_rows_may_leave_out_the_columns_that_a_pipeline_drops(with_data):
+    X = pd.DataFrame(
+        {"id": ["a", "b", "c", "d"] * 5, "age": [20, 30, 40, 50] * 5, "job": ["cook", "nurse"] * 10, "when": [1] * 20}
+    )
+    columns = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["age"]))
+    model = make_pipeline(columns, DecisionTreeClassifier(random_state=0)).fit(X, X["age"] > 35)
+    schema = cl.Schema([cl.Numeric("age", 0, 90, integer=True), cl.Categorical("job", ["cook", "nurse"])])
+    explainer = cl.Explainer(model, data=X) if with_data else cl.Explainer(model, schema=schema)
+    for row in ({"age": 20, "job": "cook"}, pd.Series({"age": 20, "job": "cook"})):
+        answer = explainer.explain(row, target=True)
+        assert answer[0].confirmed
+        assert set(answer[0].changes) == {"age"}

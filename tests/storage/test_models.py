@@ -231,12 +231,16 @@ def test_an_answer_is_no_model(tmp_path):
         models.read_model(tmp_path / "m.json")
 
 
-@pytest.mark.parametrize("name", ["m.pkl", "m.skops"])
-def test_a_file_of_scikit_learn_is_to_be_converted(name):
+@pytest.mark.parametrize(("name", "trust"), [("m.pkl", " --allow-pickle"), ("m.skops", "")])
+def test_a_file_of_scikit_learn_is_to_be_converted(name, trust, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        models.read_model(Path(name))
+    Path(name).touch()
     with pytest.raises(CounterleafError) as error:
         models.read_model(Path(name))
     assert str(error.value) == (
-        f"{name} is a scikit-learn file; expected counterleaf JSON: counterleaf convert {name} --out m.json"
+        f"{name} is a scikit-learn file; expected counterleaf JSON: counterleaf convert {name}{trust} --out m.json"
     )
 
 

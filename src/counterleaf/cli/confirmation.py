@@ -77,7 +77,8 @@ class ModelCheck:
         return "" if predicted == label else f"{self.path} says {predicted} for alternative {rank + 1}, not {label}"
 
     def _predict(self, rows: list[dict[str, Any]]) -> list[Any]:
-        filled = [{name: math.nan if is_missing(value) else value for name, value in row.items()} for row in rows]
+        dropped = dict.fromkeys(map(str, getattr(self._estimator, "feature_names_in_", ())), math.nan)  # not among the features
+        filled = [dropped | {name: math.nan if is_missing(value) else value for name, value in row.items()} for row in rows]
         table = fitted_columns(self._estimator, make_frame(filled), "the row")
         named = hasattr(self._estimator, "feature_names_in_")
         labels = np.asarray(self._estimator.predict(table if named else table.to_numpy()))

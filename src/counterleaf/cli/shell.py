@@ -24,7 +24,7 @@ CODES = {
     0: "success",
     INTERNAL: "internal error",
     USAGE: "wrong argument or file",
-    UNANSWERED: "some row has no proved answer",
+    UNANSWERED: "some row has no answer or no proof",
     FAILED: "verification failed",
     INTERRUPTED: "interrupted",
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.model.pipeline import fold
-from counterleaf.model.probing import frame_of
+from counterleaf.model.probing import frame_of, unused_value
 from counterleaf.model.readers import read_tree
 from counterleaf.model.steps import Survey, is_pipeline, survey
 from counterleaf.model.tree import Tree
@@ -183,8 +183,9 @@ class PipelineAdapter(ModelAdapter):
         """Return the pipeline's predictions for rows of the user's table."""
         if is_frame(rows[0]):
             return np.concatenate([np.asarray(self.model.predict(table)) for table in stacked(rows)])
-        names, order = self.schema.columns or self.schema.names, self.found.names
-        return self.model.predict(frame_of([_cells(row, list(names), order) for row in rows], self.found, self.data))
+        names, order = list(self.schema.columns or self.schema.names), self.found.names
+        cells = [_cells(row, names, order, lambda name: unused_value(name, self.data)) for row in rows]
+        return self.model.predict(frame_of(cells, self.found, self.data))
 
     def spread_codes(self, data: Any) -> Array:
         """Return the features of the data as one number per cell, NaN where a value is missing."""
@@ -230,13 +231,18 @@ def _listed(feature: Finite) -> str:
     return f"the values {some(feature.values)}" + ", or none" * feature.missing
 
 
-def _cells(row: Any, names: list[str], order: list[str]) -> list[Any]:
-    """Return the values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array."""
+def _cells(row: Any, names: list[str], order: list[str], unused: Callable[[str], Any]) -> list[Any]:
+    """Return the values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array.
+
+    A row may leave out columns that the pipeline drops; these get the value ``unused(name)``.
+    """
     if isinstance(row, Mapping) or is_series(row):
         by_name = {str(name): value for name, value in row.items()}
     else:
         by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
-    return [by_name[name] for name in order] if set(order) <= by_name.keys() else list(by_name.values())
+    if not by_name.keys() <= set(order):  # a pipeline that was fitted without names
+        return list(by_name.values())
+    return [by_name[name] if name in by_name else unused(name) for name in order]
 
 
 def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:

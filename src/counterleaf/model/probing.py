@@ -235,8 +235,13 @@ def _places(found: Survey, schema: Schema) -> list[int | None]:
 
 def _dropped(name: str, data: Any) -> Feature:
     """Return a feature for a column that the pipeline drops: one value, of the kind that the data has there."""
-    values = [] if data is None else cells_of(dict(columns(data))[name])
-    return Categorical(name, [next((value for value in values if not is_missing(value)), 0.0)])
+    return Categorical(name, [unused_value(name, data)])
+
+
+def unused_value(name: str, data: Any) -> Any:
+    """Return a value for a column that the pipeline drops, of the kind that the data has there."""
+    values = [] if data is None else cells_of(dict(columns(data)).get(name, np.empty(0)))
+    return next((value for value in values if not is_missing(value)), 0.0)
 
 
 def _first_line(error: Exception) -> str:

@@ -54,6 +54,10 @@ def read_tree(model: Any) -> Tree:
         raise CounterleafError(f"this {kind} is not fitted; call fit first")
     if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
         return _read_sklearn(model, kind)
+    if any(c.__name__ == "Pipeline" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
+        raise CounterleafError(
+            "cannot read a Pipeline, whose tree uses the columns that its steps make: pass model[-1], or use Explainer(model)"
+        )
     raise CounterleafError(
         f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or "
         f"ExtraTreeClassifier, or a Pipeline that ends with one"

@@ -24,6 +24,7 @@ _TRUSTED = (
     "counterleaf.sparse.CSR",
     "counterleaf.learn.classifier.TAOClassifier",
     "counterleaf.model.tree.Tree",
+    "counterleaf.tree.Tree",  # in older files
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "sklearn.tree._tree.Tree",
@@ -33,8 +34,11 @@ _TRUSTED = (
 def read_model(path: Path) -> Explainer | Tree:
     """Read the JSON of ``Explainer.to_json`` or ``Tree.to_json``."""
     if path.suffix.lower() in (*PICKLES, ".skops"):
+        path.stat()  # a missing file is reported as such
+        trust = " --allow-pickle" if path.suffix.lower() in PICKLES else ""
         raise CounterleafError(
-            f"{path} is a scikit-learn file; expected counterleaf JSON: counterleaf convert {path} --out {path.stem}.json"
+            f"{path} is a scikit-learn file; expected counterleaf JSON: "
+            f"counterleaf convert {path}{trust} --out {path.stem}.json"
         )
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
@@ -113,7 +117,7 @@ def fitted_columns(estimator: Any, rows: Frame, origin: str) -> Frame:
     names = list(map(str, estimator.feature_names_in_))
     missing = [name for name in names if name not in rows.columns]
     if missing:
-        raise CounterleafError(f"{origin} lacks the columns {missing[:8]}; the model was fitted with {names[:8]}")
+        raise CounterleafError(f"{origin} lacks the columns [{some(missing, 8)}]; the model was fitted with [{some(names, 8)}]")
     return rows[names]
 
 

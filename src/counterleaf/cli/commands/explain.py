@@ -60,7 +60,7 @@ _STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
 _COST = typer.Option(
     metavar="COST",
     help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, and sums such as "
-    "'L1:mad + 0.1*L2:mad'. Default: `L1:range`, each change as a share of its range.",
+    "'L1:mad + 0.1*L2:mad'. `L1` alone is `L1:none`: one unit of every column costs the same. Default: `L1:range`, each change as a share of its range.",
 )
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
@@ -104,8 +104,8 @@ def explain(
     """Find the cheapest change to a row that makes the model predict the target; proved, and confirmed by the tree in the file.
 
     One row is explained in sentences, a file of rows with one line each. Most options can be repeated. The exit code is 3 if
-    some row has no proved answer and 4 if the tree does not confirm an answer. `verify --model` also queries the scikit-learn
-    model that the file was converted from.
+    some row has no answer or no proof and 4 if the tree does not confirm an answer. `verify --model` also queries the
+    scikit-learn model that the file was converted from.
 
     Examples, with the files of `counterleaf demo --save .`:
 

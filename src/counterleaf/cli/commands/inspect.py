@@ -24,7 +24,9 @@ _DEPTH = 4  # levels that are drawn by default
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")],
-    depth: Annotated[int, typer.Option(min=1, help="Number of levels of splits to draw.")] = _DEPTH,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help=f"Number of levels of splits to show; by default {_DEPTH} as text.")
+    ] = None,
     terms: Annotated[
         int, typer.Option(min=1, help="Number of terms to write for a split, those with the largest weights.")
     ] = 5,
@@ -50,7 +52,7 @@ def inspect(
         if png is not None:
             if png.suffix.lower() not in (".png", ".svg", ".pdf"):
                 raise CounterleafError(f"--png is {png}; expected a name that ends in .png, .svg or .pdf")
-            figure = plot_tree(tree, names, shape=None if sides is None else tuple(sides))
+            figure = plot_tree(tree, names, max_depth=depth, shape=None if sides is None else tuple(sides))
             with aside(png) as part:
                 figure.savefig(part, format=png.suffix[1:].lower(), bbox_inches="tight", dpi=150)
         elif sides is not None:
@@ -58,7 +60,7 @@ def inspect(
         typer.echo(_numbers(model, tree, starts))
         if isinstance(found, Explainer):
             typer.echo(f"\n{_features(found)}")
-        typer.echo(f"\n{export_text(tree, names, max_depth=depth, max_terms=terms)}")
+        typer.echo(f"\n{export_text(tree, names, max_depth=depth or _DEPTH, max_terms=terms)}")
         if png is not None:
             typer.echo(f"\nWrote {png}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -39,10 +40,10 @@ def reproduce(
     - `counterleaf reproduce --set german --set breast --per-class 5 --out small`
     """
     with one_line("the same command continues from here"):
-        try:
-            import matplotlib  # noqa: F401  # only to test that it is installed, before minutes of work
-        except ImportError:
-            raise CounterleafError('the report needs matplotlib; install it with: pip install "counterleaf[plots]"') from None
+        absent = [name for name in ("matplotlib", "gurobipy", "piqp") if find_spec(name) is None]  # before minutes of work
+        if absent:
+            needed = " and ".join(absent)
+            raise CounterleafError(f'reproduce needs {needed}; install them with: pip install "counterleaf[reproduce]"')
         from counterleaf.experiments.paper import run  # imports scikit-learn, which other commands need not wait for
 
         plan = run.make_plan(quick, seed, per_class, tuple(sets or ()), mnist is not None or download)

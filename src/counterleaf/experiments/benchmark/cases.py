@@ -34,9 +34,7 @@ class Subject:
         self.places = self._draw(rows, np.random.default_rng(seed))
         labels = self.tree.classes.tolist()
         predicted = model.predict(data.X[self.places]).tolist()
-        self.targets: list[Any] = [
-            self._other(labels, label) if self.target is None else self.target for label in predicted
-        ]
+        self.targets: list[Any] = [self._other(labels, label) if self.target is None else self.target for label in predicted]
 
     @property
     def title(self) -> str:

@@ -64,7 +64,9 @@ class Measurement:
     @property
     def difference(self) -> float:
         """The largest relative difference between the reported optimum and ours."""
-        return max((relative_difference(a.claimed, best) for a, best in self._pairs() if not math.isnan(a.claimed)), default=math.nan)
+        return max(
+            (relative_difference(a.claimed, best) for a, best in self._pairs() if not math.isnan(a.claimed)), default=math.nan
+        )
 
     def _pairs(self) -> Iterable[tuple[Answer, float]]:
         """Every answer with the optimum of its row."""

@@ -47,7 +47,13 @@ class Plan:
 
 
 def make_plan(
-    quick: bool, sets: tuple[str, ...], rows: int | None, seed: int, user_trees: Path | None, mnist: Path | None, python: Path | None
+    quick: bool,
+    sets: tuple[str, ...],
+    rows: int | None,
+    seed: int,
+    user_trees: Path | None,
+    mnist: Path | None,
+    python: Path | None,
 ) -> Plan:
     """Check the options before any work."""
     known = [*bundled_names(), *([] if mnist is None else ["mnist"])]
@@ -63,7 +69,9 @@ def make_plan(
     if user_trees is not None and not user_trees.is_dir():
         raise CounterleafError(f"--trees is {user_trees}, which is not a folder; expected one with files such as letter.json")
     if user_trees is not None and not any((user_trees / f"{key}.json").exists() for key in known):
-        raise CounterleafError(f"{user_trees} has no tree; expected files such as letter.json, named by set: {', '.join(known)}")
+        raise CounterleafError(
+            f"{user_trees} has no tree; expected files such as letter.json, named by set: {', '.join(known)}"
+        )
     if python is not None and not python.exists():
         raise CounterleafError(f"--ocean-python is {python}, which does not exist; expected a Python with oceanpy installed")
     chosen = tuple(key for key in known if key in sets) or tuple(known)

@@ -59,7 +59,9 @@ def batch(case: Case) -> Measurement:
     times = [timed(subject.explainer.explain_many, table, **query)[1] / len(subject.places) for _ in range(_REPEATS)]
     rows = _rows(case, found)
     answers = tuple(
-        Answer(math.nan, case.valid_cost(k, rows[k] if math.isfinite(cost) else None), cost if math.isfinite(cost) else math.inf)
+        Answer(
+            math.nan, case.valid_cost(k, rows[k] if math.isfinite(cost) else None), cost if math.isfinite(cost) else math.inf
+        )
         for k, cost in enumerate(found["cost"].tolist())
     )
     bounds = tuple(found["lower_bound"].tolist())

@@ -46,7 +46,9 @@ def main() -> dict[str, Any]:
         source = np.array(row)
         start = time.perf_counter()
         try:
-            found = tool.explain(source, y=target, norm=request["power"], max_time=request["budget"], random_seed=request["seed"])
+            found = tool.explain(
+                source, y=target, norm=request["power"], max_time=request["budget"], random_seed=request["seed"]
+            )
             x = None if found is None else found.to_numpy().tolist()
             out.append({"ms": 1e3 * (time.perf_counter() - start), "x": x})
         except Exception as error:

@@ -1,0 +1,1 @@
+"""The methods that the benchmark compares."""
