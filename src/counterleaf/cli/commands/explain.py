@@ -60,7 +60,8 @@ _STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
 _COST = typer.Option(
     metavar="COST",
     help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, and sums such as "
-    "'L1:mad + 0.1*L2:mad'. `L1` alone is `L1:none`: one unit of every column costs the same. Default: `L1:range`, each change as a share of its range.",
+    "'L1:mad + 0.1*L2:mad'. `L1` alone is `L1:none`: one unit of every column costs the same. "
+    "Default: `L1:range`, each change as a share of its range.",
 )
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
