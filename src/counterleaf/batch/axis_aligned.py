@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -82,12 +83,14 @@ def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
     return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved, so they are the bounds
 
 
+_LAST: WeakKeyDictionary[Search, tuple[Prices, float, AxisAlignedTree]] = WeakKeyDictionary()  # the last one of each search
+
+
 def axis_aligned_tree(search: Search, prices: Prices, margin: float) -> AxisAlignedTree:
     """Return the prepared tree; that of the last cost and margin is reused."""
-    last = search.last_boxes
+    last = _LAST.get(search)
     if last is not None and last[0] is prices and last[1] == margin:
-        reused: AxisAlignedTree = last[2]
-        return reused
+        return last[2]
     made = AxisAlignedTree.of(search.tree, search.splits(margin), margin, search.schema, search.variables, prices)
-    search.last_boxes = prices, margin, made
+    _LAST[search] = prices, margin, made
     return made

@@ -43,7 +43,6 @@ class Search:
         self.tree, self.schema, self.guard = tree, schema, guard
         self.variables = Variables.of(schema)
         self._trees, self._targets = RecentValues(), RecentValues()
-        self.last_boxes: Any = None  # of the batch room, which keeps the tree's boxes here from call to call
 
     def ready(self, margin: float) -> PreparedTree:
         """The tree with a margin, remembered for the next question."""
