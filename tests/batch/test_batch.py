@@ -371,7 +371,8 @@ MISTAKES = [
     ({"rows": X[:, :3]}, "the rows have 3 columns; expected 4, one per feature"),
     (
         {"rows": pd.DataFrame(X[:2, :3], columns=["x0", "x1", "y"])},
-        r"the frame lacks \['x2', 'x3'\] and has the unknown \['y'\]; expected exactly the columns \['x0', 'x1', 'x2', 'x3'\]",
+        r"the frame lacks the columns \['x2', 'x3'\] and has the other columns \['y'\]; "
+        r"expected exactly the columns \['x0', 'x1', 'x2', 'x3'\]",
     ),
     (
         {"rows": pd.DataFrame(X[:2], columns=["x0", "x1", "x2", "x2"])},

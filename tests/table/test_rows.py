@@ -74,7 +74,10 @@ def test_cells_without_an_answer_are_empty():
     ("rows", "reason"),
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the frame has two columns named 'a'; names must differ"),
-        (pd.DataFrame({"a": [1], "c": [2]}), r"the frame lacks \['b'\] and has the unknown \['c'\]; expected exactly"),
+        (
+            pd.DataFrame({"a": [1], "c": [2]}),
+            r"the frame lacks the columns \['b'\] and has the other columns \['c'\]; expected",
+        ),
         (np.ones((2, 3)), "the rows have 3 columns; expected 2, one per feature"),
         (np.ones(3), r"the rows have shape \(3,\); expected a frame or a 2-D array"),
         ([[1], [1, 2]], r"the rows have shape \(0,\); expected a frame or a 2-D array"),

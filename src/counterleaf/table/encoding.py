@@ -54,7 +54,8 @@ def _cells(schema: Schema, row: Any) -> Any:
     missing = [name for name in schema.names if name not in by_name]
     extra = [name for name in by_name if name not in schema._index and name not in schema.columns]
     if missing or extra:
-        problems = [f"lacks [{some(missing)}]"] * bool(missing) + [f"has the unknown [{some(extra)}]"] * bool(extra)
+        problems = [f"lacks the features [{some(missing)}]"] * bool(missing)
+        problems += [f"has the other columns [{some(extra)}]"] * bool(extra)
         raise CounterleafError(f"the row {' and '.join(problems)}; expected exactly the features [{some(schema.names)}]")
     return [by_name[name] for name in schema.names]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, some
 from counterleaf.table.features import Feature, Finite, Numeric
 from counterleaf.table.frames import Column, cells_of, column_names, is_frame, is_polars, numbers_of, take
 from counterleaf.table.row_types import fitting, in_type_of
@@ -55,8 +55,9 @@ class TableRows:
         missing, known = [name for name in names if name not in by_name], {*names, *order}
         extra = [name for name in found if name not in known]
         if missing or extra:
-            problems = [f"lacks {missing[:8]}"] * bool(missing) + [f"has the unknown {extra[:8]}"] * bool(extra)
-            raise CounterleafError(f"the frame {' and '.join(problems)}; expected exactly the columns {order[:12]}")
+            problems = [f"lacks the columns [{some(missing, 8)}]"] * bool(missing)
+            problems += [f"has the other columns [{some(extra, 8)}]"] * bool(extra)
+            raise CounterleafError(f"the frame {' and '.join(problems)}; expected exactly the columns [{some(order)}]")
         return [self.rows[by_name[name]] for name in names]
 
     def _by_position(self) -> list[Column]:

@@ -18,7 +18,7 @@ from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count
 from counterleaf.cli.output import RowResult, Summary, alternatives_frame, check_names, json_line, read_format, table, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import aside, write, write_frame
@@ -220,7 +220,9 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
     frame = fit_rows(whole, found.schema, origin)
     if id_column is not None:
         if id_column not in whole.columns:
-            raise CounterleafError(f"--id is {id_column!r}; {origin} has the columns {list(whole.columns[:8])}")
+            raise CounterleafError(
+                f"--id is {id_column!r}; {origin} has the columns [{some(whole.columns, 8)}]{near(id_column, whole.columns)}"
+            )
         frame = frame.set_axis(whole[id_column])
     return found, frame
 
