@@ -161,7 +161,7 @@ def test_the_version():
         (["inspect"], "Missing argument '[A-Za-z]+'; see: counterleaf inspect --help"),
         (
             ["explain", "m.json", "r.csv", "--row", "x"],
-            "Invalid value for '--row': .*integer.*; see: counterleaf explain --help",
+            "Invalid value for '--row': .*(integer|int range).*; see: counterleaf explain --help",
         ),
         (
             ["explain", "m.json", "r.csv", "--max-changes", "-1"],

@@ -27,6 +27,7 @@ import counterleaf as cl
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.session import Session
+from counterleaf.table.files import exact_numbers
 
 HOSTILE = ['<script>alert("x")</script>', "a & b", "two\nlines", "quote\"'", "=1+1", "naïve ☃", "cost", "x" * 300]
 
@@ -222,7 +223,7 @@ def test_an_exported_table_can_be_read_and_the_model_confirms_each_row(key):
     file = bundled_session().handle("export", {"format": "csv", "questions": questions})
     assert (file["name"], file["type"]) == (f"counterleaf-{key}.csv", "text/csv")
     scene = bundled_session().scene(key)
-    frame = pd.read_csv(io.StringIO(file["text"]), keep_default_na=False, dtype={"row": str})
+    frame = pd.read_csv(io.StringIO(file["text"]), keep_default_na=False, dtype={"row": str}, **exact_numbers())
     assert frame["step"].unique().tolist() == [1, 2, 3]
     for k, one in enumerate(questions, 1):
         _, answer = ask(one)

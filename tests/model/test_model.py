@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import counterleaf as cl
+from counterleaf.table.files import exact_numbers
 
 SETS = {"breast": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 
@@ -31,7 +32,7 @@ def test_every_answer_is_confirmed_and_none_undercuts_its_bound(name, scale):
         assert answer[0].cost == answer[0].lower_bound
         assert answer.certificate.check()
         written = answer.to_frame().drop(columns=["cost", "lower_bound", "label", "leaf", "confirmed"]).iloc[1:]
-        read_back = pd.read_csv(io.StringIO(written.to_csv(index=False)))
+        read_back = pd.read_csv(io.StringIO(written.to_csv(index=False)), **exact_numbers())
         parsed = pd.DataFrame([c["row"] for c in json.loads(answer.to_json())["counterfactuals"]])
         for table in (written, read_back, parsed):
             assert model.predict(table.astype(float)).tolist() == [c.label for c in answer]

@@ -138,7 +138,7 @@ def ending(*parts, last=None):
         ),
         (lambda: cl.Explainer(ending((PCA(1), ["age", "pay"])), data=LOANS), r"\(PCA\) cannot be folded: it mixes columns"),
         (
-            lambda: cl.Explainer(ending((KBinsDiscretizer(3, quantile_method="linear"), ["pay"])), data=LOANS),
+            lambda: cl.Explainer(ending((KBinsDiscretizer(3, strategy="uniform"), ["pay"])), data=LOANS),
             r"\(KBinsDiscretizer\) cannot be folded",
         ),
         (
