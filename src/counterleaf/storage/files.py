@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 import zlib
@@ -84,13 +85,18 @@ def _read_json_lines(source: Any) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                row = json.loads(line)
+                row = json.loads(line, parse_int=_read_whole_number)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not a JSON object")
             rows.append(row)
     return rows
+
+
+def _read_whole_number(digits: str) -> int | float:
+    """Return a whole number; one beyond the floats, which pandas 2 cannot put in a column, is infinite."""
+    return int(digits) if math.isfinite(float(digits)) else float(digits)
 
 
 def write_frame(path: Path, frame: Frame) -> None:

@@ -114,11 +114,7 @@ def make_frame(
 
     content: Any = rows if isinstance(rows, np.ndarray) else list(rows)
     labels = None if index is None else list(index)
-    columns = None if names is None else list(names)
-    try:
-        frame = pd.DataFrame(content, columns=columns, index=labels, copy=False)
-    except OverflowError:  # pandas before 3 converts whole numbers to floats, which end near 1.8e308
-        frame = pd.DataFrame(content, columns=columns, index=labels, dtype=object)
+    frame = pd.DataFrame(content, columns=None if names is None else list(names), index=labels, copy=False)
     return frame.astype(dict(types)) if types else frame
 
 
