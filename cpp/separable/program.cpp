@@ -123,7 +123,8 @@ ProvedBound proved_value(const Program& program, Numbers lam, Scratch& scratch) 
         if (!program.tolerance.empty()) total -= std::fabs(lam[t]) * program.tolerance[t];
         if (!program.noise.empty()) error += std::fabs(lam[t]) * program.noise[t];
     }
-    error += static_cast<double>(wide / LANES + m + 16) * ROUND * size;
+    const std::size_t additions = wide / LANES + m + 16;
+    error += static_cast<double>(additions) * ROUND * size;
     const double value = total - error;
     return {value > -INF ? value : -INF, error, sure};
 }

@@ -83,6 +83,8 @@ def test_an_answer_where_nothing_can_be_written(tmp_path):
     barred.mkdir(mode=0o555)
     caches = {name: str(barred / "cache") for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "MPLCONFIGDIR", "TMPDIR")}
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1", **caches}
+    passed_on = ("COUNTERLEAF_CORE", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")  # make sanitize sets them
+    environment.update((name, os.environ[name]) for name in passed_on if name in os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if os.getuid() == 0 and not _all_may_read(cl.__file__, sys.executable):
         code = code.replace("os.getuid() == 0", "False")  # another user cannot read the package
