@@ -95,7 +95,7 @@ def _read_json_lines(source: Any) -> list[dict[str, Any]]:
 
 
 def _read_whole_number(digits: str) -> int | float:
-    """Return a whole number; one beyond the floats, which pandas 2 cannot put in a column, is infinite."""
+    """Return a whole number, or infinity for one beyond the range of floats, which pandas 2 cannot store."""
     return int(digits) if math.isfinite(float(digits)) else float(digits)
 
 
