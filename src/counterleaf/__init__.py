@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from counterleaf.errors import CounterleafError as CounterleafError
     from counterleaf.explainer import Explainer as Explainer
     from counterleaf.learn.classifier import TAOClassifier as TAOClassifier
-    from counterleaf.model.readers import read_tree as read_tree
+    from counterleaf.model.outputs import Outputs as Outputs
+    from counterleaf.model.readers.table import read_tree as read_tree
     from counterleaf.model.tree import Tree as Tree
     from counterleaf.plot.trees import plot_tree as plot_tree
     from counterleaf.proof.certificate import Certificate as Certificate
@@ -55,7 +56,8 @@ _HOME = {
     "errors": ("CounterleafError",),
     "explainer": ("Explainer",),
     "learn.classifier": ("TAOClassifier",),
-    "model.readers": ("read_tree",),
+    "model.outputs": ("Outputs",),
+    "model.readers.table": ("read_tree",),
     "model.tree": ("Tree",),
     "plot.trees": ("plot_tree",),
     "proof.certificate": ("Certificate", "Status"),

@@ -24,9 +24,9 @@ from support.fold_cases import FULL, NUMBERS, TEXT, Learner, as_table, labels, p
 
 from counterleaf import Boolean, Categorical, Numeric, Ordinal, Schema, Tree
 from counterleaf.model.cuts import cuts
-from counterleaf.model.pipeline import fold
-from counterleaf.model.probing import frame_of
-from counterleaf.model.steps import survey
+from counterleaf.model.pipelines.fold import fold
+from counterleaf.model.pipelines.probing import frame_of
+from counterleaf.model.pipelines.steps import survey
 from counterleaf.table.encoding import encode_table
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds

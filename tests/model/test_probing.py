@@ -10,8 +10,8 @@ from sklearn.preprocessing import (
 )
 from support.fold_cases import labels, people, tree
 
-from counterleaf.model.probing import frame_of
-from counterleaf.model.steps import survey
+from counterleaf.model.pipelines.probing import frame_of
+from counterleaf.model.pipelines.steps import survey
 
 
 def test_frame_of_keeps_the_types_of_the_table():

@@ -24,9 +24,9 @@ from sklearn.tree import DecisionTreeRegressor
 from support.fold_cases import FULL, labels, people, schema_of, stump, tree
 
 from counterleaf import Categorical, CounterleafError, Numeric, Schema
-from counterleaf.model import probing
-from counterleaf.model.pipeline import fold
-from counterleaf.model.steps import is_pipeline, survey
+from counterleaf.model.pipelines import probing
+from counterleaf.model.pipelines.fold import fold
+from counterleaf.model.pipelines.steps import is_pipeline, survey
 
 
 def test_survey_follows_each_column():

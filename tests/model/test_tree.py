@@ -131,7 +131,7 @@ def broken(**changes):
         ("[" * 100_000, "not valid JSON"),
         ("[]", "not a counterleaf tree"),
         ('{"format": "other"}', "not a counterleaf tree"),
-        (broken(version=2), "reads version 1"),
+        (broken(version=3), "reads versions 1 and 2"),
         (broken(left=None), "lacks 'left'"),
         (broken(features=-1), "number of columns"),
         (broken(weights={"indptr": [0, 2, 2, 9], "indices": [0, 1], "data": [1, 1]}), "do not fit together"),

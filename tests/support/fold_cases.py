@@ -7,9 +7,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterleaf import Numeric, Schema, Tree
 from counterleaf.model.cuts import cuts
-from counterleaf.model.pipeline import fold
-from counterleaf.model.probing import frame_of
-from counterleaf.model.steps import survey
+from counterleaf.model.pipelines.fold import fold
+from counterleaf.model.pipelines.probing import frame_of
+from counterleaf.model.pipelines.steps import survey
 from counterleaf.table.encoding import encode_table
 
 NUMBERS = ["age", "pay", "tiny", "hours"]

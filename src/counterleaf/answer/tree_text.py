@@ -12,8 +12,8 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain
 from counterleaf.errors import CounterleafError, check_whole_number
-from counterleaf.model.readers import read_tree
-from counterleaf.model.steps import is_pipeline
+from counterleaf.model.pipelines.steps import is_pipeline
+from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import MISSING, Finite, Numeric
 from counterleaf.table.schema import Schema

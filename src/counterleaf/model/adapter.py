@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, some
-from counterleaf.model.pipeline import fold
-from counterleaf.model.probing import frame_of, unused_value
-from counterleaf.model.readers import read_tree
-from counterleaf.model.steps import Survey, is_pipeline, survey
+from counterleaf.model.pipelines.fold import fold
+from counterleaf.model.pipelines.probing import frame_of, unused_value
+from counterleaf.model.pipelines.steps import Survey, is_pipeline, survey
+from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,15 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from counterleaf._core import Router
-from counterleaf.errors import CounterleafError, brief, flat
+from counterleaf.errors import CounterleafError, brief
+from counterleaf.model.outputs import Outputs
+from counterleaf.model.tree_json import integers, numbers, tree_in, tree_out
 from counterleaf.sparse import CSR
-from counterleaf.strict_json import check_whole, loads
 from counterleaf.types import Array
-
-_FORMAT, _VERSION = "counterleaf-tree", 1
-_WIDEST = 1_000_000  # columns of a tree in a file; few bytes can claim many
-_FIELDS = ["features", "weights", "indptr", "indices", "data", "left", "right", "bias", "value", "classes", "closed", "dtype"]
-_PADDED = 1 << 20  # characters of padding in an array of labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +32,17 @@ class Tree:
         axis-aligned split.
     bias : (N,) array-like of float
         The constant of each split.
-    value : (N,) array-like of int
-        The position of a leaf's class in ``classes``; ignored at inner nodes.
+    value : (N,) array-like of int, optional
+        The position of a leaf's class in ``classes``; ignored at inner nodes. -1 at a leaf whose class is that of its largest
+        output, the first of equal ones. Left out for regression, where the outputs are of kind "value".
     classes : array-like, optional
-        The labels, by default 0, 1, ...
+        The labels, by default 0, 1, ...; none for regression.
     closed : {"right", "left"}, default="right"
         The side to which ``weights[i] @ x + bias[i] == 0`` belongs.
     dtype : {"float64", "float32"}, default="float64"
         The format to which the model casts x. Sums are in float64.
+    outputs : Outputs, optional
+        The probabilities, scores or values of the leaves, constant or linear.
 
     Raises
     ------
@@ -64,14 +61,21 @@ class Tree:
     right: Array
     weights: Any
     bias: Array
-    value: Array
+    value: Any = None
     classes: Any = None
     closed: str = "right"
     dtype: str = "float64"
+    outputs: Outputs | None = None
 
     def __post_init__(self) -> None:
-        left, right = _integers("left", self.left), _integers("right", self.right)
-        value, bias = _integers("value", self.value), _numbers("bias", self.bias)
+        left, right = integers("left", self.left), integers("right", self.right)
+        bias = numbers("bias", self.bias)
+        if self.outputs is not None and not isinstance(self.outputs, Outputs):
+            raise CounterleafError(f"outputs is {brief(self.outputs)}; expected Outputs(kind, intercept, slope)")
+        computes = self.outputs is not None and self.outputs.kind in ("value", "softmax", "score")
+        if self.value is None and not computes:
+            raise CounterleafError("value is None; expected the position of each leaf's class")
+        value = np.full(left.shape, -1) if self.value is None else integers("value", self.value)
         if left.ndim != 1 or len(left) == 0:
             raise CounterleafError(f"left has shape {left.shape}; expected one entry per node, at least one node")
         for name, array in (("right", right), ("value", value), ("bias", bias)):
@@ -83,8 +87,11 @@ class Tree:
         _check_finite("weights", weights.data)
         _check_finite("bias", bias)
         _check_links(left, right)
-        classes = _labels(self.classes, value[~inner])
-        bad = ~inner & ((value < 0) | (value >= len(classes)))
+        if self.outputs is not None and self.outputs.kind == "value":
+            classes = _no_labels(self.classes, value[~inner])
+        else:
+            classes = _labels(self.classes, value[~inner], 0 if self.outputs is None else self.outputs.count)
+        bad = ~inner & ((value < (-1 if computes else 0)) | (value >= len(classes)))
         if bad.any():
             leaf = int(np.flatnonzero(bad)[0])
             raise CounterleafError(
@@ -96,6 +103,7 @@ class Tree:
             raise CounterleafError(f'dtype is {brief(self.dtype)}; expected "float32" or "float64"')
         left, right = np.where(inner, left, -1), np.where(inner, right, -1)  # compiled code stores them in fewer bits
         value = np.where(inner, -1, value)
+        outputs = None if self.outputs is None else self.outputs.fitted(inner, weights.shape[1], len(classes))
         for array in (left, right, bias, value, classes):
             array.setflags(write=False)
         for name, checked in (
@@ -105,8 +113,14 @@ class Tree:
             ("bias", bias),
             ("value", value),
             ("classes", classes),
+            ("outputs", outputs),
         ):
             object.__setattr__(self, name, checked)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the tree predicts numbers instead of classes."""
+        return self.outputs is not None and self.outputs.kind == "value"
 
     @property
     def n_features(self) -> int:
@@ -179,7 +193,7 @@ class Tree:
         vars(self).update(state, weights=CSR.of(state["weights"]))  # a matrix of SciPy in older pickles
 
     def predict(self, rows: npt.ArrayLike) -> Array:
-        """Return the label of each row.
+        """Return the label of each row, or its value for regression.
 
         Parameters
         ----------
@@ -189,9 +203,44 @@ class Tree:
         Returns
         -------
         (n,) array
-            Labels.
+            Labels or numbers.
         """
-        return np.asarray(self.classes[self.value[self.apply(rows)]])
+        leaves, made = self._outputs_of(rows)
+        if self.is_regression:
+            return np.asarray(made[:, 0])
+        value = self.value[leaves]
+        return np.asarray(self.classes[np.where(value < 0, made.argmax(axis=1), value) if (value < 0).any() else value])
+
+    def predict_proba(self, rows: npt.ArrayLike) -> Array:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        rows : (n, D) array-like
+            Rows of finite numbers.
+
+        Returns
+        -------
+        (n, classes) array
+            Probabilities.
+
+        Raises
+        ------
+        CounterleafError
+            If the leaves of the tree have no probabilities.
+        """
+        _, made = self._outputs_of(rows)
+        found = None if self.outputs is None else self.outputs.probabilities(made)
+        if found is None:
+            raise CounterleafError("the leaves of this tree have no probabilities; expected outputs of another kind")
+        return found
+
+    def _outputs_of(self, rows: npt.ArrayLike) -> tuple[Array, Array]:
+        """Return the leaf and the outputs of each row."""
+        leaves = self.apply(rows)
+        if self.outputs is None:
+            return leaves, np.empty((len(leaves), 0))
+        return leaves, self.outputs.at(leaves, np.ascontiguousarray(rows, dtype=np.float64))
 
     def to_json(self) -> str:
         """Return the tree as JSON, from which ``from_json`` restores every number bit for bit.
@@ -201,24 +250,7 @@ class Tree:
         str
             The JSON text.
         """
-        if self.n_features > _WIDEST:
-            raise CounterleafError(f"the tree has {self.n_features:,} columns; its JSON holds up to {_WIDEST:,}")
-        w = self.weights
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "version": _VERSION,
-                "features": self.n_features,
-                "left": self.left.tolist(),
-                "right": self.right.tolist(),
-                "weights": {"indptr": w.indptr.tolist(), "indices": w.indices.tolist(), "data": w.data.tolist()},
-                "bias": self.bias.tolist(),
-                "value": self.value.tolist(),
-                "classes": self.classes.tolist(),
-                "closed": self.closed,
-                "dtype": self.dtype,
-            }
-        )
+        return tree_out(self)
 
     @classmethod
     def from_json(cls, text: str) -> Tree:
@@ -239,92 +271,7 @@ class Tree:
         CounterleafError
             If the text is anything else.
         """
-        try:
-            fields = loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise CounterleafError(f"not a counterleaf tree: the text is not valid JSON ({flat(error)})") from None
-        if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
-            raise CounterleafError(f'not a counterleaf tree: expected an object with "format": "{_FORMAT}"')
-        version = fields.get("version")
-        if type(version) is not int or version != _VERSION:
-            raise CounterleafError(
-                f"tree format version {brief(version)}; this counterleaf reads version {_VERSION}: upgrade it"
-            )
-        return cls(**_arguments(fields))
-
-
-def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tree, each checked to have a type that NumPy does not reinterpret."""
-    weights = fields.get("weights")
-    parts = {**fields, **(weights if isinstance(weights, dict) else {})}
-    for name in _FIELDS:
-        if name not in parts:
-            raise CounterleafError(f"the tree's JSON lacks {name!r}; write it again with to_json")
-    features = parts["features"]
-    if type(features) is not int or not 0 <= features <= _WIDEST:
-        raise CounterleafError(f"features is {brief(features)}; expected the number of columns, up to {_WIDEST:,}")
-    indptr, indices, left, right, value = (
-        _integers(name, _listed(name, parts[name])) for name in ("indptr", "indices", "left", "right", "value")
-    )
-    data, bias = (_numbers(name, _listed(name, parts[name])) for name in ("data", "bias"))
-    try:
-        matrix = CSR(indptr, indices, data, (indptr.size - 1, features))
-    except ValueError:
-        message = "the tree's JSON has weights that do not fit together; write it again with to_json"
-        raise CounterleafError(message) from None
-    arrays = {"left": left, "right": right, "weights": matrix, "bias": bias, "value": value}
-    return {**arrays, "classes": _read_labels(parts["classes"]), "closed": parts["closed"], "dtype": parts["dtype"]}
-
-
-def _listed(name: str, values: Any) -> list[Any]:
-    """Check that ``values`` is a list of numbers: NumPy would accept text too, and pad all of it to the longest."""
-    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
-        raise _not_numbers(name) if name in ("data", "bias") else _not_integers(name)
-    return values
-
-
-def _not_numbers(name: str) -> CounterleafError:
-    return CounterleafError(f"{name} holds something other than numbers; expected finite numbers")
-
-
-def _not_integers(name: str) -> CounterleafError:
-    return CounterleafError(f"{name} holds something other than integers; expected node or class numbers")
-
-
-def _read_labels(labels: Any) -> Array:
-    """Return labels exactly as written: NumPy would turn numbers among text into text, and strip and pad texts."""
-    if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
-        raise CounterleafError("classes are not a list of labels; expected one label per class")
-    check_whole(labels, "a class")
-    try:
-        if not all(map(math.isfinite, (label for label in labels if not isinstance(label, str)))):
-            raise CounterleafError("classes holds infinity; expected text or finite numbers")
-        text = [label.encode() for label in labels if isinstance(label, str)]
-    except UnicodeEncodeError:
-        raise CounterleafError("classes holds half a character; expected text or numbers") from None
-    longest = max(map(len, text), default=0)
-    kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in labels}
-    odd = len(kinds) > 1 or any(label.endswith(b"\0") for label in text) or longest * len(text) > _PADDED + sum(map(len, text))
-    return np.array(labels, dtype=object if odd else None)
-
-
-def _integers(name: str, values: Any) -> Array:
-    try:
-        array = np.asarray(values)
-        with np.errstate(invalid="ignore"):  # a number too large for 64 bits fails the comparison below
-            whole = array.astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise _not_integers(name) from None
-    if array.dtype == bool or (array.size and not np.array_equal(array, whole)):
-        raise _not_integers(name)
-    return whole.copy()
-
-
-def _numbers(name: str, values: Any) -> Array:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _not_numbers(name) from None
+        return cls(**tree_in(text))
 
 
 def _check_finite(name: str, array: Array) -> None:
@@ -335,7 +282,7 @@ def _check_finite(name: str, array: Array) -> None:
 def _csr(matrix: Any, inner: Array) -> CSR:
     """Return the weights of the inner nodes."""
     if not isinstance(matrix, CSR) and not hasattr(matrix, "tocsr"):
-        matrix = _numbers("weights", matrix)
+        matrix = numbers("weights", matrix)
     if len(matrix.shape) != 2:
         raise CounterleafError(f"weights has shape {matrix.shape}; expected (nodes, features)")
     if matrix.shape[1] == 0:
@@ -378,9 +325,16 @@ def _check_links(left: Array, right: Array) -> None:
         raise CounterleafError(f"{n - reached} nodes form a cycle that the root never reaches; expected a tree")
 
 
-def _labels(classes: Any, used: Array) -> Array:
+def _no_labels(classes: Any, used: Array) -> Array:
+    """Check that a regression tree has neither labels nor classes at its leaves."""
+    if (classes is not None and len(classes)) or (used >= 0).any():
+        raise CounterleafError('outputs of kind "value" are for regression: leave out value and classes')
+    return np.empty(0, np.int64)
+
+
+def _labels(classes: Any, used: Array, least: int) -> Array:
     if classes is None:
-        return np.arange(max(int(used.max(initial=-1)) + 1, 1))
+        return np.arange(max(int(used.max(initial=-1)) + 1, least, 1))
     try:
         labels = np.array(classes)
     except ValueError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explainer import Explainer
-from counterleaf.model.steps import is_pipeline
+from counterleaf.model.pipelines.steps import is_pipeline
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import read_frame
 from counterleaf.table.features import Numeric

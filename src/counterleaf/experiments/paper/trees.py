@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterleaf import __version__
 from counterleaf.experiments.paper.data import PaperData
 from counterleaf.learn.classifier import TAOClassifier
-from counterleaf.model.readers import read_tree
+from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
 from counterleaf.types import Array

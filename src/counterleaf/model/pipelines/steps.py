@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers import read_tree
+from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import is_missing
 

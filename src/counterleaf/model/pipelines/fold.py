@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model import probing
 from counterleaf.model.cuts import cuts
-from counterleaf.model.probing import Probe, frame_of
-from counterleaf.model.steps import Survey, survey
+from counterleaf.model.pipelines import probing
+from counterleaf.model.pipelines.probing import Probe, frame_of
+from counterleaf.model.pipelines.steps import Survey, survey
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.features import Numeric

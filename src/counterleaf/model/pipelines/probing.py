@@ -11,7 +11,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
-from counterleaf.model.steps import Survey
+from counterleaf.model.pipelines.steps import Survey
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Categorical, Feature, Numeric
 from counterleaf.table.frames import cells_of, columns

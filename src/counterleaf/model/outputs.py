@@ -1,0 +1,136 @@
+"""What the leaves of a tree compute: constants, or linear functions of the row, with one or several outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, brief
+from counterleaf.sparse import CSR
+from counterleaf.types import Array
+
+KINDS = ("value", "probability", "logistic", "softmax", "score")
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The outputs of the leaves of a tree: ``slope @ x + intercept``, and what they mean.
+
+    Parameters
+    ----------
+    kind : {"value", "probability", "logistic", "softmax", "score"}
+        "value": one output, the number that a regression tree predicts. "probability": one constant per class, its
+        probability. "logistic": one output, the log odds of the second of two classes. "softmax": one output per class, whose
+        softmax is the probability. "score": one output per class, of which the largest wins; they are not probabilities.
+    intercept : (N, K) array-like
+        The K outputs of each node at the row 0; those of inner nodes are ignored. (N,) if K is 1.
+    slope : (N * K, D) array-like, sparse matrix of SciPy or CSR, optional
+        The weights of output k of node i in row ``i * K + k``. Constant leaves by default.
+
+    Raises
+    ------
+    CounterleafError
+        If the arrays do not fit together.
+
+    Examples
+    --------
+    >>> from counterleaf import Tree
+    >>> outputs = Outputs("value", [0.0, 1.0, 5.0], [[0.0], [2.0], [0.0]])
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-3.0, 0, 0], outputs=outputs)
+    >>> tree.predict([[2.0], [4.0]]).tolist()
+    [5.0, 5.0]
+    """
+
+    kind: str
+    intercept: Any
+    slope: Any = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise CounterleafError(f"outputs are of kind {brief(self.kind)}; expected one of {', '.join(KINDS)}")
+        try:
+            intercept = np.array(self.intercept, dtype=np.float64)
+            intercept = intercept[:, None] if intercept.ndim == 1 else intercept
+            slope = None if self.slope is None else CSR.of(self.slope)
+        except (TypeError, ValueError, OverflowError):
+            raise CounterleafError("the outputs hold something other than numbers; expected arrays of finite numbers") from None
+        if intercept.ndim != 2 or not intercept.shape[1]:
+            raise CounterleafError(f"the outputs' intercept has shape {intercept.shape}; expected (nodes, outputs)")
+        if slope is not None and slope.shape[0] != intercept.size:
+            raise CounterleafError(
+                f"the outputs' slope has {slope.shape[0]} rows; expected {intercept.size}: one per node and output"
+            )
+        if not np.isfinite(intercept).all() or (slope is not None and not np.isfinite(slope.data).all()):
+            raise CounterleafError("the outputs hold NaN or infinity; expected finite numbers")
+        if self.kind == "probability" and slope is not None and len(slope.data):
+            raise CounterleafError('outputs of kind "probability" are constants; for linear leaves use "softmax" or "logistic"')
+        intercept.setflags(write=False)
+        object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "slope", slope if slope is not None and len(slope.data) else None)
+
+    @property
+    def count(self) -> int:
+        """The number of outputs, K."""
+        return int(self.intercept.shape[1])
+
+    @property
+    def linear(self) -> Array:
+        """Whether each node has an output that depends on the row, as an (N,) array."""
+        if self.slope is None:
+            return np.zeros(len(self.intercept), bool)
+        return np.asarray(np.diff(self.slope.indptr).reshape(-1, self.count).any(axis=1))
+
+    def row(self, node: int, output: int) -> tuple[Array, Array, float]:
+        """Return the columns, weights and constant of one output of a node."""
+        constant = float(self.intercept[node, output])
+        if self.slope is None:
+            return np.empty(0, np.int64), np.empty(0), constant
+        return *self.slope.row(node * self.count + output), constant
+
+    def at(self, nodes: Array, rows: Array) -> Array:
+        """Return the (n, K) outputs of some rows, given the leaf that each of them reaches."""
+        out: Array = self.intercept[nodes].copy()
+        if self.slope is None:
+            return out
+        for node in np.unique(nodes[self.linear[nodes]]).tolist():
+            here = nodes == node
+            for k in range(self.count):
+                columns, weights, constant = self.row(node, k)
+                if len(columns):  # summed in the order of the columns, as splits are
+                    out[here, k] = np.cumsum(rows[np.ix_(here, columns)] * weights, axis=1)[:, -1] + constant
+        return out
+
+    def probabilities(self, outputs: Array) -> Array | None:
+        """Return the (n, classes) probabilities of the outputs of some rows; None if they have none."""
+        if self.kind == "probability":
+            return outputs
+        if self.kind == "logistic":
+            outputs = np.column_stack([np.zeros(len(outputs)), outputs[:, 0]])
+        elif self.kind != "softmax":
+            return None
+        raised = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+    def fitted(self, inner: Array, width: int, classes: int) -> Outputs:
+        """Return the outputs of a tree with these inner nodes, columns and classes, checked to fit; 0 at inner nodes."""
+        shape, wanted = self.intercept.shape, {"value": 1, "logistic": 1}.get(self.kind, classes)
+        if shape != (len(inner), wanted):
+            raise CounterleafError(
+                f"the outputs' intercept has shape {shape}; a tree of {len(inner)} nodes needs {(len(inner), wanted)}"
+            )
+        if self.kind == "logistic" and classes != 2:
+            raise CounterleafError(f'outputs of kind "logistic" need two classes; got {classes}: use "softmax"')
+        leaf = self.intercept[~inner]
+        if self.kind == "probability" and ((leaf < 0) | (leaf > 1)).any():
+            raise CounterleafError("a probability of a leaf is not between 0 and 1")
+        slope = self.slope
+        if slope is not None and slope.shape[1] != width:
+            raise CounterleafError(f"the outputs' slope has {slope.shape[1]} columns; the tree has {width}")
+        if not inner.any():
+            return self
+        if slope is not None:
+            used = np.repeat(~inner, self.count)[slope.rows]
+            slope = CSR(slope.indptr, slope.indices, np.where(used, slope.data, 0.0), slope.shape)
+        return Outputs(self.kind, np.where(inner[:, None], 0.0, self.intercept), slope)

@@ -1,0 +1,1 @@
+"""A fitted pipeline folded into one tree over the columns of the table, by probing its steps."""
