@@ -114,7 +114,7 @@ def number(value: float) -> str:
 def headline(answer: Explanation, c: Counterfactual | None) -> str:
     """Return the title: the class that the model would say, and the cost."""
     if c is None:
-        wanted = " or ".join(map(str, answer.target)) or "anything else"
+        wanted = answer.target_text() or "anything else"
         return short(f"no row reaches {wanted}" if answer.status is Status.INFEASIBLE else f"no row found yet for {wanted}", 60)
     new, old = short(str(c.label), 18), short(str(answer.source_label), 18)
     caveats = ["not proved cheapest"] * (answer.status is Status.LIMIT) + ["not confirmed by the model"] * (not c.confirmed)
