@@ -28,7 +28,7 @@ def test_random_families_of_conflicts(seed):
     solves = []
 
     def feasible(subset):
-        assert subset == sorted(set(subset))
+        assert list(subset) == sorted(set(subset))
         solves.append(tuple(subset))
         return not any(conflict <= set(subset) for conflict in conflicts)
 
