@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,14 @@ class Decision:
         if self.goal.output < 0:
             return [float(one) for one in self.model.predict(points)]
         return [float(one) for one in self.model.predict_proba(points)[:, self.goal.output]]
+
+    @functools.cached_property
+    def picture(self) -> Tree:
+        """The plain tree with a label at each leaf that holds for all of its rows: a class, or whether it is the target."""
+        if self.tree is self.model or isinstance(self.goal, Range):
+            return self.tree
+        reached = np.isin(self.tree.value, list(self.target)).astype(int)
+        return replace(self.tree, value=reached, classes=LABELS)
 
     @property
     def extremes(self) -> tuple[float, float]:
