@@ -148,7 +148,7 @@ def ending(*parts, last=None):
         (lambda: cl.Explainer(ending((SimpleImputer(add_indicator=True), ["pay"])), data=LOANS), "add_indicator=True"),
         (
             lambda: cl.Explainer(ending((StandardScaler(), ["pay"]), last=RandomForestClassifier(2)), data=LOANS),
-            r"\(RandomForestClassifier\) cannot be folded: it is not a single classification tree",
+            r"\(RandomForestClassifier\) cannot be folded: forests are not supported yet; explain one of its trees",
         ),
     ],
 )
