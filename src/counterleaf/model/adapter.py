@@ -12,7 +12,7 @@ from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of, unused_value
 from counterleaf.model.pipelines.steps import Survey, ends_in_pipeline, survey
-from counterleaf.model.readers.table import guard_of, read_core
+from counterleaf.model.readers.table import as_model, guard_of, read_core
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import Rescale, core_of, innermost, rescale_of
 from counterleaf.sparse import CSR
@@ -348,7 +348,8 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     core = core_of(model)
     tree = read_core(core)
     rescale = rescale_of(core, tree)
-    known = getattr(model, "feature_names_in_", getattr(innermost(model), "feature_names_in_", None))
+    model, guard = as_model(model), guard_of(model)
+    known = _known_names(model, data)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
     if schema is None and data is not None:
@@ -366,7 +367,16 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
-    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, guard_of(model), rescale)
+    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, guard, rescale)
+
+
+def _known_names(model: Any, data: Any) -> Any:
+    """Return the names that a model knows its columns by; LightGBM puts underscores for the spaces of the data."""
+    known = getattr(model, "feature_names_in_", getattr(innermost(model), "feature_names_in_", None))
+    if known is None or not is_frame(data):
+        return known
+    names = [name for name, _ in columns(data)]
+    return names if [str(name).replace(" ", "_") for name in names] == [str(name) for name in known] else known
 
 
 def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool) -> Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from counterleaf.types import Array
 CELLS = 4_000_000  # of the rows sent through a model at a time
 
 Reads = tuple[tuple[str, tuple[str, ...]], ...]  # the beginning of a module's name, and the names of classes
+
+
+class Gaps(NamedTuple):
+    """Where the splits of a tree send missing numbers: the (N,) columns that they test, -1 at leaves, and if to the right."""
+
+    feature: Array
+    right: Array
+
+
 Box = dict[int, tuple[float, float]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import Reads, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.leaf_probes import Gaps, Reads, quiet, random_rows, rows_at_splits
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -23,7 +23,12 @@ def guard(model: Any) -> float:
     return _GUARD
 
 
-def missing_right(model: Any) -> Array | None:
+def as_model(model: Any) -> Any:
+    """Return the model itself, which predicts from arrays and tables."""
+    return model
+
+
+def gaps(model: Any) -> Gaps | None:
     """Return None: linear models refuse missing numbers."""
     return None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import Reads, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.leaf_probes import Gaps, Reads, quiet, random_rows, rows_at_splits
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
@@ -27,8 +27,13 @@ def guard(model: Any) -> float:
     return 1e-6 if _projections(getattr(model, "tree_", None)) is not None else 0.0
 
 
-def missing_right(model: Any) -> Array | None:
-    """Return whether a missing number goes right at each node; None if the model refuses missing numbers."""
+def as_model(model: Any) -> Any:
+    """Return the model itself, which predicts from arrays and tables."""
+    return model
+
+
+def gaps(model: Any) -> Gaps | None:
+    """Return where missing numbers go; None if the model refuses them."""
     arrays: Any = getattr(model, "tree_", None)
     to_left = getattr(arrays, "missing_go_to_left", None)
     if to_left is None:
@@ -38,7 +43,8 @@ def missing_right(model: Any) -> Array | None:
             model.apply(np.full((1, arrays.n_features), np.nan))
     except ValueError:
         return None
-    return np.asarray((arrays.children_left >= 0) & ~np.asarray(to_left, bool))
+    inner = arrays.children_left >= 0
+    return Gaps(np.where(inner, arrays.feature, -1), inner & ~np.asarray(to_left, bool))
 
 
 def read(model: Any) -> Tree:

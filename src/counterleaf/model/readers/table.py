@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers import linear, scikit_trees
-from counterleaf.model.readers.leaf_probes import Reads
+from counterleaf.model.readers import boosting, linear, scikit_trees
+from counterleaf.model.readers.leaf_probes import Gaps, Reads
 from counterleaf.model.readers.refusals import refusal
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, rescale_of, unwrap
@@ -30,11 +30,14 @@ class Reader(Protocol):
     def guard(self, model: Any) -> float:
         """Return the relative error of an oblique split's sum, 0 if the model adds as a Tree does."""
 
-    def missing_right(self, model: Any) -> Array | None:
-        """Return whether a missing number goes right at each node; None if the model refuses missing numbers."""
+    def as_model(self, model: Any) -> Any:
+        """Return a model with a predict that takes arrays and tables, mostly the model itself."""
+
+    def gaps(self, model: Any) -> Gaps | None:
+        """Return where missing numbers go; None if the model refuses them."""
 
 
-_READERS: tuple[Reader, ...] = (scikit_trees, linear)
+_READERS: tuple[Reader, ...] = (scikit_trees, boosting, linear)
 
 
 def read_tree(model: Any) -> Tree:
@@ -88,8 +91,10 @@ def read_core(core: Any) -> Tree:
     return adjusted(core, _read(innermost(core)))
 
 
-def gap_directions(model: Any) -> Array | None:
-    """Return whether a missing number goes right at each node of a model's tree.
+def gap_routes(model: Any) -> Gaps | None:
+    """Return the column that each split of a model tests, and whether a missing number goes right there.
+
+    A split that separates missing numbers from all others has no weights in the tree; its column is here.
 
     Parameters
     ----------
@@ -98,12 +103,24 @@ def gap_directions(model: Any) -> Array | None:
 
     Returns
     -------
-    (N,) array of bool or None
-        True at splits that send a missing number right; None if the model refuses missing numbers.
+    Gaps or None
+        The columns, -1 at leaves, and the directions; None if the model refuses missing numbers.
     """
     bare = innermost(model)
     reader = _reader(bare)
-    return None if reader is None else reader.missing_right(bare)
+    return None if reader is None else reader.gaps(bare)
+
+
+def gap_directions(model: Any) -> Array | None:
+    """Return whether a missing number goes right at each node of a model's tree; None if the model refuses missing numbers."""
+    found = gap_routes(model)
+    return None if found is None else found.right
+
+
+def as_model(model: Any) -> Any:
+    """Return a model with a predict that takes arrays and tables, mostly the model itself."""
+    reader = _reader(model)
+    return model if reader is None else reader.as_model(model)
 
 
 def guard_of(model: Any) -> float:
