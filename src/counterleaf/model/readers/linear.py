@@ -36,7 +36,7 @@ def gaps(model: Any) -> Gaps | None:
 def read(model: Any) -> Tree:
     """Return a fitted linear model as a tree with one split, or with one leaf."""
     kind = type(model).__name__
-    coef, intercept = _coefficients(model, kind)
+    coef, intercept = coefficients(model)
     labels = getattr(model, "classes_", None)
     if labels is None:
         return _regression(model, coef, intercept, kind)
@@ -50,8 +50,9 @@ def read(model: Any) -> Tree:
     return _several_classes(model, coef, intercept, kind)
 
 
-def _coefficients(model: Any, kind: str) -> tuple[Array, Array]:
-    """Return the (K, D) weights and the K constants."""
+def coefficients(model: Any) -> tuple[Array, Array]:
+    """Return the (K, D) weights and the K constants of a fitted model."""
+    kind = type(model).__name__
     coef = getattr(model, "coef_", None)
     if coef is None and hasattr(model, "n_features_in_"):
         how = f" with kernel={model.kernel!r}" if hasattr(model, "kernel") else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.leaf_probes import Gaps, Reads, quiet, random_rows, rows_at_splits
+from counterleaf.model.readers.leaf_probes import NARROW_GUARD, Gaps, Reads, quiet, random_rows, rows_at_splits
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
@@ -23,8 +23,8 @@ READS: Reads = (
 
 
 def guard(model: Any) -> float:
-    """Return the relative error of a split's sum: the oblique trees add float32 numbers."""
-    return 1e-6 if _projections(getattr(model, "tree_", None)) is not None else 0.0
+    """Return the guard of a split's sum: the oblique trees add float32 numbers."""
+    return NARROW_GUARD if _projections(getattr(model, "tree_", None)) is not None else 0.0
 
 
 def as_model(model: Any) -> Any:
