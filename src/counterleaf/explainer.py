@@ -13,14 +13,14 @@ from counterleaf.answer.explanation import Counterfactual, Explanation, describe
 from counterleaf.answer.margins import MarginPath
 from counterleaf.batch import batch
 from counterleaf.core.stopping import current
-from counterleaf.errors import CounterleafError, number
+from counterleaf.errors import CounterleafError, MissingNumbersError, number
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
 from counterleaf.question.kinds import Constraint
 from counterleaf.question.query import Query
 from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.prepared import Source
+from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.search.search import Search
 from counterleaf.table.features import Feature
 from counterleaf.table.frames import copy_of
@@ -65,6 +65,7 @@ class Explainer:
         self.schema, self.tree = adapter.schema, adapter.tree
         self._labels: list[Any] = adapter.tree.classes.tolist()
         self._search = Search(self.tree, self.schema, adapter.guard)
+        self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
 
@@ -354,9 +355,8 @@ class Explainer:
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size)
-        threads = batch.workers(n_jobs)
-        task = batch.Batch(self._search, self._adapter, TableRows(rows, self.schema), query, threads)
-        return batch.run(task, chunk_size, progress)
+        threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
+        return batch.run(batch.Batch(self._search, self._adapter, table, query, threads, self._part), chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
@@ -370,9 +370,26 @@ class Explainer:
             self._priced = (cost, prices)
         return prices
 
+    def _with_gaps(self, missing: tuple[str, ...]) -> Explainer:
+        """Return the explainer of rows that lack these numbers."""
+        return self._variants.get(missing, lambda: self._of(self._adapter.with_gaps(missing), self.spreads))
+
+    def _part(self, missing: tuple[str, ...], cost: Any) -> tuple[Search, ModelAdapter, Prices]:
+        """Return what a batch needs for its rows that lack these numbers."""
+        made = self._with_gaps(missing)
+        return made._search, made._adapter, made._prices(cost)
+
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""
-        source = self._search.locate(row)
+        try:
+            source = self._search.locate(row)
+        except MissingNumbersError as error:
+            if self._adapter.routes is None:
+                raise
+            return self._with_gaps(error.names)._answers(row, query, margins)
+        if self._adapter.leaves_out:
+            return self._with_gaps(())._answers(row, query, margins)
+        query = replace(query, prices=self._prices(query.cost))  # those of this explainer, if it is one with gaps
         row = copy_of(row)
         answers: list[Explanation] = []
         last: Any = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -17,13 +18,15 @@ from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Findings, Status
+from counterleaf.question.cost import Prices
 from counterleaf.question.kinds import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
+from counterleaf.search.prepared import RecentValues
 from counterleaf.search.search import Search
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
-from counterleaf.table.rows import TableRows
+from counterleaf.table.rows import TableRows, differs
 from counterleaf.types import Array
 
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
@@ -40,11 +43,21 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-class Batch:
-    """One query about many rows. Everything that does not depend on the row is computed once, here."""
+# what a batch needs for its rows that lack some numbers, given the names of these and the cost
+Parts = Callable[[tuple[str, ...], Any], tuple[Search, ModelAdapter, Prices]]
 
-    def __init__(self, search: Search, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int) -> None:
+
+class Batch:
+    """One query about many rows. Everything that does not depend on the row is computed once, here.
+
+    Rows that lack the same numbers are a batch of their own, made by ``parts``.
+    """
+
+    def __init__(
+        self, search: Search, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
+    ) -> None:
         self.search, self.adapter, self.rows, self.query, self.threads = search, adapter, rows, query, threads
+        self._parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.tree = search.schema, search.tree
         classes = self.tree.classes
         sources = range(len(classes)) if query.target is None else (0,)  # without a target, one per class of the row
@@ -54,7 +67,14 @@ class Batch:
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.axis_aligned = self._axis_aligned()
         self.least = np.ascontiguousarray(self.nodes["below"])  # the least class cost below each node, one line per target
-        self.results = Results(rows.n)
+        numbers = [isinstance(feature, Numeric) for feature in self.schema]
+        self._may_be_missing = np.array(numbers) & (self._parts is not None)
+        self._leaves_out = self._parts is not None and adapter.leaves_out
+
+    @functools.cached_property
+    def results(self) -> Results:
+        """The answers."""
+        return Results(self.rows.n)
 
     def _neutral(self) -> Array:
         """Return a row that widens no bounds and has no missing value."""
@@ -70,7 +90,8 @@ class Batch:
         """
         limits, prices = self.limits, self.query.prices
         if (
-            limits.rows
+            self.schema.gaps
+            or limits.rows
             or limits.clauses
             or limits.max_changes >= 0
             or limits.pool is not None
@@ -97,21 +118,62 @@ class Batch:
     def answer(self, at: slice) -> None:
         """Find the answers for a chunk of rows and add them to the results."""
         codes, results = self.rows.codes(at), self.results
-        found = self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+        found = self._solve(codes)
+        self._solve_parts(codes, found)
         results.status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
         for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
-            results.status[at.start + k] = self._alone(at.start + k, k, found)
+            results.status[at.start + k] = self._alone(at.start + k, codes[k], k, found)
         answered = found.leaves >= 0
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         results.bounds[at], results.leaves[at] = found.bounds, found.leaves
         results.confirmed[at] = self._confirm(at, codes, found, answered)
         self._note_changes(at, codes, found.points, answered)
 
+    def _solve(self, codes: Array) -> Outcomes:
+        return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+
+    def _solve_parts(self, codes: Array, found: Outcomes) -> None:
+        """Solve the rows that lack numbers, those that lack the same ones together, and write the outcomes into ``found``."""
+        gaps = np.isnan(codes) & self._may_be_missing
+        lines = np.flatnonzero(gaps.any(axis=1) | self._leaves_out)
+        if not len(lines):
+            return
+        patterns, which = np.unique(gaps[lines], axis=0, return_inverse=True)
+        for k in range(len(patterns)):
+            here = lines[which.ravel() == k]
+            try:
+                part = self._part(codes[here[0]])
+            except CounterleafError:  # the rows are then refused one by one
+                continue
+            _put(found, here, part._model_leaves(part._solve(codes[here])))
+
+    def _part(self, code: Array) -> Batch:
+        """Return the batch of the rows that lack the same numbers as this one."""
+        names = tuple(self.schema.names[d] for d in np.flatnonzero(np.isnan(code) & self._may_be_missing).tolist())
+        if self._parts is None or not (names or self._leaves_out):
+            return self
+        parts = self._parts
+
+        def make() -> Batch:
+            search, adapter, prices = parts(names, self.query.cost)
+            return Batch(search, adapter, self.rows, replace(self.query, prices=prices), self.threads)
+
+        return self._made.get(names, make)
+
+    def _model_leaves(self, found: Outcomes) -> Outcomes:
+        """Return the outcomes with the leaves of the model's tree in place of those of the tree expanded for gaps."""
+        origin = self.adapter.origin
+        if origin is not None:
+            found.leaves[:] = np.where(found.leaves >= 0, origin[found.leaves], -1)
+        return found
+
     def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
         """Count the changed features of each row and keep their new codes."""
-        differ = before != after
+        differ = before != after if self._parts is None else differs(before, after)
         if not answered.all():
             differ &= answered[:, None]
+        if self._leaves_out:
+            after = np.where(differ & np.isnan(after), np.inf, after)
         counts = self.results.counts[at]
         for d in np.flatnonzero(_any_line(differ)).tolist():
             counts += differ[:, d]
@@ -181,18 +243,20 @@ class Batch:
         _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
         return out
 
-    def _alone(self, line: int, k: int, found: Outcomes) -> int:
+    def _alone(self, line: int, code: Array, k: int, found: Outcomes) -> int:
         """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
         found.bounds[k] = np.nan
         try:
-            answer = self._findings(self.rows.one(line))
+            part = self._part(code)
+            answer = part._findings(self.rows.one(line))
         except CounterleafError as error:
             self.results.problems[line] = str(error)
             return _INVALID
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
             found.leaves[k], found.costs[k], found.bounds[k] = answer.leaves[0], answer.costs[0], answer.bounds[0]
-            found.points[k] = self.schema.gather(answer.points[0])
+            found.points[k] = part.schema.gather(answer.points[0])
+            found.leaves[k] = found.leaves[k] if part.adapter.origin is None else part.adapter.origin[found.leaves[k]]
         return list(Status).index(answer.status)
 
     def _findings(self, row: Any) -> Findings:
@@ -211,17 +275,17 @@ class Batch:
                 out[lines] = self.adapter.labels_many(self.rows, at.start + lines, codes[lines], after[lines]) == labels
         except CounterleafError:  # the model fails on some row
             for k, label in zip(lines.tolist(), labels.tolist(), strict=True):
-                out[k] = self._confirm_alone(at.start + k, after[k], label)
+                out[k] = self._part(codes[k])._confirm_alone(at.start + k, after[k], label, self.results.problems)
         return out
 
-    def _confirm_alone(self, line: int, code: Array, label: Any) -> bool:
+    def _confirm_alone(self, line: int, code: Array, label: Any, problems: dict[int, str]) -> bool:
         """Return whether the model predicts ``label`` for one answer; if it fails, note the error as the row's problem."""
         point = self._spread(code[None])[0]
         try:
             predicted = self.adapter.labels(point[None], [self.schema.decode(point, self.rows.one(line))])
             return bool(predicted.tolist() == [label])
         except CounterleafError as error:
-            self.results.problems[line] = str(error)
+            problems[line] = str(error)
             return False
 
     def _sources(self, codes: Array) -> Array:
@@ -229,7 +293,11 @@ class Batch:
         return self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
 
     def _fit(self, codes: Array) -> Array:
-        """Return which rows have no missing number and none that the model does not take."""
+        """Return which rows have no number that the model does not take, and a missing one only where there are gaps."""
+        missing = [d for d, name in enumerate(self.schema.names) if name in self.schema.gaps]
+        if missing:
+            codes = codes.copy()
+            codes[:, missing] = np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf)
         return np.asarray(np.abs(codes).max(axis=1) <= self.limit)
 
     def _spread(self, codes: Array) -> Array:

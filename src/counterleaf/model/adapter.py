@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.model import gaps
+from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of, unused_value
 from counterleaf.model.pipelines.steps import Survey, is_pipeline, survey
@@ -46,6 +48,10 @@ class ModelAdapter:
         The (columns, variables) matrix from variables to the model's columns, None if they are the same.
     guard : float
         The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
+    routes : Routes or None
+        Where the tree sends missing numbers, None if the model has no route for them.
+    origin : (N,) array or None
+        For each node of a tree that was expanded for missing numbers, the node of the tree before.
     """
 
     model: Any
@@ -54,11 +60,16 @@ class ModelAdapter:
     names: list[Any] | None
     columns: CSR | None
     guard: float
+    routes: Routes | None = field(default=None, kw_only=True)
+    origin: Array | None = field(default=None, kw_only=True)
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
     def _predict(self, points: Array, rows: list[Any]) -> Any:
         """Return the model's predictions for some points; ``rows`` are the same points as rows of the user's table."""
+        if self.model is self.tree and not np.isnan(points).any():
+            return self.tree.predict(points)
+        points = self.schema.without_gaps(points)
         X = points if self.columns is None else (self.columns @ points.T).T
         return self.model.predict(X if self.names is None else make_frame(X, names=self.names))
 
@@ -112,6 +123,48 @@ class ModelAdapter:
         """
         return _one_each(lambda: self._predict_many(sheet, at, before, after), len(after))
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether an answer may leave out a number that the row has."""
+        return self.routes is not None and any(feature.missing == "allowed" for feature in self.schema)
+
+    def with_gaps(self, missing: Iterable[str]) -> ModelAdapter:
+        """Return the model for rows that lack some numbers; answers may keep these gaps or fill them in.
+
+        Parameters
+        ----------
+        missing : iterable of str
+            The features that are missing.
+
+        Returns
+        -------
+        ModelAdapter
+            A new adapter, whose tree has another variable for each gap.
+
+        Raises
+        ------
+        CounterleafError
+            If the model has no route for missing numbers, or does not follow it.
+        """
+        if self.routes is None:
+            raise CounterleafError("the model has no route for missing numbers; fill them in first")
+        schema = gaps.with_gaps(self.schema, missing, self.routes)
+        tree, origin = gaps.expand(self.tree, self.schema, schema, self.routes)
+        model = tree if self.model is self.tree else self.model
+        made = replace(self, model=model, schema=schema, tree=tree, routes=None, origin=origin)
+        if model is not tree:
+            made._check_gaps()
+        return made
+
+    def _check_gaps(self) -> None:
+        """Send a row through the model for each leaf of the tree, with the numbers missing that are missing there."""
+        points = gaps.points_in_leaves(self.tree, self.schema)
+        if not len(points) or self.tree.is_regression:
+            return
+        rows = [gaps.made_up_row(self.schema, codes) for codes in self.schema.gather(points)] if self.takes_rows else []
+        if not np.array_equal(self.labels(points, rows), self.tree.predict(points)):
+            raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
+
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced by others of the same name.
 
@@ -150,7 +203,9 @@ class ModelAdapter:
                     f"feature {feature.name!r} has {_listed(feature)} and had {_listed(old)}; "
                     f"with_features keeps the values: pass schema= to Explainer"
                 )
-        return replace(self, schema=self.schema.replace(*new.values()))
+        schema = self.schema.replace(*new.values())
+        gaps.check_allowed(schema, self.routes)
+        return replace(self, schema=schema)
 
     def spread_codes(self, data: Any) -> Array:
         """Return the data as one number per cell, NaN where a value is missing."""
@@ -329,11 +384,12 @@ def _check_kinds(schema: Schema, found: Survey) -> None:
 
 def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     tree = read_tree(model)
+    found = gaps.read_routes(model, tree)
     known = getattr(model, "feature_names_in_", None)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
     if schema is None and data is not None:
-        schema = _infer_numbers(data, names, width, bounds)
+        schema = _infer_numbers(data, names, width, bounds, found is not None)
     elif schema is None:
         schema = Schema([Numeric(name) for name in names or [f"x{k}" for k in range(width)]])
     to_columns = None if schema.numeric else schema.columns_of()
@@ -343,15 +399,20 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         raise CounterleafError(f"the schema has {described}; the model needs {width}")
     if names is not None and size == len(schema) and schema.names != names:
         raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
+    routes = None if found is None else gaps.by_feature(*found, schema, data)
+    gaps.check_allowed(schema, routes)
     if to_columns is not None and to_columns.is_identity:
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
-    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, 0.0)
+    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, 0.0, routes=routes)
 
 
-def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool) -> Schema:
-    """Return the features of the data of a model that takes numbers; ``names`` are those that it was fitted with."""
+def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool, routed: bool) -> Schema:
+    """Return the features of the data of a model that takes numbers, and missing ones if these are ``routed``.
+
+    ``names`` are those that it was fitted with.
+    """
     found = columns(data)
     if len(found) != width:
         raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
@@ -363,7 +424,7 @@ def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool)
             raise CounterleafError(
                 f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
             )
-        if isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
+        if not routed and isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
             raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
     return schema if names is None or is_frame(data) else schema.renamed(names)
 
