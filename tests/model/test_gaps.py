@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
@@ -135,3 +136,146 @@ def test_many_questions_without_bounds_on_few_rows():
             assert answer[0].confirmed
             found += (np.isnan(row) & ~np.isnan(answer[0].row)).any()
     assert found > 50  # answers that fill a gap in
+
+
+@pytest.fixture(scope="module")
+def simple():
+    """A model that grants above 5 in a, or above 5 in b, and takes a gap for a small number."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 11, size=(400, 2)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = np.where((X > 5).any(axis=1), "granted", "refused")
+    return DecisionTreeClassifier(random_state=0).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+
+
+def grant(model, row, *constraints, cost=None, schema=None):
+    answer = cl.Explainer(model, schema=schema).explain(row, target="granted", cost=cost, constraints=constraints)
+    assert answer.certificate.check()
+    for one in answer:
+        assert one.confirmed
+        assert model.predict(pd.DataFrame([one.row]))[0] == "granted"
+    return answer
+
+
+GAP = {"a": None, "b": 2.0}
+
+
+def test_a_gap_is_filled_in_at_the_price_of_a_change_of_category(simple):
+    answer = grant(simple, GAP)
+    assert answer.source_label == "refused"
+    assert answer[0].cost == 2.0
+    assert list(answer[0].changes) == ["a"]
+    assert answer[0].row["a"] == pytest.approx(5.5, rel=1e-6)
+    assert answer[0].row["b"] == 2.0
+    assert "a were 5.501 instead of (missing)" in str(answer)
+    assert grant(simple, GAP, cost=cl.L1({"a": 3.0}))[0].cost == pytest.approx(3.5)  # b moves instead, and a stays missing
+    assert np.isnan(grant(simple, {"a": np.nan, "b": 5.0})[0].row["a"])
+    kept = cl.Explainer(simple).explain({"a": pd.NA, "b": 9.0}, target="granted")
+    assert kept[0].cost == 0
+    assert kept[0].confirmed
+    assert kept[0].row == {"a": pd.NA, "b": 9.0}
+
+
+def test_a_gap_is_filled_in_with_a_typical_number_of_the_grid(simple):
+    data = pd.DataFrame({"a": [7.0, 7.4, 9.0, np.nan], "b": [0.0, 2.0, 9.0, 1.0]})
+    cost = cl.L1("range", multiplier={"a": 0.1})
+    assert cl.Explainer(simple, data).explain(GAP, target="granted", cost=cost)[0].row == {"a": 7.4, "b": 2.0}
+    assert cl.Explainer(simple, data).explain(GAP, target="granted", cost=cost)[0].cost == pytest.approx(0.1)
+    stepped = cl.Schema([cl.Numeric("a", 0, 10, step=0.25), cl.Numeric("b", integer=True)])
+    assert cl.Explainer(simple, data, stepped).explain(GAP, target="granted", cost=cost)[0].row["a"] == 7.5
+    assert grant(simple, GAP, schema=stepped)[0].row["a"] == 5.75
+    bounded = cl.Schema([cl.Numeric("a", 8, 10), cl.Numeric("b")])
+    assert grant(simple, GAP, schema=bounded)[0].row["a"] == 8
+
+
+def test_constraints_on_a_gap(simple):
+    frozen = grant(simple, GAP, cl.freeze("a"), cost=cl.L1())
+    assert frozen[0].row["a"] is None
+    assert frozen[0].cost == pytest.approx(3.5)
+    assert not grant(simple, GAP, cl.freeze("a", "b"))
+    assert grant(simple, GAP, cl.fix("a", 7), cost=cl.L1())[0].row == {"a": 7.0, "b": 2.0}
+    asked = grant(simple, GAP, cl.between("a", 0, 1), cost=cl.L1())[0]
+    assert asked.row["a"] == 0
+    assert asked.cost == pytest.approx(2 + 3.5)  # the number is filled in although that does not help
+    for constraint in (cl.only_increase("a"), cl.only_decrease("a", at_most=3)):
+        assert grant(simple, GAP, constraint, cost=cl.L1())[0].row["a"] is None
+    with pytest.raises(cl.CounterleafError, match=r"only_increase.*'a' of the row is missing, so it has no number to compare"):
+        grant(simple, GAP, cl.only_increase("a", by=1))
+    summed = grant(simple, GAP, cl.linear({"a": 1, "b": 1}, ">=", 20), cost=cl.L1())[0]
+    assert summed.cost == 2
+    assert summed.row == {"a": 18.0, "b": 2.0}
+    assert grant(simple, GAP, cl.linear({"a": 2}, "<=", 2), cost=cl.L1())[0].cost == pytest.approx(5.5)
+    assert not grant(simple, GAP, cl.max_changes(0))
+    assert list(grant(simple, GAP, cl.max_changes(1))[0].changes) == ["a"]
+    both = grant(simple, GAP, cl.implies(cl.changed("a"), cl.fix("b", 0)), cost=cl.L1())[0]
+    assert both.cost == pytest.approx(3.5)
+    assert both.row["a"] is None
+    with pytest.raises(cl.CounterleafError, match="feature 'a' is a number; use between or fix"):
+        grant(simple, GAP, cl.allow("a", [1]))
+
+
+def test_rows_of_among_may_have_the_gaps_of_the_row(simple):
+    pool = pd.DataFrame({"a": [np.nan, 7.0, np.nan], "b": [9.0, 2.0, 2.0]})
+    answer = grant(simple, GAP, cl.among(pool), cost=cl.L1())
+    assert answer[0].row == {"a": 7.0, "b": 2.0}
+    assert answer[0].cost == 2.0
+    assert grant(simple, GAP, cl.among(pool), cost=cl.L1({"b": 0.1}))[0].row == {"a": None, "b": 9.0}
+    with pytest.raises(cl.CounterleafError, match="among got NaN or infinity in column 'a'"):
+        grant(simple, {"a": 1.0, "b": 2.0}, cl.among(pool))
+
+
+def test_costs_of_a_gap(simple):
+    assert grant(simple, GAP, cost=cl.L2({"b": 0.01}))[0].cost == pytest.approx(0.01 * 3.5**2)
+    assert grant(simple, GAP, cost=cl.Quadratic([[2.0, 1.0], [1.0, 2.0]]))[0].cost == pytest.approx(2.0)
+    assert grant(simple, GAP, cost=0.5 * cl.Quadratic([[2.0, 1.0], [1.0, 2.0]]))[0].cost == pytest.approx(1.0)
+    cheap = cl.Quadratic([[2.0, 0.01], [0.01, 0.1]])
+    assert grant(simple, GAP, cost=cheap)[0].cost == pytest.approx(0.1 * 3.5**2)
+    assert grant(simple, GAP, cl.fix("b", 3), cost=cheap)[0].cost == pytest.approx(2.1)
+    assert grant(simple, GAP, cost=cl.L1() + cl.LinearCost({"a": -0.5}))[0].cost == 2.0  # a gap has nothing to move from
+    assert grant(simple, GAP, cost=cl.L1(up=1, down=3))[0].cost == pytest.approx(3.5)
+
+
+def test_margins_do_not_count_between_missing_and_known(simple):
+    answer = cl.Explainer(simple).explain(GAP, target="granted", margin=3.0)
+    assert answer[0].row["a"] == 8.5
+    assert answer[0].confirmed
+    kept = cl.Explainer(simple).explain(GAP, target="refused", margin=3.0)
+    assert kept[0].cost == 0
+
+
+def test_a_number_that_may_be_left_out(simple):
+    gone = cl.Schema([cl.Numeric("a", missing="allowed"), cl.Numeric("b")])
+    assert str(gone).split("\n")[1] == "  a  number, may be left out"
+    explainer = cl.Explainer(simple, schema=gone)
+    answer = explainer.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cl.L1())
+    assert answer[0].cost == 2.0
+    assert np.isnan(answer[0].row["a"])
+    assert answer[0].confirmed
+    assert "a were (missing) instead of 90" in str(answer)
+    assert cl.Explanation.from_json(answer.to_json())[0].changes.keys() == {"a"}
+    for constraint in (cl.freeze("a"), cl.only_increase("a"), cl.fix("a", 90)):
+        assert not explainer.explain({"a": 90.0, "b": 2.0}, target="refused", constraints=constraint)
+    frame = pd.DataFrame({"a": [90, 7], "b": [2, 2]})
+    out = explainer.explain_many(frame, target="refused", cost=cl.L1())
+    assert out["a"].isna().tolist() == [True, False]
+    assert out.confirmed.all()
+    same = cl.Explainer.from_json(explainer.to_json()).explain_many(frame, target="refused", cost=cl.L1())
+    pd.testing.assert_frame_equal(out, same)
+    wider = cl.Explainer(simple).with_features(cl.Numeric("a", missing="allowed"))
+    assert wider.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cl.L1())[0].cost == 2.0
+
+
+def test_what_cannot_be_missing_is_refused(simple, monkeypatch):
+    with pytest.raises(cl.CounterleafError, match=r"""feature 'a': missing is 'maybe'; expected True, False or "allowed"$"""):
+        cl.Numeric("a", missing="maybe")
+    tree = cl.read_tree(simple)
+    schema = cl.Schema([cl.Numeric("a", missing="allowed"), cl.Numeric("b")])
+    with pytest.raises(cl.CounterleafError, match=r"""'a' has missing="allowed", but the model has no route for a missing"""):
+        cl.Explainer(tree, schema=schema)
+    with pytest.raises(cl.CounterleafError, match="'a' of the row is nan; expected a finite number: fill it in first"):
+        cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a"), cl.Numeric("b")])).explain(GAP)
+    with pytest.raises(cl.CounterleafError, match="feature 'b' of the row is inf; expected a finite number"):
+        cl.Explainer(simple).explain({"a": None, "b": np.inf})
+    monkeypatch.setattr("counterleaf.model.gaps._MOST_NODES", 5)
+    with pytest.raises(cl.CounterleafError, match="the tree would need more than 5 nodes for the missing numbers; fill some"):
+        cl.Explainer(simple).explain(GAP)

@@ -181,8 +181,7 @@ def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
             made += 2
             if made > _MOST_NODES:
                 raise CounterleafError(
-                    f"the tree has more than {_MOST_NODES:,} nodes if {len(gaps)} numbers may be missing; "
-                    f"fill some of them in first"
+                    f"the tree would need more than {_MOST_NODES:,} nodes for the missing numbers; fill some of them in first"
                 )
         level = below
 

@@ -42,13 +42,14 @@ def codes(schema: Schema, row: Any) -> Array:
 
 def _check_finite(schema: Schema, x: Array) -> None:
     """Refuse infinite numbers, and missing ones except where the schema has gaps."""
-    bad = [d for d in np.flatnonzero(~np.isfinite(x)).tolist() if not (np.isnan(x[d]) and schema.names[d] in schema.gaps)]
+    infinite, missing = np.flatnonzero(np.isinf(x)).tolist(), np.flatnonzero(np.isnan(x)).tolist()
+    bad = [*infinite, *(d for d in missing if schema.names[d] not in schema.gaps)]
     if not bad:
         return
     message = f"feature {schema.names[bad[0]]!r} of the row is {x[bad[0]]}; expected a finite number: fill it in first"
-    if np.isinf(x).any():
+    if infinite:
         raise CounterleafError(message)
-    raise MissingNumbersError(message, tuple(schema.names[d] for d in np.flatnonzero(np.isnan(x)).tolist()))
+    raise MissingNumbersError(message, tuple(schema.names[d] for d in missing))
 
 
 def _cells(schema: Schema, row: Any) -> Any:
