@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.pipelines import probing
 from counterleaf.model.pipelines.probing import Probe, frame_of
+from counterleaf.model.pipelines.study import Study
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Numeric
 from counterleaf.types import Array
@@ -21,7 +23,7 @@ _CLOSE = 1e-8  # of the terms of a split
 _ROWS = 300
 
 
-def check(probe: Probe, tree: Tree, origin: Array, exact: bool, domains: dict[int, tuple[float, float]]) -> None:
+def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | None) -> None:
     """Send rows through the pipeline itself, and compare what it predicts with the tree.
 
     Parameters
@@ -35,17 +37,20 @@ def check(probe: Probe, tree: Tree, origin: Array, exact: bool, domains: dict[in
     exact : bool
         Whether every split tests one raw column: then the rows are the last one left and the first one right of every split.
         Otherwise they are made up at random, and may differ close to a split.
-    domains : dict
-        The lowest and the highest number of a raw column.
+    study : Study or None
+        The findings about steps that must be probed.
 
     Raises
     ------
     CounterleafError
         If they differ.
     """
-    codes = _rows_at_splits(probe, tree) if exact else _random_rows(probe, domains)
+    codes = _rows_at_splits(probe, tree) if exact else _random_rows(probe, {} if study is None else study.domains)
     if not codes:
         return
+    for k in () if study is None else study.whole:
+        for line in codes:
+            line[k] = math.floor(line[k])
     features = probe.features
     rows = [
         [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]

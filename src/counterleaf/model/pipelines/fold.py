@@ -47,12 +47,15 @@ class Folded:
         does. Otherwise the two agree up to rounding.
     domains : dict
         The lowest and the highest number of a feature for which the tree is that of the pipeline; none if it holds everywhere.
+    whole : frozenset of str
+        Features for which it holds for whole numbers only.
     """
 
     tree: Tree
     fills: dict[str, float]
     exact: bool
     domains: dict[str, tuple[float, float]] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
 
 
 def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
@@ -95,9 +98,10 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
     study = Study(probe, seen) if found.columns is None else None
     folding = _Folding(probe, seen, study)
     tree, origin = folding.tree()
-    check(probe, tree, origin, folding.exact, {} if study is None else study.domains)
+    check(probe, tree, origin, folding.exact, study)
     domains = {} if study is None else {found.names[k]: ends for k, ends in study.domains.items()}
-    return Folded(tree, probe.fills(), folding.exact, domains)
+    whole = frozenset() if study is None else frozenset(found.names[k] for k in study.whole)
+    return Folded(tree, probe.fills(), folding.exact, domains, whole)
 
 
 @dataclass(frozen=True, eq=False)

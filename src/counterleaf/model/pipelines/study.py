@@ -44,6 +44,8 @@ class Study:
         What the tree sees of the usual row.
     loose : set of int
         Columns of which the steps make the same only up to rounding.
+    whole : set of int
+        Raw columns of which every whole number within the domain was tried, and no other number.
     """
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
@@ -61,6 +63,7 @@ class Study:
         self.made: dict[int, Array] = {}
         self.domains: dict[int, tuple[float, float]] = {}
         self.loose: set[int] = set()
+        self.whole: set[int] = set()
         self._curves: set[int] = set()  # columns that are neither monotone nor steps
         self._steps: set[int] = set()  # columns with few values
         for k, feature in enumerate(probe.features):
@@ -164,6 +167,7 @@ class Study:
                 x = np.arange(np.ceil(low), np.floor(high) + 1)
                 made = self.probe.safely(k, x)
                 steps, curves = set(mine), set()
+                self.whole.add(k)
             if not curves:
                 self.domains[k] = (float(x[0]), float(x[-1]))
         if not curves:
