@@ -14,6 +14,7 @@ from counterleaf.table.features import is_missing
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
+_UNFITTED = "this Pipeline is not fitted; call fit first"
 _MIXERS = ("PolynomialFeatures", "Normalizer", "KNNImputer", "IterativeImputer")
 
 
@@ -180,11 +181,11 @@ def _flat(pipeline: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _tree(label: str, model: Any) -> Tree:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
-    if not isinstance(model, Tree) and not isinstance(getattr(model, "tree_", None), Tree):
-        _check_fitted(model)
     try:
         return read_tree(model)
     except CounterleafError as error:
+        if "is not fitted" in str(error):
+            raise CounterleafError(_UNFITTED) from None
         raise _refusal(label, model, str(error)) from None
 
 
@@ -340,4 +341,4 @@ def _check_fitted(step: Any) -> None:
     try:
         check_is_fitted(step)
     except NotFittedError:
-        raise CounterleafError("this Pipeline is not fitted; call fit first") from None
+        raise CounterleafError(_UNFITTED) from None
