@@ -24,6 +24,7 @@ from counterleaf.model.pipelines.sums import Form, Sums
 from counterleaf.model.pipelines.unroll import Pieces, unroll
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
+from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -281,7 +282,7 @@ class _Folding:
             lines[i], bias[i] = self._cut_line(piece.raw, float(piece.edges[0]), piece.right)
         for i, forms in self._forms.items():
             if old.left[i] >= 0:
-                lines[i], bias[i] = forms[0].weights, forms[0].constant
+                lines[i], bias[i] = self._line(forms[0])
         weights = self._matrix(lines, old.n_nodes)
         outputs = self._outputs(np.arange(old.n_nodes), self._forms)
         made = Tree(old.left, old.right, weights, bias, self._value(old.value), self._classes, self._closed, outputs=outputs)
@@ -300,11 +301,27 @@ class _Folding:
             elif i in self._forms:
                 forms[node] = [_settled(form, within) for form in self._forms[i]]
                 if old.left[i] >= 0:
-                    lines[node], bias[node] = forms[node][0].weights, forms[node][0].constant
+                    lines[node], bias[node] = self._line(forms[node][0])
         weights, outputs = self._matrix(lines, n), self._outputs(origin, forms)
         value = self._value(None if old.value is None else old.value[origin])
         left, right = np.array(found.left), np.array(found.right)
         return Tree(left, right, weights, bias, value, self._classes, self._closed, outputs=outputs), origin
+
+    def _line(self, form: Form) -> tuple[dict[int, float], float]:
+        """Return the weights and the bias of a split on a sum.
+
+        If one variable is left, the model still sums up several terms, and only splits with several variables are kept clear of
+        rounding. One of the values of a finite feature is 1, so the same weight for all of them changes nothing but that.
+        """
+        weights = {variable: weight for variable, weight in form.weights.items() if weight}
+        features = [f for f in self._probe.schema if not isinstance(f, Numeric)]
+        if len(weights) != 1 or not features:
+            return form.weights, form.constant
+        least = min(features, key=lambda feature: feature.size)
+        start = int(self._probe.schema.starts[self._probe.schema.index(least.name)])
+        size = max(abs(form.constant), abs(next(iter(weights.values()))))
+        evenly = {start + v: size + weights.get(start + v, 0.0) for v in range(least.size)}
+        return {**weights, **evenly}, form.constant - size
 
     def _cut_line(self, k: int, first: float, falls: bool) -> tuple[dict[int, float], float]:
         """Return the weights and the bias of a split; numbers from ``first`` on go right, or those before it if it falls."""

@@ -148,7 +148,11 @@ class Study:
         """Find the raw columns on which each column of the tree depends."""
         raws: list[list[int]] = [[] for _ in self.usual]
         for k, made in sorted({**self.made, **self.seen}.items()):
-            for j in np.flatnonzero(~((made == self.usual) | (np.isnan(made) & np.isnan(self.usual))).all(axis=0)).tolist():
+            if self.probe.starts[k] < 0:
+                continue
+            size = np.where(np.isfinite(made), np.abs(made), 0.0).max(axis=0)  # sums may be rounded in several ways
+            same = (np.abs(made - self.usual) <= 1e-14 * size) | (np.isnan(made) & np.isnan(self.usual))
+            for j in np.flatnonzero(~same.all(axis=0)).tolist():
                 raws[j].append(k)
         self.probe.raws = [tuple(found) for found in raws]
 
@@ -204,7 +208,7 @@ class Study:
             tried = np.concatenate([x[flat] + (x[flat + 1] - x[flat]) * rng.random(len(flat)) for _ in range(2)])
             size = len(x)
             tried = tried[(tried > x[0]) & (tried < x[-1])]
-            at = np.searchsorted(x, tried) - 1
+            at = np.searchsorted(x, tried, side="right") - 1
             values = self.probe.safely(k, tried)
             odd = (values[:, few] != made[at][:, few]).any(axis=1)
             if not odd.any():
