@@ -66,19 +66,20 @@ def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
         d = schema.index(name)
         feature = schema.features[d]
         assert isinstance(feature, Numeric)
-        gaps[name] = _within(feature, float(routes.typical[d]))
+        low, high = (float(ends[schema.starts[d]]) for ends in schema.bounds())
+        gaps[name] = _within(feature, float(routes.typical[d]), low, high)
     return replace(schema, gaps=gaps)
 
 
-def _within(feature: Numeric, value: float) -> float:
-    """Return the number of the feature that is nearest to ``value``, or to 0 if that is NaN."""
-    value = min(max(0.0 if np.isnan(value) else value, feature.lower), feature.upper)
+def _within(feature: Numeric, value: float, low: float, high: float) -> float:
+    """Return the number of the feature within these bounds that is nearest to ``value``, or to 0 if that is NaN."""
+    value = min(max(0.0 if np.isnan(value) else value, low), high)
     grid = feature.grid
     if grid is None:
         return value
     k = round(value / float(grid))
     near = [(k + step) * grid.numerator / grid.denominator for step in (-1, 0, 1)]
-    return min((one for one in near if feature.lower <= one <= feature.upper), key=lambda one: abs(one - value), default=value)
+    return min((one for one in near if low <= one <= high), key=lambda one: abs(one - value), default=value)
 
 
 def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:
