@@ -7,6 +7,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import counterleaf as cl
@@ -279,3 +283,71 @@ def test_what_cannot_be_missing_is_refused(simple, monkeypatch):
     monkeypatch.setattr("counterleaf.model.gaps._MOST_NODES", 5)
     with pytest.raises(cl.CounterleafError, match="the tree would need more than 5 nodes for the missing numbers; fill some"):
         cl.Explainer(simple).explain(GAP)
+
+
+def pipelines():
+    """Pipelines over three numbers in which a gap is not the same as a number."""
+    numbers = ["a", "b", "c"]
+    return {
+        "passthrough": make_column_transformer(("passthrough", numbers)),
+        "some": make_column_transformer((SimpleImputer(), ["a"]), ("passthrough", ["b", "c"])),
+        "add_indicator": SimpleImputer(strategy="median", add_indicator=True),
+        "MissingIndicator": make_union(SimpleImputer(), MissingIndicator(features="all")),
+        "nested": make_pipeline(
+            make_column_transformer((SimpleImputer(add_indicator=True), ["a", "b"]), ("passthrough", ["c"]))
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(pipelines()))
+def test_pipelines_route_gaps(name):
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.normal(size=(300, 3)).round(1), columns=["a", "b", "c"]).mask(rng.random((300, 3)) < 0.3)
+    score = table["a"].fillna(1.0) - table["b"].fillna(-0.5) * np.where(table["c"].isna(), 2, -1)
+    y = np.digitize(score, [-0.5, 0.5])
+    model = make_pipeline(pipelines()[name], DecisionTreeClassifier(max_depth=3, random_state=0)).fit(table, y)
+    explainer, tree = cl.Explainer(model, table), model[-1].tree_
+    weights = np.array([0.3, 0.2, 0.1])
+    fills = explainer.schema.fills
+    filled = 0
+    edges = np.unique(tree.threshold[tree.feature >= 0].astype(np.float32))
+    edges = edges[np.isfinite(edges)].tolist()
+    values = [float(v) for edge in edges for v in (np.nextafter(np.float32(edge), np.float32(k)) for k in (-9, 9))]
+    values += edges
+    out = explainer.explain_many(table[:8], target=1, cost=cl.L1(weights))
+    assert out.confirmed.all()
+    for r in range(8):
+        row = table.iloc[r]
+        choices = []
+        for d, column in enumerate(table):
+            low, high = table[column].min(), table[column].max()
+            inside = [v for v in values if low <= v <= high] + [low, high]
+            gap = np.isnan(row[column])
+            source = fills.get(column, np.nan) if gap else row[column]
+            price = [2 * weights[d] if np.isnan(source) else weights[d] * abs(v - source) for v in inside]
+            choices.append([(row[column], 0.0), *zip(inside, price, strict=True)])
+            filled += gap
+        rows, costs = zip(*(zip(*one, strict=True) for one in itertools.product(*choices)), strict=True)
+        costs = np.sum(costs, axis=1)
+        predicted = model.predict(pd.DataFrame(rows, columns=table.columns))
+        answer = explainer.explain(row, target=1, cost=cl.L1(weights))
+        assert answer[0].confirmed
+        assert answer.certificate.check()
+        assert answer[0].cost == pytest.approx(costs[predicted == 1].min(), rel=1e-5, abs=1e-6)
+        assert out.cost.iloc[r] == answer[0].cost
+    assert filled > 5
+
+
+def test_a_pipeline_without_a_route_is_refused():
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [1.0, 3.0, 2.0, 5.0]})
+    model = make_pipeline(KBinsDiscretizer(2), DecisionTreeClassifier()).fit(table, [0, 0, 1, 1])
+    with pytest.raises(cl.CounterleafError, match="feature 'a' may be missing, but the pipeline refuses that"):
+        cl.Explainer(model, table).explain({"a": None, "b": 1.0})
+    filling = make_pipeline(SimpleImputer(), DecisionTreeClassifier()).fit(table, [0, 0, 1, 1])
+    schema = cl.Schema([cl.Numeric("a", missing="allowed"), cl.Numeric("b")])
+    with pytest.raises(
+        cl.CounterleafError, match=r"""'a' has missing="allowed", but the model fills it in; use missing=True"""
+    ):
+        cl.Explainer(filling, schema=schema)
+    with pytest.raises(cl.CounterleafError, match=r"""'a' has missing="allowed", but the model has no route"""):
+        cl.Explainer(model, schema=schema)

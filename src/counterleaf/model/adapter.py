@@ -152,18 +152,11 @@ class ModelAdapter:
         tree, origin = gaps.expand(self.tree, self.schema, schema, self.routes)
         model = tree if self.model is self.tree else self.model
         made = replace(self, model=model, schema=schema, tree=tree, routes=None, origin=origin)
-        if model is not tree:
-            made._check_gaps()
+        points = gaps.points_in_leaves(tree, schema)
+        if model is not tree and len(points):
+            rows = gaps.made_up_rows(schema, points) if self.takes_rows else []
+            gaps.check_labels(tree, points, made.labels(points, rows))
         return made
-
-    def _check_gaps(self) -> None:
-        """Send a row through the model for each leaf of the tree, with the numbers missing that are missing there."""
-        points = gaps.points_in_leaves(self.tree, self.schema)
-        if not len(points) or self.tree.is_regression:
-            return
-        rows = [gaps.made_up_row(self.schema, codes) for codes in self.schema.gather(points)] if self.takes_rows else []
-        if not np.array_equal(self.labels(points, rows), self.tree.predict(points)):
-            raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced by others of the same name.
@@ -359,7 +352,8 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
     schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
     guard = 0.0 if folded.exact else _GUARD
-    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found, data, folded.whole)
+    gaps.check_allowed(schema, folded.routes)
+    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found, data, folded.whole, routes=folded.routes)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:

@@ -6,8 +6,8 @@ before it first tests x. Where x is missing, its tests are resolved; all other s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +39,14 @@ class Routes:
         Whether a row without that number goes right.
     typical : (F,) array
         The number of each feature from which a gap is filled in, such as the median; NaN if it is not known.
+    refused : dict, optional
+        The features without a route, by position, and the reason.
     """
 
     feature: Array
     right: Array
     typical: Array
+    refused: Mapping[int, str] = field(default_factory=dict)
 
 
 def typical_numbers(schema: Schema, data: Any) -> Array:
@@ -64,6 +67,8 @@ def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
     }
     for name in missing:
         d = schema.index(name)
+        if d in routes.refused:
+            raise CounterleafError(routes.refused[d])
         feature = schema.features[d]
         assert isinstance(feature, Numeric)
         low, high = (float(ends[schema.starts[d]]) for ends in schema.bounds())
@@ -188,11 +193,13 @@ def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
 
 
 def points_in_leaves(tree: Tree, schema: Schema) -> Array:
-    """Return a row in each of the leaves that can be reached, as variables; none if a split is oblique."""
+    """Return a row in each of the leaves that can be reached, as variables; none if a split is oblique or a leaf linear."""
     variable, swapped, low_side, high_side = cuts(tree)
-    if (variable[tree.left >= 0] < 0).any():
+    if (variable[tree.left >= 0] < 0).any() or (tree.outputs is not None and tree.outputs.slope is not None):
         return np.empty((0, schema.width))
     usual, lower, upper = np.zeros(schema.width), np.full(schema.width, -np.inf), np.full(schema.width, np.inf)
+    for name, (least, most) in schema.domains.items():
+        lower[schema.starts[schema.index(name)]], upper[schema.starts[schema.index(name)]] = least, most
     found: list[Array] = []
     stack = [(0, lower, upper)]
     while stack and len(found) < _MOST_CHECKED:
@@ -214,14 +221,25 @@ def points_in_leaves(tree: Tree, schema: Schema) -> Array:
     return points
 
 
-def made_up_row(schema: Schema, codes: Array) -> dict[str, Any]:
-    """Return a row of the table that has these codes."""
-    return {
-        feature.name: (None if np.isnan(code) else float(code))
-        if isinstance(feature, Numeric)
-        else (*feature.values, None)[int(code)]
-        for feature, code in zip(schema, codes, strict=True)
-    }
+def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
+    """Return rows of the table with these variables."""
+    return [
+        {
+            feature.name: (None if np.isnan(code) else float(code))
+            if isinstance(feature, Numeric)
+            else (*feature.values, None)[int(code)]
+            for feature, code in zip(schema, codes, strict=True)
+        }
+        for codes in schema.gather(points)
+    ]
+
+
+def check_labels(tree: Tree, points: Array, labels: Array) -> None:
+    """Check that the model predicts what the tree says for rows that lack numbers."""
+    expected = tree.predict(points)
+    same = np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected
+    if not np.all(same):
+        raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
 
 
 def read_routes(model: Any, tree: Tree) -> tuple[Array, Array] | None:
@@ -245,6 +263,9 @@ def by_feature(column: Array, right: Array, schema: Schema, data: Any) -> Routes
 def check_allowed(schema: Schema, routes: Routes | None) -> None:
     """Refuse numbers that may be left out if the model has no route for that, or fills them in."""
     for feature in schema:
-        if isinstance(feature, Numeric) and feature.missing == "allowed" and (routes is None or feature.name in schema.fills):
-            why = "has no route for a missing number" if routes is None else "fills it in"
+        if not isinstance(feature, Numeric) or feature.missing != "allowed":
+            continue
+        routed = routes is not None and schema.index(feature.name) not in routes.refused
+        if not routed or feature.name in schema.fills:
+            why = "fills it in" if routed else "has no route for a missing number"
             raise CounterleafError(f'feature {feature.name!r} has missing="allowed", but the model {why}; use missing=True')

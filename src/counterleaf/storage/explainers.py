@@ -122,6 +122,7 @@ def _routes_out(routes: Routes) -> dict[str, Any]:
         "feature": routes.feature.tolist(),
         "right": routes.right.astype(int).tolist(),
         "typical": [None if np.isnan(value) else value for value in routes.typical.tolist()],
+        "refused": [routes.refused.get(d) for d in range(len(routes.typical))],
     }
 
 
@@ -139,7 +140,8 @@ def _routes_in(content: Any, tree: Tree, schema: Schema) -> Routes:
     )
     if not sound:
         raise CounterleafError("the explainer's routes of missing numbers do not fit its tree; write it again with to_json")
-    return Routes(feature, right == 1, typical)
+    refused = {d: str(reason) for d, reason in enumerate(content["refused"]) if reason is not None}
+    return Routes(feature, right == 1, typical, refused)
 
 
 def _check_values(tree: Tree, schema: Schema) -> None:
