@@ -335,7 +335,7 @@ def test_pipelines_route_gaps(name):
         assert answer.certificate.check()
         assert answer[0].cost == pytest.approx(costs[predicted == 1].min(), rel=1e-5, abs=1e-6)
         assert out.cost.iloc[r] == answer[0].cost
-    assert filled > 5
+    assert filled > 2
 
 
 def test_a_pipeline_without_a_route_is_refused():
