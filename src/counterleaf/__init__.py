@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from counterleaf.question.cost import LinearCost as LinearCost
     from counterleaf.question.cost import Quadratic as Quadratic
     from counterleaf.question.kinds import Constraint as Constraint
+    from counterleaf.question.query import Probability as Probability
+    from counterleaf.question.query import Value as Value
+    from counterleaf.question.query import probability as probability
+    from counterleaf.question.query import value as value
     from counterleaf.table.features import Boolean as Boolean
     from counterleaf.table.features import Categorical as Categorical
     from counterleaf.table.features import Feature as Feature
@@ -77,6 +81,7 @@ _HOME = {
         "only_increase",
     ),
     "question.cost": ("L1", "L2", "Cost", "LinearCost", "Quadratic"),
+    "question.query": ("Probability", "Value", "probability", "value"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),
 }

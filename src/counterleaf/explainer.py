@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
 from counterleaf import _core
 from counterleaf.answer.explanation import Counterfactual, Explanation, describe
-from counterleaf.answer.margins import MarginPath
+from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
-from counterleaf.core.stopping import current
-from counterleaf.errors import CounterleafError, MissingNumbersError, number
+from counterleaf.core.stopping import current, has_ended
+from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
+from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
 from counterleaf.question.kinds import Constraint
-from counterleaf.question.query import Query
+from counterleaf.question.query import Query, wanted
+from counterleaf.search.aims import Aims
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.prepared import RecentValues, Source
-from counterleaf.search.search import Search
 from counterleaf.table.features import Feature
 from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
+
+_GUARDS = (2.0**-34, 2.0**-30)  # of its terms: how far answers keep from a split if the model refutes them
 
 
 class Explainer:
@@ -63,8 +66,7 @@ class Explainer:
     def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None) -> None:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
         self.schema, self.tree = adapter.schema, adapter.tree
-        self._labels: list[Any] = adapter.tree.classes.tolist()
-        self._search = Search(self.tree, self.schema, adapter.guard)
+        self._aims = Aims(self.tree, self.schema, adapter.guard)
         self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
@@ -79,7 +81,8 @@ class Explainer:
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
         shown = ", ".join(labels[:6] + ["..."] * (len(labels) > 6))
-        return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, classes {shown}>"
+        says = "predicts numbers" if self.tree.is_regression else f"classes {shown}"
+        return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, {says}>"
 
     @classmethod
     def _of(cls, adapter: ModelAdapter, spreads: Spreads | None) -> Explainer:
@@ -247,17 +250,9 @@ class Explainer:
             One row, in the units of the table.
         margins : list of float
             The margins; each is 0 or more.
-        target : class, list of classes or dict, optional
+        target, cost, constraints, count : optional
             As in ``explain``.
-        cost : Cost, optional
-            As in ``explain``.
-        constraints : Constraint or list of Constraint, default=()
-            As in ``explain``.
-        count : int or None, default=1
-            As in ``explain``.
-        time_limit : float, optional
-            As in ``explain``, for each margin.
-        max_nodes : int, optional
+        time_limit, max_nodes : optional
             As in ``explain``, for each margin.
 
         Returns
@@ -277,11 +272,7 @@ class Explainer:
         >>> [round(answer[0].cost, 9) for answer in Explainer(tree).explain_margins([0.0, 0.0], margins=[0.0, 1.0, 3.0])]
         [0.5, 2.0, 8.0]
         """
-        if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):
-            raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
-        values = [number(margin, "a margin") for margin in margins]
-        if not values:
-            raise CounterleafError("margins is empty; expected at least one, such as [0.0]")
+        values = read_margins(margins)
         increasing = sorted(set(values))
         limits = {"count": count, "margin": increasing[0], "time_limit": time_limit, "max_nodes": max_nodes}
         found = self._answers(row, self._query(target, cost, constraints, **limits), increasing)
@@ -310,12 +301,10 @@ class Explainer:
             A pandas or polars frame or a 2-D array, in the units of the table.
         target : class, list of classes or dict, optional
             As in ``explain``. By default, for each row, any class except its own.
-        cost : Cost, optional
+        cost, margin : optional
             As in ``explain``.
         constraints : Constraint or list of Constraint, default=()
             As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
-        margin : float, default=0.0
-            As in ``explain``.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
@@ -356,7 +345,7 @@ class Explainer:
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-        return batch.run(batch.Batch(self._search, self._adapter, table, query, threads, self._part), chunk_size, progress)
+        return batch.run(batch.Batch(self._aims, self._adapter, table, query, threads, self._with_gaps), chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
@@ -374,15 +363,10 @@ class Explainer:
         """Return the explainer of rows that lack these numbers."""
         return self._variants.get(missing, lambda: self._of(self._adapter.with_gaps(missing), self.spreads))
 
-    def _part(self, missing: tuple[str, ...], cost: Any) -> tuple[Search, ModelAdapter, Prices]:
-        """Return what a batch needs for its rows that lack these numbers."""
-        made = self._with_gaps(missing)
-        return made._search, made._adapter, made._prices(cost)
-
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""
         try:
-            source = self._search.locate(row)
+            source = self._aims.locate(row)
         except MissingNumbersError as error:
             if self._adapter.routes is None:
                 raise
@@ -396,64 +380,80 @@ class Explainer:
         for margin in [query.margin] if margins is None else margins:
             query = replace(query, margin=margin)
             until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
-            certificate = self._solve(source, query, until, margins is not None, last)
+            certificate, decision = self._solve(source, query, until, margins is not None, last)
             unlimited = query.time_limit is None and query.max_nodes is None
             if last is not None and certificate.status is Status.LIMIT and unlimited:
-                certificate = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
+                certificate, decision = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
             conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
-            answers.append(self._explanation(row, source, query, certificate, conflict))
+            answer = self._explanation(row, source, query, (certificate, decision), conflict)
+            answers.append(self._clear_of_rounding(answer, source, query, until))
             last = certificate.findings.answer
         return answers
 
-    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any) -> Certificate:
+    def _clear_of_rounding(self, answer: Explanation, source: Source, query: Query, until: float) -> Explanation:
+        """Return an explanation that the model confirms, if another order of summation than expected has refuted it."""
+        if answer.decision.same_splits and not self._adapter.guard:
+            return answer
+        for guard in _GUARDS:
+            if all(one.confirmed for one in answer) or time.perf_counter() >= until:
+                break
+            found = self._solve(source, query, until, False, None, guard)
+            again = self._explanation(answer.source, source, query, found, answer.conflict)
+            answer = again if len(again) else answer
+        return answer
+
+    def _solve(
+        self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0
+    ) -> tuple[Certificate, Decision]:
         """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
         left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-        return self._search.certify(source, query, _core.Budget(query.count, query.max_nodes, left, keep, current()), earlier)
+        budget = _core.Budget(query.count, query.max_nodes, left, keep, current())
+        return self._aims.certify(source, query, budget, earlier, guard)
 
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
 
-        def is_feasible(subset: list[int]) -> bool:
+        def is_feasible(constraints: tuple[Constraint, ...]) -> bool:
             """Return False only if infeasibility is proved, not if the search stopped or the cost is unbounded."""
-            stop = current()
-            if time.perf_counter() >= until or (stop is not None and stop.is_set()):
-                return True
-            part = replace(query, constraints=tuple(query.constraints[k] for k in subset), count=1)
+            part = replace(query, constraints=constraints, count=1)
             try:
-                return self._solve(source, part, until, False, None).status is not Status.INFEASIBLE
+                return has_ended(until) or self._solve(source, part, until, False, None)[0].status is not Status.INFEASIBLE
             except CounterleafError:
                 return True
 
-        return tuple(query.constraints[k] for k in smallest_conflict(len(query.constraints), is_feasible))
+        return smallest_conflict(query.constraints, is_feasible)
 
     def _explanation(
-        self, row: Any, source: Source, query: Query, certificate: Certificate, conflict: tuple[Constraint, ...]
+        self,
+        row: Any,
+        source: Source,
+        query: Query,
+        solved: tuple[Certificate, Decision],
+        conflict: tuple[Constraint, ...],
     ) -> Explanation:
         """Translate the findings back into the user's table.
 
         The model predicts now; the counterfactuals are made when they are first read.
         """
-        found, labels = certificate.findings, self._labels
+        certificate, decision = solved
+        found = certificate.findings
         rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
-        predicted = self._adapter.labels(found.points, rows or []) if len(found.leaves) else ()
+        predicted = self._adapter.predictions(found.points, rows or [], decision.predicted) if len(found.leaves) else ()
 
         def make() -> tuple[Counterfactual, ...]:
             decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
-            confirmed = [
-                bool(label == labels[self.tree.value[answer.leaf]])
-                for answer, label in zip(certificate.answers, predicted, strict=True)
-            ]
-            return describe(certificate, self.schema, row, decoded, confirmed)
+            return describe(certificate, decision, self.schema, row, decoded, decision.confirms(found.points, predicted))
 
         return Explanation(
             status=found.status,
             maker=make,
             lower_bound=found.lower_bound,
             source=row,
-            source_label=labels[source.label],
-            target=tuple(labels[k] for k in query.classes(self.tree.classes, source.label)),
+            source_label=decision.labels(source.vector[None])[0],
+            target=wanted(query.target, decision),
             schema=self.schema,
             certificate=certificate,
+            decision=decision,
             conflict=conflict,
             constraints=query.constraints,
             cost=query.cost,

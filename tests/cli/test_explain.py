@@ -212,11 +212,11 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
     def wrong(self, points, *more):
         return [-1] * len(points)
 
-    def wrong_many(self, sheet, at, codes, after):
-        return [-1] * len(codes)
+    def wrong_many(self, sheet, at, codes, *more):
+        return codes[1][:, 0] * 0 - 1
 
-    monkeypatch.setattr(ModelAdapter, "labels", wrong)
-    monkeypatch.setattr(ModelAdapter, "labels_many", wrong_many)
+    monkeypatch.setattr(ModelAdapter, "predictions", wrong)
+    monkeypatch.setattr(ModelAdapter, "predictions_many", wrong_many)
     done = call("explain", folder / "model.json", folder / "rows.csv", "--format", form, "--count", count)
     assert (done.code, done.err) == (4, f"counterleaf: the tree in {folder / 'model.json'} did not confirm an answer\n")
     assert form != "table" or "The tree does NOT confirm" in done.out
@@ -362,9 +362,9 @@ def test_a_row_stopped_by_the_limit_is_code_3(folder, monkeypatch, form):
 
     certify = search.Search.certify
 
-    def tired(self, source, query, budget, *more):
+    def tired(self, source, query, target, budget, *more):
         assert budget.seconds == pytest.approx(5, abs=1)
-        return certify(self, source, query, _core.Budget(budget.count, 1), *more)
+        return certify(self, source, query, target, _core.Budget(budget.count, 1), *more)
 
     monkeypatch.setattr(search.Search, "certify", tired)
     arguments = ["--time-limit", "5", "--target", 2, "--format", form]

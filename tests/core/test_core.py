@@ -133,7 +133,7 @@ def test_a_vector_that_proves_nothing_has_no_gap():
 
 def engine_parts():
     tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1])
-    engine = cl.Explainer(tree)._search
+    engine = cl.Explainer(tree)._aims.search
     ready, aim = engine.ready(0.0), engine.aim({1: 0.0}, 0.0)
     prices = cl.Explainer(tree)._prices(cl.L2()).core
     return ready.core, [np.zeros(2), 1, prices, aim.core, engine.limits([], np.zeros(2))[1], _core.Budget(1)]
@@ -150,7 +150,7 @@ def test_the_binding_refuses_what_does_not_fit():
 
 def engine_parts_of_width(width):
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], np.ones((5, width)), np.ones(5), [-1, 0, -1, 1, 0])
-    engine = cl.Explainer(tree)._search
+    engine = cl.Explainer(tree)._aims.search
     source = np.zeros(width)
     return [source, 1, cl.Explainer(tree)._prices(cl.L2()).core, engine.aim({1: 0.0}, 0.0).core, engine.limits([], source)[1]]
 
@@ -232,7 +232,7 @@ def test_a_batch_needs_targets():
 def test_a_search_goes_on_only_from_an_answer_to_the_same_question():
     tree = random_tree(np.random.default_rng(3), 5, 4, 2, "oblique", np.ones(4))
     explainer = cl.Explainer(tree)
-    engine, source = explainer._search, np.zeros(4)
+    engine, source = explainer._aims.search, np.zeros(4)
     leaf, aim = tree.leaf_of(source), engine.aim({0: 0.0, 1: 0.0}, 0.0).core
     keep, limits, core = _core.Budget(None, keep=True), engine.limits([], source)[1], engine.ready(0.0).core
     prices = [explainer._prices(cost).core for cost in (cl.L2(), cl.L1(), cl.L1() + cl.L2())]

@@ -166,6 +166,7 @@ def claim(content, *answers, status="optimal", lower_bound=None):
             "label": label,
             "leaf": leaf,
             "confirmed": True,
+            "number": None,
         }
         for leaf, row, cost, bound in answers
     ]
@@ -299,7 +300,7 @@ def test_truncated_and_foreign_text_is_refused(answer):
     for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
         with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
             cl.Explanation.from_json(foreign)
-    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads versions 2 to 4"):
+    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads versions 2 to 5"):
         cl.Explanation.from_json('{"format": "counterleaf-explanation", "version": 99}')
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
+from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.kinds import Constraint
 from counterleaf.table.frames import make_frame
@@ -39,7 +40,9 @@ class Counterfactual:
     leaf : int
         The node of the tree that the row falls into.
     confirmed : bool
-        Whether the user's model predicted ``label`` for exactly this row.
+        Whether the user's model predicted ``label``, or reached the interval of the target, for exactly this row.
+    number : float or None
+        The probability or value that the target is about, as the tree computes it; None if the target is a class.
     """
 
     row: Any = field(repr=False)
@@ -49,6 +52,7 @@ class Counterfactual:
     label: Any
     leaf: int
     confirmed: bool
+    number: float | None = None
 
     @property
     def gap(self) -> float:
@@ -74,13 +78,15 @@ class Explanation(Sequence[Counterfactual]):
     source : dict, Series, DataFrame or array-like
         The row that was explained, in the user's type.
     source_label : class
-        The class of the source.
-    target : tuple
-        The classes that an answer may have.
+        The class of the source; its value for regression.
+    target : tuple, Probability or Value
+        The classes that an answer may have, or the interval of its probability or value.
     schema : Schema
         The features of the table.
     certificate : Certificate
         The proof; ``certificate.check()`` verifies it.
+    decision : Decision
+        The plain tree that the proof is about, and the model's tree that it comes from.
     conflict : tuple of Constraint, default=()
         If the status is "infeasible", a smallest set of constraints that leave no row, proved by searches; empty if no row
         exists even without constraints. If a limit stopped these searches, the constraints still leave no row, but a smaller
@@ -96,9 +102,10 @@ class Explanation(Sequence[Counterfactual]):
     lower_bound: float
     source: Any
     source_label: Any
-    target: tuple[Any, ...]
+    target: Any
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
+    decision: Decision = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     cost: Any = ""
@@ -134,8 +141,18 @@ class Explanation(Sequence[Counterfactual]):
     def question(self) -> tuple[str, ...]:
         """The question as text, one string each for target, cost, constraints and margin."""
         margin = self.certificate.problem.question.margin
-        aim = [f"target: {', '.join(map(str, self.target))}", f"cost: {self.cost}"]
+        aim = [f"target: {self.target_text(', ')}", f"cost: {self.cost}"]
         return *aim, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
+
+    @property
+    def source_number(self) -> float | None:
+        """The probability or value of the source that the target is about; None if the target is a class."""
+        numbers = self.decision.numbers(self.certificate.problem.source[None])
+        return None if numbers is None else numbers[0]
+
+    def target_text(self, between: str = " or ") -> str:
+        """Return the target in words; ``between`` separates several classes."""
+        return between.join(map(str, self.target)) if isinstance(self.target, tuple) else str(self.target)
 
     @property
     def source_values(self) -> dict[str, Any]:
@@ -279,18 +296,19 @@ class Explanation(Sequence[Counterfactual]):
 
 
 def describe(
-    certificate: Certificate, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
+    certificate: Certificate, decision: Decision, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
 ) -> tuple[Counterfactual, ...]:
     """Return the answers of a certificate in the terms of the table.
 
     ``source`` and ``rows`` are the source and the answers in the user's type; ``confirmed`` says for each answer whether the
-    model predicted its label.
+    model predicted its label or reached the interval of the target.
     """
-    tree, vector, before = certificate.problem.tree, certificate.problem.source, schema.values(source)
-    labels = tree.classes.tolist()
+    vector, before, points = certificate.problem.source, schema.values(source), certificate.findings.points
+    labels, numbers = decision.labels(points), decision.numbers(points)
     out = []
-    for found, row, agrees in zip(certificate.answers, rows, confirmed, strict=True):
+    for k, (found, row, agrees) in enumerate(zip(certificate.answers, rows, confirmed, strict=True)):
         after = schema.values(row)
         changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, vector)}
-        out.append(Counterfactual(row, changes, found.cost, found.bound, labels[tree.value[found.leaf]], found.leaf, agrees))
+        place, number = int(decision.origin[found.leaf]), None if numbers is None else numbers[k]
+        out.append(Counterfactual(row, changes, found.cost, found.bound, labels[k], place, agrees, number))
     return tuple(out)

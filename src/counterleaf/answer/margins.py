@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.errors import CounterleafError, number
 from counterleaf.table.frames import make_frame, records, take
 
 if TYPE_CHECKING:
@@ -92,3 +93,13 @@ class MarginPath(Sequence[Explanation]):
 
         costs = [answer[0].cost if len(answer) else None for answer in self]
         return draw_margins(self.margins, costs, [answer.lower_bound if len(answer) else None for answer in self])
+
+
+def read_margins(margins: Any) -> list[float]:
+    """Return the margins of ``explain_margins`` as numbers."""
+    if not isinstance(margins, Iterable) or isinstance(margins, (str, bytes, Mapping)):
+        raise CounterleafError(f"margins is {margins!r}; expected a list of numbers such as [0.0, 0.1, 0.2]")
+    values = [number(margin, "a margin") for margin in margins]
+    if not values:
+        raise CounterleafError("margins is empty; expected at least one, such as [0.0]")
+    return values

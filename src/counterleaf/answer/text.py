@@ -13,11 +13,12 @@ import numpy as np
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.proof.certificate import Status
 from counterleaf.question.kinds import Among
+from counterleaf.question.query import Probability, Value
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
-    from counterleaf.answer.explanation import Explanation
+    from counterleaf.answer.explanation import Counterfactual, Explanation
 
 _IN_SENTENCE, _IN_TABLE = 12, 40  # features
 _INVALID_PROOF = "NOT proved: the proof stored with this answer is not valid."
@@ -122,12 +123,36 @@ def compose(answer: Explanation, names: Sequence[str] | None = None, most: int =
         [[names[d], before[d], *(values.get(d, "=") for values in after)] for d in listed],
         _moves(answer, listed),
         f"... and {_features(more, 'more')}" if more else "",
-        [
-            ["cost", "", *apart([c.cost for c in answer])],
-            ["model says", str(answer.source_label), *(str(c.label) if c.confirmed else "?" for c in answer)],
-        ],
+        [["cost", "", *apart([c.cost for c in answer])], *_outcomes(answer)],
         _proof(answer, terms),
     )
+
+
+def _outcomes(answer: Explanation) -> list[list[str]]:
+    """Return what the model says of the source and of each alternative: its class or value, and the target's probability."""
+    says = ["model says", said(answer.source_label), *(said(c.label) if c.confirmed else "?" for c in answer)]
+    if not isinstance(answer.target, Probability):
+        return [says]
+    numbers = [answer.source_number or 0.0, *(c.number or 0.0 for c in answer)]
+    return [says, [f"probability of {answer.target.label}", *(as_number(one) for one in numbers)]]
+
+
+def outcome(answer: Explanation, one: Counterfactual | None = None) -> str:
+    """Return what the model says of an alternative, or of the source: its class or value, or the target's probability."""
+    if isinstance(answer.target, Probability):
+        number = answer.source_number if one is None else one.number
+        return as_number(number or 0.0)
+    return said(answer.source_label if one is None else one.label)
+
+
+def said(label: Any) -> str:
+    """Return a class, or a predicted value with six digits."""
+    return as_number(label) if isinstance(label, float) else str(label)
+
+
+def as_number(value: float) -> str:
+    """Return a probability or a value with up to six digits."""
+    return plain(f"{value:.6g}")
 
 
 def _changed(answer: Explanation) -> list[list[int]]:
@@ -235,32 +260,47 @@ def apart(costs: Sequence[float]) -> list[str]:
 def _sentence(answer: Explanation, parts: list[str], more: int) -> str:
     best = answer[0]
     if not best.changes:
-        return f"Nothing has to change: the model already says {best.label}{_margin(answer)}."
+        return f"Nothing has to change: the model already {_says(answer, 0, 's')}{_margin(answer)}."
     changes = _series([*parts, f"{_features(more, 'other')} changed as well"] if more else parts)
-    says = (
-        f"say {best.label} instead of {answer.source_label}" if best.label != answer.source_label else f"still say {best.label}"
-    )
     start = "If" if _is_least(answer) else "The best change found before the search stopped: if"
-    return f"{start} {changes}, the model would {says}{_margin(answer)}."
+    return f"{start} {changes}, the model would {_instead(answer)}{_margin(answer)}."
+
+
+def _says(answer: Explanation, k: int, ending: str = "") -> str:
+    """Return what the model says of an alternative, as a verb and its object."""
+    one, target = answer[k], answer.target
+    if isinstance(target, Probability):
+        return f"give{ending} {target.label} a probability of {as_number(one.number or 0.0)}"
+    verb = f"predict{ending}" if isinstance(target, Value) else f"say{ending}"
+    return f"{verb} {said(one.label)}"
+
+
+def _instead(answer: Explanation) -> str:
+    best, target = answer[0], answer.target
+    if isinstance(target, tuple) and best.label == answer.source_label:
+        return f"still say {best.label}"
+    before = answer.source_label if isinstance(target, tuple) else answer.source_number
+    return f"{_says(answer, 0)} instead of {said(before)}"
 
 
 def _nothing_found(answer: Explanation, terms: Terms) -> str:
-    wanted = (" or ".join(map(str, answer.target)) or "anything else") + _margin(answer)
+    wanted = aimed(answer) + _margin(answer)
     if answer.status is Status.LIMIT:
         least = f" Any such change costs at least {least_of(answer)}." if 0 < answer.lower_bound < math.inf else ""
-        return f"The search stopped before it found a change that makes the model say {wanted}.{least}"
+        return f"The search stopped before it found a change that makes the model {wanted}.{least}"
     if answer.certificate.pool is not None:
         conflict = "; ".join(str(one) for one in answer.conflict if not isinstance(one, Among))
         obeys = f" and obeys your constraints (ruled out by {conflict})" if conflict else ""
-        return f"None of the given rows makes the model say {wanted}{obeys}."
-    tree = answer.certificate.problem.tree
+        return f"None of the given rows makes the model {wanted}{obeys}."
     proof = " This is proved." if answer.proved else f" {_INVALID_PROOF}"
-    if answer.target and not {str(tree.classes[k]) for k in tree.value[tree.leaves]} & set(map(str, answer.target)):
-        return f"No leaf of the tree says {wanted}, so no change can make the model say it.{proof}"
+    if answer.target and not np.isfinite(answer.certificate.problem.question.nodes["below"][0]):
+        if isinstance(answer.target, tuple):
+            return f"No leaf of the tree says {answer.target_text()}, so no change can make the model say it.{proof}"
+        return f"No change can make the model {wanted}: {_extreme(answer)}.{proof}"
     if not answer.conflict:
         bounds = " within the feature bounds" if _is_bounded(answer) else ""
         origin = _origin_of_bounds(terms) if bounds and answer.schema.inferred else ""
-        return f"No row{bounds} makes the model say {wanted}, even without constraints.{origin}{proof}"
+        return f"No row{bounds} makes the model {wanted}, even without constraints.{origin}{proof}"
     listed = "; ".join(map(str, answer.conflict))
     bounds = "the feature bounds and " if _is_bounded(answer) else ""
     if len(answer.conflict) == 1:
@@ -269,7 +309,28 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         why = f"These constraints cannot all hold: {listed}. Relax at least one of them."
     if bounds and answer.schema.inferred:
         why += _origin_of_bounds(terms)
-    return f"No change within {bounds}your constraints makes the model say {wanted}. {why}{proof}"
+    return f"No change within {bounds}your constraints makes the model {wanted}. {why}{proof}"
+
+
+def aimed(answer: Explanation) -> str:
+    """Return the target as a verb and its object: "say yes", "predict a value at least 5"."""
+    target = answer.target
+    if isinstance(target, tuple):
+        return f"say {answer.target_text() or 'anything else'}"
+    if isinstance(target, Value):
+        return f"predict a {target}"
+    return f"give {target.label} a {str(target).replace(f' of {target.label}', '', 1)}"
+
+
+def _extreme(answer: Explanation) -> str:
+    """Return the highest or lowest probability or value of the leaves, which are constant and miss the target."""
+    low, high = answer.decision.extremes
+    what = "value" if isinstance(answer.target, Value) else "probability"
+    if answer.target.at_least is not None and high < answer.target.at_least:
+        return f"the highest {what} of any leaf is {as_number(high)}"
+    if answer.target.at_most is not None and low > answer.target.at_most:
+        return f"the lowest {what} of any leaf is {as_number(low)}"
+    return f"no leaf has a {what} in between; they range from {as_number(low)} to {as_number(high)}"
 
 
 def _origin_of_bounds(terms: Terms) -> str:
@@ -304,14 +365,18 @@ def _proof(answer: Explanation, terms: Terms) -> str:
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:
     refuted = [k for k, c in enumerate(answer) if not c.confirmed]
-    labels = " or ".join(dict.fromkeys(str(answer[k].label) for k in refuted or range(len(answer))))
+    shown = refuted or range(len(answer))
+    if isinstance(answer.target, tuple):
+        verb, what = "say", " or ".join(dict.fromkeys(str(answer[k].label) for k in shown))
+    else:
+        verb, _, what = aimed(answer).partition(" ")
     if refuted:
         rows = "this row" if len(answer) == 1 else _series([f"#{k + 1}" for k in refuted])
-        return f"NOT confirmed: {terms.model[0].lower()}{terms.model[1:]} does not say {labels} for {rows}."
+        return f"NOT confirmed: {terms.model[0].lower()}{terms.model[1:]} does not {verb} {what} for {rows}."
     if len(answer) == 1:
-        return f"{terms.model} confirms it: it says {labels} for this row."
+        return f"{terms.model} confirms it: it {verb}s {what} for this row."
     every = "both" if len(answer) == 2 else f"all {len(answer)}"
-    return f"{terms.model} confirms {every}: it says {labels} for these rows."
+    return f"{terms.model} confirms {every}: it {verb}s {what} for these rows."
 
 
 def _is_least(answer: Explanation) -> bool:

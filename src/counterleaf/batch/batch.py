@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -17,13 +18,13 @@ from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.proof.certificate import Findings, Status
-from counterleaf.question.cost import Prices
+from counterleaf.model.decision import Decision, Range
+from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.kinds import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
+from counterleaf.search.aims import Aim, Aims
 from counterleaf.search.prepared import RecentValues
-from counterleaf.search.search import Search
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
 from counterleaf.table.rows import TableRows, differs
@@ -43,8 +44,7 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-# what a batch needs for its rows that lack some numbers, given the names of these and the cost
-Parts = Callable[[tuple[str, ...], Any], tuple[Search, ModelAdapter, Prices]]
+Parts = Callable[[tuple[str, ...]], Any]  # from the names of missing numbers to the explainer of rows that lack them
 
 
 class Batch:
@@ -54,19 +54,24 @@ class Batch:
     """
 
     def __init__(
-        self, search: Search, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
+        self, aims: Aims, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
     ) -> None:
-        self.search, self.adapter, self.rows, self.query, self.threads = search, adapter, rows, query, threads
+        self.aims, self.adapter, self.rows, self.query, self.threads = aims, adapter, rows, query, threads
         self._parts, self._made = None if adapter.routes is None else parts, RecentValues()
-        self.schema, self.tree = search.schema, search.tree
-        classes = self.tree.classes
-        sources = range(len(classes)) if query.target is None else (0,)  # without a target, one per class of the row
-        self.targets = [query.classes(classes, source) for source in sources]
-        self.nodes = np.stack([search.aim(target, query.margin).nodes for target in self.targets])
+        self.schema, self.model = aims.schema, aims.tree
+        by_class = query.target is None and not self.model.is_regression
+        sources = range(len(self.model.classes)) if by_class else (0,)  # without a target, one per class of the row
+        self.each = [aims.at(query.goal(self.model, source)) for source in sources]
+        self.search, self.decision = self.each[0].search, self.each[0].decision
+        self.tree = self.search.tree
+        self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own
+        self.targets = [aim.decision.target for aim in self.each]
+        nodes = [aim.search.aim(aim.decision.target, query.margin).nodes for aim in self.each]
         self.limits = lower_constraints(query.constraints, self.schema, self._neutral())  # finds mistakes before the work
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.axis_aligned = self._axis_aligned()
-        self.least = np.ascontiguousarray(self.nodes["below"])  # the least class cost below each node, one line per target
+        # the least class cost below each node, one line per target
+        self.least = np.stack([one["below"] for one in nodes[: 1 if self.apart else None]])
         numbers = [isinstance(feature, Numeric) for feature in self.schema]
         self._may_be_missing = np.array(numbers) & (self._parts is not None)
         self._leaves_out = self._parts is not None and adapter.leaves_out
@@ -74,7 +79,8 @@ class Batch:
     @functools.cached_property
     def results(self) -> Results:
         """The answers."""
-        return Results(self.rows.n)
+        computed = not self.decision.same_splits or isinstance(self.decision.goal, Range)
+        return Results(self.rows.n, self.model.is_regression) if computed else Results(self.rows.n)
 
     def _neutral(self) -> Array:
         """Return a row that widens no bounds and has no missing value."""
@@ -90,7 +96,9 @@ class Batch:
         """
         limits, prices = self.limits, self.query.prices
         if (
-            self.schema.gaps
+            self.apart
+            or self.schema.gaps
+            or self.decision.curved
             or limits.rows
             or limits.clauses
             or limits.max_changes >= 0
@@ -119,33 +127,35 @@ class Batch:
         """Find the answers for a chunk of rows and add them to the results."""
         codes, results = self.rows.codes(at), self.results
         found = self._solve(codes)
-        self._solve_parts(codes, found)
+        for part, here in self._gappy_parts(codes, np.arange(len(codes))):
+            solved = part._solve(codes[here])
+            solved.leaves[:] = part._model_leaves(solved.leaves)
+            _put(found, here, solved)
         results.status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
         for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
             results.status[at.start + k] = self._alone(at.start + k, codes[k], k, found)
         answered = found.leaves >= 0
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         results.bounds[at], results.leaves[at] = found.bounds, found.leaves
+        if results.labels is not None:
+            self._note_labels(at, codes, found.points, answered)
         results.confirmed[at] = self._confirm(at, codes, found, answered)
         self._note_changes(at, codes, found.points, answered)
 
     def _solve(self, codes: Array) -> Outcomes:
         return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
 
-    def _solve_parts(self, codes: Array, found: Outcomes) -> None:
-        """Solve the rows that lack numbers, those that lack the same ones together, and write the outcomes into ``found``."""
-        gaps = np.isnan(codes) & self._may_be_missing
-        lines = np.flatnonzero(gaps.any(axis=1) | self._leaves_out)
-        if not len(lines):
+    def _gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Batch, Array]]:
+        """Yield those of some lines that lack numbers, as the lines that lack the same ones and the batch of these."""
+        gaps = np.isnan(codes[lines]) & self._may_be_missing
+        left = gaps.any(axis=1) | self._leaves_out
+        if not left.any():
             return
-        patterns, which = np.unique(gaps[lines], axis=0, return_inverse=True)
+        patterns, which = np.unique(gaps[left], axis=0, return_inverse=True)
         for k in range(len(patterns)):
-            here = lines[which.ravel() == k]
-            try:
-                part = self._part(codes[here[0]])
-            except CounterleafError:  # the rows are then refused one by one
-                continue
-            _put(found, here, part._model_leaves(part._solve(codes[here])))
+            here = lines[left][which.ravel() == k]
+            with contextlib.suppress(CounterleafError):  # the rows are then refused one by one
+                yield self._part(codes[here[0]]), here
 
     def _part(self, code: Array) -> Batch:
         """Return the batch of the rows that lack the same numbers as this one."""
@@ -155,17 +165,29 @@ class Batch:
         parts = self._parts
 
         def make() -> Batch:
-            search, adapter, prices = parts(names, self.query.cost)
-            return Batch(search, adapter, self.rows, replace(self.query, prices=prices), self.threads)
+            made = parts(names)
+            query = replace(self.query, prices=made._prices(self.query.cost))
+            return Batch(made._aims, made._adapter, self.rows, query, self.threads)
 
         return self._made.get(names, make)
 
-    def _model_leaves(self, found: Outcomes) -> Outcomes:
-        """Return the outcomes with the leaves of the model's tree in place of those of the tree expanded for gaps."""
+    def _model_leaves(self, leaves: Array) -> Array:
+        """Return the leaves of the model's tree in place of those of a tree expanded for gaps."""
         origin = self.adapter.origin
-        if origin is not None:
-            found.leaves[:] = np.where(found.leaves >= 0, origin[found.leaves], -1)
-        return found
+        return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
+
+    def _note_labels(self, at: slice, before: Array, after: Array, answered: Array) -> None:
+        """Keep the class or value of each answer, and its probability if the target is about one."""
+        lines, labels = np.flatnonzero(answered), self.results.labels
+        assert labels is not None
+        parts = list(self._gappy_parts(before, lines))
+        known = np.setdiff1d(lines, np.concatenate([np.empty(0, np.int64), *(here for _, here in parts)]))
+        for part, here in [(self, known), *parts]:
+            points = part._spread(after[here])
+            for k, label in zip(here.tolist(), part.decision.labels(points), strict=True):
+                labels[at.start + k] = label
+            if self.decision.predicted >= 0:
+                self.results.probabilities[at.start + here] = part.decision.numbers(points)
 
     def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
         """Count the changed features of each row and keep their new codes."""
@@ -221,71 +243,105 @@ class Batch:
 
     def _target_lines(self, codes: Array) -> Array:
         """Return the place of each row's target among the targets."""
+        return self._lines_of(self._sources(codes))
+
+    def _lines_of(self, sources: Array) -> Array:
+        """Return the place of the target of each row, given as variables: its class, if every class has its own target."""
         if len(self.targets) == 1:
-            return np.zeros(len(codes), np.int64)
-        return np.asarray(self.tree.value[self.tree.apply(self._sources(codes))])
+            return np.zeros(len(sources), np.int64)
+        leaves = self.model.apply(sources)
+        known = self.model.value[leaves]
+        if (known >= 0).all() or self.model.outputs is None:
+            return np.asarray(known)
+        return np.asarray(np.where(known < 0, self.model.outputs.at(leaves, sources).argmax(axis=1), known))
 
     def _by_search(self, codes: Array) -> Outcomes:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
         out = _unsolved(codes)
         lines = np.flatnonzero(self._fit(codes))
-        if self.limits.pool is not None or self.query.time_limit is not None or not len(lines):
-            return out  # the answer is one of the rows of among, or every row has its own time limit
+        alone = self.limits.pool is not None or self.query.time_limit is not None or self.decision.curved
+        if alone or not len(lines):
+            return out  # the answer is one of the rows of among, or every row has its own time limit or tangents
         sources = np.ascontiguousarray(self._spread(codes[lines]))
+        places = self._lines_of(sources)
+        if not self.apart:
+            self._search_together(out, lines, sources, places, self.each[0])
+            return out
+        for place, aim in enumerate(self.each):
+            here = np.flatnonzero(places == place)
+            if len(here):
+                self._search_together(out, lines[here], sources[here], np.zeros(len(here), np.int64), aim)
+        return out
+
+    def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, aim: Aim) -> None:
+        """Search for some rows in one call; ``places`` are those of their targets."""
         limits = self._limits(sources) if self.query.constraints else None
         if self.query.constraints and limits is None:
-            return out
-        leaves = self.tree.apply(sources)
-        targets = self.tree.value[leaves] if len(self.targets) > 1 else np.zeros(len(lines), np.int64)
+            return
+        targets = [aim.decision.target] if self.apart else self.targets
         budget = _core.Budget(1, self.query.max_nodes, stop=current())
-        found = self.search.find_many((sources, leaves, targets), self.query, self.targets, limits, budget, self.threads)
+        begun = sources, aim.search.tree.apply(sources), places
+        found = aim.search.find_many(begun, self.query, targets, limits, budget, self.threads)
+        leaves = np.where(found.leaves >= 0, aim.decision.origin[found.leaves], -1)
         points = self.schema.gather(found.points)
-        _put(out, lines, Outcomes(found.outcome, found.leaves, found.costs, found.bounds, points))
-        return out
+        _put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
 
     def _alone(self, line: int, code: Array, k: int, found: Outcomes) -> int:
         """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
         found.bounds[k] = np.nan
         try:
             part = self._part(code)
-            answer = part._findings(self.rows.one(line))
+            certificate, decision = part._certified(self.rows.one(line))
         except CounterleafError as error:
             self.results.problems[line] = str(error)
             return _INVALID
+        answer = certificate.findings
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
-            found.leaves[k], found.costs[k], found.bounds[k] = answer.leaves[0], answer.costs[0], answer.bounds[0]
+            leaf = part._model_leaves(decision.origin[answer.leaves[:1]])[0]
+            found.leaves[k], found.costs[k], found.bounds[k] = leaf, answer.costs[0], answer.bounds[0]
             found.points[k] = part.schema.gather(answer.points[0])
-            found.leaves[k] = found.leaves[k] if part.adapter.origin is None else part.adapter.origin[found.leaves[k]]
         return list(Status).index(answer.status)
 
-    def _findings(self, row: Any) -> Findings:
+    def _certified(self, row: Any, guard: float = 0.0) -> tuple[Certificate, Decision]:
         budget = _core.Budget(1, self.query.max_nodes, self.query.time_limit, stop=current())
-        return self.search.certify(self.search.locate(row), self.query, budget).findings
+        return self.aims.certify(self.aims.locate(row), self.query, budget, guard=guard)
 
     def _confirm(self, at: slice, codes: Array, found: Outcomes, answered: Array) -> Array:
-        """Return whether the model predicts for each answer the class of its leaf."""
+        """Return whether the model predicts for each answer the class of its leaf, or reaches the interval of the target."""
         out, after = np.zeros(len(codes), bool), found.points
-        lines = np.flatnonzero(answered)
-        labels = self.tree.classes[self.tree.value[found.leaves[lines]]]
+        lines, output = np.flatnonzero(answered), self.decision.predicted
         try:
             if len(lines) == len(codes) > 0:
-                out[:] = self.adapter.labels_many(self.rows, at, codes, after) == labels
+                predicted = self.adapter.predictions_many(self.rows, at, (codes, after), output)
+                out[:] = self._agree(predicted, at.start + lines, found.leaves)
             elif len(lines):
-                out[lines] = self.adapter.labels_many(self.rows, at.start + lines, codes[lines], after[lines]) == labels
+                changed = codes[lines], after[lines]
+                predicted = self.adapter.predictions_many(self.rows, at.start + lines, changed, output)
+                out[lines] = self._agree(predicted, at.start + lines, found.leaves[lines])
         except CounterleafError:  # the model fails on some row
-            for k, label in zip(lines.tolist(), labels.tolist(), strict=True):
-                out[k] = self._part(codes[k])._confirm_alone(at.start + k, after[k], label, self.results.problems)
+            for k in lines.tolist():
+                out[k] = self._confirm_alone(at.start + k, codes[k], after[k], int(found.leaves[k]))
         return out
 
-    def _confirm_alone(self, line: int, code: Array, label: Any, problems: dict[int, str]) -> bool:
-        """Return whether the model predicts ``label`` for one answer; if it fails, note the error as the row's problem."""
-        point = self._spread(code[None])[0]
+    def _agree(self, predicted: Array, lines: Array, leaves: Array) -> Array:
+        """Return whether predictions are those that the answers to some lines claim."""
+        goal, labels = self.decision.goal, self.results.labels
+        if isinstance(goal, Range):
+            return np.asarray((predicted >= goal.low) & (predicted <= goal.high))
+        claimed = self.model.classes[self.model.value[leaves]] if labels is None else labels[lines]
+        return np.asarray(predicted == claimed)
+
+    def _confirm_alone(self, line: int, before: Array, code: Array, leaf: int) -> bool:
+        """Return whether the model agrees with one answer; if it fails, note the error as the row's problem."""
+        part = self._part(before)
+        point = part._spread(code[None])[0]
         try:
-            predicted = self.adapter.labels(point[None], [self.schema.decode(point, self.rows.one(line))])
-            return bool(predicted.tolist() == [label])
+            rows = [part.schema.decode(point, self.rows.one(line))]
+            predicted = part.adapter.predictions(point[None], rows, self.decision.predicted)
+            return bool(self._agree(predicted, np.array([line]), np.array([leaf]))[0])
         except CounterleafError as error:
-            problems[line] = str(error)
+            self.results.problems[line] = str(error)
             return False
 
     def _sources(self, codes: Array) -> Array:
@@ -342,7 +398,7 @@ def run(batch: Batch, chunk: int | None, progress: bool) -> Any:
             at = slice(start, min(start + size, n))
             batch.answer(at)
             advance(at.stop - at.start)
-    return results_frame(batch.results, batch.rows, batch.tree.classes, batch.tree.value)
+    return results_frame(batch.results, batch.rows, batch.model.classes, batch.model.value)
 
 
 def workers(n_jobs: Any) -> int:

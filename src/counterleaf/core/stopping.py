@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,6 +31,12 @@ def stoppable(stop: Stop) -> Iterator[None]:
 def current() -> Stop | None:
     """The flag that stops the searches of this thread; new threads do not inherit it."""
     return _current.get()
+
+
+def has_ended(until: float) -> bool:
+    """Whether a point in time has passed, or the searches of this thread are stopped."""
+    stop = current()
+    return time.perf_counter() >= until or (stop is not None and stop.is_set())
 
 
 def raise_if_stopped() -> None:

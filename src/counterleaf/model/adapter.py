@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,20 +64,20 @@ class ModelAdapter:
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
-    def _predict(self, points: Array, rows: list[Any]) -> Any:
-        """Return the model's predictions for some points; ``rows`` are the same points as rows of the user's table."""
+    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
+        """Return what a method of the model makes of some points; ``rows`` are the same points as rows of the user's table."""
         if self.model is self.tree and not np.isnan(points).any():
-            return self.tree.predict(points)
+            return getattr(self.tree, method)(points)
         points = self.schema.without_gaps(points)
         X = points if self.columns is None else (self.columns @ points.T).T
-        return self.model.predict(X if self.names is None else make_frame(X, names=self.names))
+        return getattr(self.model, method)(X if self.names is None else make_frame(X, names=self.names))
 
-    def _predict_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
-        """Return the model's predictions for some rows of a sheet, with the codes ``after`` in place of ``before``."""
-        return self._predict(after if self.schema.numeric else self.schema.spread(after), [])
+    def _predict_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
+        """Return what a method of the model makes of some rows of a sheet; ``codes`` are those before and after."""
+        return self._predict(codes[1] if self.schema.numeric else self.schema.spread(codes[1]), [], method)
 
-    def labels(self, points: Array, rows: list[Any]) -> Array:
-        """Return the model's label for each point.
+    def predictions(self, points: Array, rows: list[Any], output: int = -1) -> Array:
+        """Return what the model predicts for each point.
 
         Parameters
         ----------
@@ -86,21 +85,23 @@ class ModelAdapter:
             The points as variables of the schema.
         rows : list
             The same points as rows of the user's table; empty if ``takes_rows`` is false.
+        output : int, default=-1
+            The index of a class for its probability; -1 for the label, or the value for regression.
 
         Returns
         -------
         (n,) array
-            The labels.
+            The labels, values or probabilities.
 
         Raises
         ------
         CounterleafError
             If the model fails.
         """
-        return _one_each(lambda: self._predict(points, rows), len(points))
+        return _one_each(lambda method: self._predict(points, rows, method), len(points), output)
 
-    def labels_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Array:
-        """Return the model's label for each of some rows of a batch.
+    def predictions_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], output: int = -1) -> Array:
+        """Return what the model predicts for each of some rows of a batch.
 
         Parameters
         ----------
@@ -108,20 +109,22 @@ class ModelAdapter:
             The rows of the batch.
         at : slice or array
             Which of them.
-        before, after : (n, F) array
+        codes : tuple of (n, F) array
             Their codes, and those that replace them.
+        output : int, default=-1
+            As in ``predictions``.
 
         Returns
         -------
         (n,) array
-            The labels.
+            The labels, values or probabilities.
 
         Raises
         ------
         CounterleafError
             If the model fails.
         """
-        return _one_each(lambda: self._predict_many(sheet, at, before, after), len(after))
+        return _one_each(lambda method: self._predict_many(sheet, at, codes, method), len(codes[1]), output)
 
     @property
     def leaves_out(self) -> bool:
@@ -155,7 +158,7 @@ class ModelAdapter:
         points = gaps.points_in_leaves(tree, schema)
         if model is not tree and len(points):
             rows = gaps.made_up_rows(schema, points) if self.takes_rows else []
-            gaps.check_labels(tree, points, made.labels(points, rows))
+            gaps.check_labels(tree, points, made.predictions(points, rows))
         return made
 
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
@@ -230,11 +233,12 @@ class PipelineAdapter(ModelAdapter):
     whole: frozenset[str]
     takes_rows: ClassVar[bool] = True
 
-    def _predict(self, points: Array, rows: list[Any]) -> Any:
-        """Return the pipeline's predictions for rows of the user's table."""
+    def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
+        """Return what a method of the pipeline makes of rows of the user's table."""
+        predict = getattr(self.model, method)
         if is_frame(rows[0]):
-            return np.concatenate([np.asarray(self.model.predict(self._fitted(table))) for table in stacked(rows)])
-        return self.model.predict(frame_of([self._cells(row) for row in rows], self.found, self.data))
+            return np.concatenate([np.asarray(predict(self._fitted(table))) for table in stacked(rows)])
+        return predict(frame_of([self._cells(row) for row in rows], self.found, self.data))
 
     def _fitted(self, table: Any) -> Any:
         """Return the columns of a frame that the pipeline was fitted on; those that it drops may be absent."""
@@ -267,42 +271,47 @@ class PipelineAdapter(ModelAdapter):
         """Return the features of the data as one number per cell, NaN where a value is missing."""
         return ModelAdapter.spread_codes(self, _matching_columns(data, self.found))
 
-    def _predict_many(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
-        """Return the pipeline's predictions, group by group of rows whose columns have the same types."""
+    def _predict_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
+        """Return what a method makes of the rows, group by group of rows whose columns have the same types."""
+        before, after = codes
         groups = sheet.groups(before, after)
         if len(groups) == 1:
-            return self._predict_group(sheet, at, before, after)
+            return self._predict_group(sheet, at, codes, method)
         lines = np.arange(sheet.n)[at]
-        out = np.empty(len(after), object)
-        for group in groups:
-            predict = functools.partial(self._predict_group, sheet, lines[group], before[group], after[group])
-            out[group] = _one_each(predict, len(group))
+        parts = [np.asarray(self._predict_group(sheet, lines[g], (before[g], after[g]), method)) for g in groups]
+        out = np.empty((len(after), *parts[0].shape[1:]), parts[0].dtype if method == "predict_proba" else object)
+        for group, part in zip(groups, parts, strict=True):
+            out[group] = part
         return out
 
-    def _predict_group(self, sheet: TableRows, at: Any, before: Array, after: Array) -> Any:
-        rows = sheet.rewritten(at, before, after)
+    def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
+        rows = sheet.rewritten(at, *codes)
         if sheet.named:
-            return self.model.predict(self._fitted(rows))
+            return getattr(self.model, method)(self._fitted(rows))
         if not self.found.named:
-            return self.model.predict(rows)
-        return self._predict(after, list(rows))
+            return getattr(self.model, method)(rows)
+        return self._predict(codes[1], list(rows), method)
 
 
-def _one_each(predict: Callable[[], Any], n: int) -> Array:
-    """Return the predictions for n rows as n labels; some models return them as an (n, 1) array."""
+def _one_each(predict: Callable[[str], Any], n: int, output: int) -> Array:
+    """Return one prediction for each of n rows; some models return them as an (n, 1) array."""
+    method = "predict" if output < 0 else "predict_proba"
     try:
-        labels = np.asarray(predict())
+        found = np.asarray(predict(method))
     except CounterleafError:
         raise
     except Exception as error:  # a model may raise anything
-        raise CounterleafError(f"the model's predict raised {type(error).__name__}: {flat(error)}") from error
-    if labels.shape == (n, 1):
-        return labels[:, 0]
-    if labels.shape != (n,):
+        raise CounterleafError(f"the model's {method} raised {type(error).__name__}: {flat(error)}") from error
+    if output >= 0 and found.ndim == 2 and found.shape[0] == n and output < found.shape[1]:
+        return np.asarray(found[:, output])
+    if found.shape == (n, 1):
+        return found[:, 0]
+    if found.shape != (n,):
+        one = "label" if output < 0 else "probability per class"
         raise CounterleafError(
-            f"the model's predict returned an array of shape {labels.shape}; expected one label for each of {n} rows"
+            f"the model's {method} returned an array of shape {found.shape}; expected one {one} for each of {n} rows"
         )
-    return labels
+    return found
 
 
 def _listed(feature: Finite) -> str:

@@ -186,11 +186,31 @@ class Tree:
         """
         return int(self._router.leaf(row))
 
+    def class_at(self, leaf: int, row: Array) -> int:
+        """Return the index of the class of a row whose leaf is known; -1 for regression.
+
+        Parameters
+        ----------
+        leaf : int
+            The leaf that the row reaches.
+        row : (D,) array
+            Finite float64 numbers.
+
+        Returns
+        -------
+        int
+            The position of its class in ``classes``.
+        """
+        known = int(self.value[leaf])
+        if known >= 0 or self.is_regression or self.outputs is None:
+            return known
+        return int(self.outputs.at(np.array([leaf]), row[None])[0].argmax())
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_router"}  # rebuilt when it is needed
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, weights=CSR.of(state["weights"]))  # a matrix of SciPy in older pickles
+        vars(self).update({"outputs": None, **state, "weights": CSR.of(state["weights"])})  # older pickles hold SciPy's matrix
 
     def predict(self, rows: npt.ArrayLike) -> Array:
         """Return the label of each row, or its value for regression.

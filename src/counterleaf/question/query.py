@@ -9,12 +9,119 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, number, some
+from counterleaf.errors import CounterleafError, brief, number, some
+from counterleaf.model.decision import Decision, Goal, Range
+from counterleaf.model.tree import Tree
 from counterleaf.question.cost import Prices
 from counterleaf.question.kinds import Constraint, listed
 from counterleaf.types import Array
 
 _MANY = 1 << 62  # larger limits are cut to this, which no search reaches
+
+
+@dataclass(frozen=True, slots=True)
+class Probability:
+    """The target that the model gives a class a probability within an interval; made by ``probability``."""
+
+    label: Any
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        return f"probability of {self.label} {_interval(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The target that a regression model predicts a value within an interval; made by ``value``."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        return f"value {_interval(self)}"
+
+
+def probability(label: Any, *, at_least: float | None = None, at_most: float | None = None) -> Probability:
+    """Return a target: the probability that the model gives a class.
+
+    Parameters
+    ----------
+    label : class
+        The class.
+    at_least, at_most : float, optional
+        The interval, from 0 to 1; at least one of the two.
+
+    Returns
+    -------
+    Probability
+        The target.
+
+    Raises
+    ------
+    CounterleafError
+        If there is no interval, or it is not within 0 and 1.
+
+    Examples
+    --------
+    >>> print(probability("granted", at_least=0.7))
+    probability of granted at least 0.7
+    """
+    low, high = _ends("probability", at_least, at_most)
+    for end in (low, high):
+        if end is not None and not 0.0 <= end <= 1.0:
+            raise CounterleafError(f"probability got {end:g}; expected a number from 0 to 1")
+    return Probability(label, low, high)
+
+
+def value(*, at_least: float | None = None, at_most: float | None = None) -> Value:
+    """Return a target: the value that a regression model predicts.
+
+    Parameters
+    ----------
+    at_least, at_most : float, optional
+        The interval; at least one of the two.
+
+    Returns
+    -------
+    Value
+        The target.
+
+    Raises
+    ------
+    CounterleafError
+        If there is no interval.
+
+    Examples
+    --------
+    >>> print(value(at_least=250_000))
+    value at least 250000
+    """
+    return Value(*_ends("value", at_least, at_most))
+
+
+def _ends(name: str, at_least: Any, at_most: Any) -> tuple[float | None, float | None]:
+    low = None if at_least is None else number(at_least, "at_least")
+    high = None if at_most is None else number(at_most, "at_most")
+    if low is None and high is None:
+        raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
+    if low is not None and high is not None and low > high:
+        raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
+    return low, high
+
+
+def interval(target: Probability | Value) -> tuple[float | None, float | None]:
+    """The ends of an interval."""
+    return target.at_least, target.at_most
+
+
+def _interval(target: Probability | Value) -> str:
+    low, high = (None if end is None else repr(end).removesuffix(".0") for end in interval(target))
+    if low is not None and low == high:
+        return f"exactly {low}"
+    if low is not None and high is not None:
+        return f"from {low} to {high}"
+    return f"at least {low}" if low is not None else f"at most {high}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +164,63 @@ class Query:
         count, nodes = (None if one is None else min(int(one), _MANY) for one in (count, nodes))
         return cls(target, cost, prices, tuple(listed(constraints)), margin, count, time_limit, nodes)
 
-    def classes(self, labels: Array, source_class: int) -> dict[int, float]:
-        """The target as class index -> class cost, for a row that the model assigns to ``source_class``."""
-        return read_target(self.target, labels, source_class)
+    def goal(self, tree: Tree, source_class: int) -> Goal:
+        """The target for a row that the model assigns to ``source_class``."""
+        return read_goal(self.target, tree, source_class)
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def wanted(target: Any, decision: Decision) -> Any:
+    """The target of an answer: the labels of its classes, or the interval of a probability or value."""
+    if isinstance(target, (Probability, Value)):
+        return target
+    labels = decision.model.classes.tolist()
+    return tuple(labels[k] for k in decision.target)
+
+
+def read_goal(target: Any, tree: Tree, source_class: int) -> Goal:
+    """Read a target: class index -> class cost, or a range of a probability or value.
+
+    Parameters
+    ----------
+    target : object, list, dict, Probability, Value or None
+        A class, several classes, a dict from class to cost, an interval, or None for every class except ``source_class``.
+    tree : Tree
+        The tree of the model.
+    source_class : int
+        The index of the class that the model predicts for the row.
+
+    Returns
+    -------
+    dict or Range
+        The target in the terms of the tree.
+
+    Raises
+    ------
+    CounterleafError
+        If the target does not fit the model.
+    """
+    if isinstance(target, Value) and not tree.is_regression:
+        raise CounterleafError(
+            f"target is a value, but the model predicts classes; name one of {some(tree.classes.tolist())}, "
+            f"or use probability(...)"
+        )
+    if tree.is_regression and not isinstance(target, Value):
+        came = "there is no target" if target is None else f"target is {brief(target)}"
+        raise CounterleafError(f"{came}, and the model predicts numbers; pass target=cl.value(at_least=...) or at_most=")
+    if not isinstance(target, (Probability, Value)):
+        return read_target(target, tree.classes, source_class)
+    low = -math.inf if target.at_least is None else target.at_least
+    high = math.inf if target.at_most is None else target.at_most
+    if isinstance(target, Value):
+        return Range(-1, low, high)
+    (k,) = read_target([target.label], tree.classes, source_class)
+    if tree.outputs is None or tree.outputs.kind == "score":
+        raise CounterleafError(f"this model gives no probabilities, so {target} cannot be reached; name the class itself")
+    return Range(k, max(low, 0.0), min(high, 1.0))
 
 
 def read_target(target: Any, classes: Array, source_class: int) -> dict[int, float]:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
+_T = TypeVar("_T")
 _SOLVES = 1000  # most questions need fewer than a tenth of these
 
 
-def smallest_conflict(n: int, feasible: Callable[[list[int]], bool]) -> tuple[int, ...]:
-    """Find a smallest subset of ``n`` constraints that no row satisfies, given that no row satisfies them all.
+def smallest_conflict(constraints: tuple[_T, ...], is_feasible: Callable[[tuple[_T, ...]], bool]) -> tuple[_T, ...]:
+    """Find a smallest subset of some constraints that no row satisfies, given that no row satisfies them all.
 
     The subset is empty if no row exists even without constraints. Among several smallest subsets, the first in order is
     preferred.
 
-    ``feasible(subset)`` returns False only with a proof, so the result is proved infeasible. It is smallest because every
+    ``is_feasible(subset)`` returns False only with a proof, so the result is proved infeasible. It is smallest because every
     conflict meets the complement of every feasible set: a smallest set that meets all complements found so far is a smallest
-    conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. If ``feasible`` returns True
+    conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. If ``is_feasible`` returns True
     for lack of a proof, or if a thousand solves are not enough, the result is a conflict without the constraints that were
     found to be unnecessary, but perhaps not a smallest one.
 
     Examples
     --------
-    >>> smallest_conflict(4, lambda subset: not ({0, 1, 2} <= set(subset) or {1, 3} <= set(subset)))
-    (1, 3)
+    >>> smallest_conflict(tuple("abcd"), lambda subset: not (set("abc") <= set(subset) or set("bd") <= set(subset)))
+    ('b', 'd')
     """
+    chosen = _smallest(len(constraints), lambda subset: is_feasible(tuple(constraints[k] for k in subset)))
+    return tuple(constraints[k] for k in chosen)
+
+
+def _smallest(n: int, feasible: Callable[[list[int]], bool]) -> tuple[int, ...]:
     if n == 0 or not feasible([]):
         return ()
     known = list(range(n))

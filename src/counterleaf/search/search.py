@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -29,19 +28,19 @@ from counterleaf.search.refine import refine, runaway
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
-_FLOAT32 = float(np.finfo(np.float32).max)
-
 
 class Search:
     """The search for the cheapest rows of one tree over the variables of a schema.
 
     ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
+    ``like`` is a search for a tree with the same splits, whose preparations are shared.
     """
 
-    def __init__(self, tree: Tree, schema: Schema, guard: float) -> None:
+    def __init__(self, tree: Tree, schema: Schema, guard: float, like: Search | None = None) -> None:
         self.tree, self.schema, self.guard = tree, schema, guard
-        self.variables = Variables.of(schema)
-        self._trees, self._targets = RecentValues(), RecentValues()
+        self.variables: Variables = Variables.of(schema) if like is None else like.variables
+        self._trees: RecentValues = RecentValues() if like is None else like._trees
+        self._targets = RecentValues()
 
     def ready(self, margin: float) -> PreparedTree:
         """The tree with a margin, remembered for the next question."""
@@ -87,30 +86,13 @@ class Search:
         limits = lower_constraints(constraints, self.schema, source[None])
         return limits, core_limits(limits)
 
-    def locate(self, row: Any) -> Source:
-        """Encode a row and find its leaf and its class.
-
-        Raises
-        ------
-        CounterleafError
-            If the row does not fit the schema, or holds a number beyond the range of a model that reads float32.
-        """
-        vector = self.schema.encode(row)
-        if self.tree.dtype == "float32" and np.abs(vector).max() > _FLOAT32:
-            bad = int(np.abs(vector).argmax())
-            raise CounterleafError(
-                f"feature {self.schema.variables[bad]!r} of the row is {vector[bad]}; "
-                f"the model takes float32, up to {_FLOAT32:.4g}"
-            )
-        leaf = self.tree.leaf_of(vector)
-        return Source(vector, leaf, int(self.tree.value[leaf]))
-
-    def certify(self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None) -> Certificate:
-        """Find the cheapest leaves for one source, with their proof.
+    def certify(
+        self, source: Source, query: Query, target: Target, budget: _core.Budget, earlier: _core.Answer | None = None
+    ) -> Certificate:
+        """Find the cheapest leaves of a target for one source, with their proof.
 
         ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
-        target = query.classes(self.tree.classes, source.label)
         limits, core = self.limits(query.constraints, source.vector)
         run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
         if limits is not None and limits.pool is not None:
@@ -129,6 +111,14 @@ class Search:
             return better
         self._check_bounded(_runaway(found))
         return found.weakened()
+
+    def find(self, source: Source, query: Query, target: Target, budget: _core.Budget) -> Certificate:
+        """Find the cheapest leaves of a target for one source, without making sure of the proof."""
+        limits, core = self.limits(query.constraints, source.vector)
+        if limits is not None and limits.pool is not None:
+            return self.certify(source, query, target, budget)
+        run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
+        return self._certificate(run, run.find(source, core, budget, None))
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
         """The claims of the core's answer with their proof."""

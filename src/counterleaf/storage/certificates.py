@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
+from counterleaf.model.decision import Cut, Decision, Range, decide
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
@@ -25,17 +26,26 @@ from counterleaf.types import Array
 _MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
 
 
-def certificate_out(certificate: Certificate) -> dict[str, Any]:
-    """Write the question as arrays, the answers and the parts of the proof."""
+def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, Any]:
+    """Write the question as arrays, the answers and the parts of the proof.
+
+    The tree is that of the model; the plain tree of the proof follows from it and from the goal.
+    """
     problem, found = certificate.problem, certificate.findings
     q, n = problem.question, len(problem.question.nodes)
     start = int(q.indptr[n])
-    below, tree = q.nodes["below"], problem.tree
-    leaves = [int(leaf) for leaf in tree.leaves if math.isfinite(below[leaf])]
+    below, tree, goal = q.nodes["below"], problem.tree, decision.goal
+    costs = {(int(tree.value[leaf]), float(below[leaf])) for leaf in tree.leaves if math.isfinite(below[leaf])}
+    if not isinstance(goal, Range) and tree is not decision.model:
+        costs = set(goal.items())
     tangent_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
-        "tree": json.loads(tree.to_json()),
-        "class_costs": sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in leaves}),
+        "tree": json.loads(decision.model.to_json()),
+        "class_costs": sorted(costs),
+        "range": [goal.output, number_out(goal.low), number_out(goal.high)] if isinstance(goal, Range) else None,
+        "tangents": [
+            [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
+        ],
         "margin": q.margin,
         "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
         "rows": {
@@ -97,9 +107,13 @@ def _parts_in(node: int, entries: list[Any]) -> Part | Fork:
     return part
 
 
-def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lower_bound: float) -> Certificate:
-    """Read a certificate; the arrays are checked for shapes, ranges and NaN, ``Certificate.check`` judges the proof."""
-    tree = Tree.from_json(json.dumps(content["tree"]))
+def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lower_bound: float) -> tuple[Certificate, Decision]:
+    """Read a certificate and the plain tree that it is about.
+
+    The arrays are checked for shapes, ranges and NaN; ``Certificate.check`` judges the proof.
+    """
+    decision = _decision_in(content)
+    tree = decision.tree
     if schema.width != tree.n_features:
         raise CounterleafError(
             f"the answer's JSON has {schema.width} columns for a tree of {tree.n_features}; write it again with to_json"
@@ -112,10 +126,40 @@ def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lowe
     if not all(0 <= node < tree.n_nodes for node in parts) or (content["table"] is None and not schema.plain):
         raise CounterleafError(_MISFIT)
     splits = prepare(tree, float(content["margin"]), variables)
-    question = _question_in(content, tree, splits)
+    question = _question_in(content, decision, splits)
     table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
     pool = None if content["among"] is None else _points(content["among"], tree.n_features)
-    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts)
+    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts), decision
+
+
+def _decision_in(content: dict[str, Any]) -> Decision:
+    """Build the plain tree from the model's tree and the goal."""
+    tree, span = Tree.from_json(json.dumps(content["tree"])), content["range"]
+    if span is None:
+        goal = {int(label): float(cost) for label, cost in content["class_costs"]}
+        if not all(0 <= label < len(tree.classes) for label in goal) or not np.isfinite(list(goal.values())).all():
+            raise CounterleafError(_MISFIT)
+        return decide(tree, goal)
+    output, low, high = span[0], float(span[1]), float(span[2])
+    if type(output) is not int or not -1 <= output < len(tree.classes) or tree.outputs is None or not low <= high:
+        raise CounterleafError(_MISFIT)
+    if (output < 0) != tree.is_regression or tree.outputs.kind == "score":
+        raise CounterleafError(_MISFIT)
+    cuts = {leaf: tuple(map(_cut_in, entries)) for leaf, entries in content["tangents"]}
+    for leaf, entries in cuts.items():
+        points = [at for cut in entries for _, at in cut]
+        fits = type(leaf) is int and 0 <= leaf < tree.n_nodes and all(len(at) == tree.outputs.count for at in points)
+        if not fits or not np.isfinite(points).all() or not all(0 < c < math.inf for cut in entries for c, _ in cut):
+            raise CounterleafError(_MISFIT)
+    return decide(tree, Range(output, low, high), cuts)
+
+
+def _cut_out(cut: Cut) -> list[Any]:
+    return [[share, list(at)] for share, at in cut]
+
+
+def _cut_in(entry: list[Any]) -> Cut:
+    return tuple((float(share), tuple(numbers_in(at).tolist())) for share, at in entry)
 
 
 def _findings_in(content: dict[str, Any], tree: Tree, status: Status, lower_bound: float) -> Findings:
@@ -131,8 +175,9 @@ def _findings_in(content: dict[str, Any], tree: Tree, status: Status, lower_boun
     return Findings(status, leaves, costs, bounds, points, lower_bound)
 
 
-def _question_in(content: dict[str, Any], tree: Tree, splits: Splits) -> Question:
-    size, rows = tree.n_features, content["rows"]
+def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) -> Question:
+    tree, rows = decision.tree, content["rows"]
+    size = tree.n_features
     features = np.array([numbers_in(content["features"][name]) for name in FEATURES])
     bias, equal = numbers_in(rows["bias"]), int(rows["equal"])
     limits = CSR(_whole(rows["indptr"]), _whole(rows["indices"]), numbers_in(rows["data"]), (len(bias), size))
@@ -152,7 +197,7 @@ def _question_in(content: dict[str, Any], tree: Tree, splits: Splits) -> Questio
         indptr, indices, data = content["coupling"]
         matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (size, size))
     return Question(
-        nodes=aim(tree, splits, {int(label): float(cost) for label, cost in content["class_costs"]}),
+        nodes=aim(tree, splits, decision.target),
         indptr=np.concatenate([w.indptr, w.indptr[-1] + limits.indptr[1:]]),
         indices=np.concatenate([w.indices, limits.indices]),
         data=np.concatenate([w.data, limits.data]),

@@ -4,7 +4,7 @@ The file contains the question as the solver's arrays (tree, source, bounds, cos
 prove them. A digest reveals accidental changes; ``Certificate.check`` decides whether the claims are true. The labels that the
 model returned and the conflicting constraints are a report: the file does not contain the model.
 
-Files of versions 2 and 3 are read too, see ``migrations``.
+Files of versions 2 to 4 are read too, see ``migrations``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
+from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
 from counterleaf.question.kinds import Constraint
+from counterleaf.question.query import Probability, Value, interval, read_goal
 from counterleaf.storage.certificates import certificate_in, certificate_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
 from counterleaf.storage.migrations import STEPS, VERSION, migrate
@@ -32,6 +34,7 @@ from counterleaf.table.row_types import describe_row, restore_row
 FORMAT = "counterleaf-explanation"
 UNRECORDED = "not recorded, nor are the constraints (answer format version 2)"  # in place of the cost
 _VERSIONS = (*STEPS, VERSION)
+_ENDS = ("at_least", "at_most")  # of the interval of a probability or value
 _LONGEST = 300  # characters of an error message from a library that fails on a garbled file
 
 
@@ -103,7 +106,8 @@ def _with_proved_bounds(answer: Explanation) -> Explanation:
     if not certificate.check():
         return answer
     confirmed = [one.confirmed for one in answer]
-    found = describe(certificate, answer.schema, answer.source, [one.row for one in answer], confirmed)
+    rows = [one.row for one in answer]
+    found = describe(certificate, answer.decision, answer.schema, answer.source, rows, confirmed)
     return replace(answer, maker=lambda: found, certificate=certificate, lower_bound=certificate.lower_bound)
 
 
@@ -127,7 +131,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "status": str(answer.status),
         "lower_bound": number_out(answer.lower_bound),
         "source_label": plain(answer.source_label),
-        "target": [plain(label) for label in answer.target],
+        "target": _target_out(answer.target),
         "source": {name: plain(value) for name, value in source.items()},
         "counterfactuals": [
             {
@@ -138,6 +142,7 @@ def _content(answer: Explanation) -> dict[str, Any]:
                 "label": plain(c.label),
                 "leaf": c.leaf,
                 "confirmed": c.confirmed,
+                "number": None if c.number is None else number_out(c.number),
             }
             for c in answer
         ],
@@ -145,29 +150,55 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "conflict": [constraint_out(one) for one in answer.conflict],
         "source_row": describe_row(answer.source),
         "schema": schema_out(answer.schema),
-        "certificate": certificate_out(answer.certificate),
+        "certificate": certificate_out(answer.certificate, answer.decision),
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
 
 
+def _target_out(target: Any) -> Any:
+    if isinstance(target, tuple):
+        return [plain(label) for label in target]
+    ends = {name: None if end is None else number_out(end) for name, end in zip(_ENDS, interval(target), strict=True)}
+    return {"probability": plain(target.label), **ends} if isinstance(target, Probability) else {"value": True, **ends}
+
+
+def _target_in(content: Any, decision: Decision) -> Any:
+    """Read a target, and check that the proof is about it."""
+    goal, labels = decision.goal, decision.model.classes.tolist()
+    target: Any
+    if isinstance(content, dict):
+        low, high = (None if content[name] is None else float(content[name]) for name in _ENDS)
+        if "value" in content:
+            target = Value(low, high)
+        else:
+            target = Probability(next(label for label in labels if label == content["probability"]), low, high)
+        if read_goal(target, decision.model, -1) == goal:
+            return target
+    else:
+        target = tuple(label for wanted in content for label in labels if label == wanted)
+        tree = decision.tree
+        reached = {label for label in target if labels.index(label) in tree.value[tree.leaves] or tree is not decision.model}
+        if not isinstance(goal, Range) and {labels[k] for k in goal} == reached:
+            return target
+    raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; explain the row again")
+
+
 def _explanation(content: dict[str, Any]) -> Explanation:
     schema = schema_in(content["schema"])
-    certificate = certificate_in(content["certificate"], schema, Status(content["status"]), float(content["lower_bound"]))
-    tree, row = certificate.problem.tree, restore_row(content["source_row"])
-    labels = tree.classes.tolist()
-    if not np.array_equal(schema.encode(row), certificate.problem.source):
+    certificate, decision = certificate_in(
+        content["certificate"], schema, Status(content["status"]), float(content["lower_bound"])
+    )
+    row = restore_row(content["source_row"])
+    source = certificate.problem.source
+    if not np.array_equal(schema.encode(row), source):
         raise CounterleafError(
             "the answer's JSON contradicts itself: the row is not the source of the proof; explain the row again"
         )
     rows = [schema.decode(claim.row, row) for claim in certificate.answers]
-    found = describe(certificate, schema, row, rows, [bool(shown["confirmed"]) for shown in content["counterfactuals"]])
-    target = tuple(label for wanted in content["target"] for label in labels if label == wanted)
-    proved = {labels[k] for k, _ in content["certificate"]["class_costs"]}
-    if proved != {label for label in target if labels.index(label) in tree.value[tree.leaves]}:
-        raise CounterleafError(
-            "the answer's JSON contradicts itself: the target is not that of the proof; explain the row again"
-        )
+    confirmed = [bool(shown["confirmed"]) for shown in content["counterfactuals"]]
+    found = describe(certificate, decision, schema, row, rows, confirmed)
+    target = _target_in(content["target"], decision)
     constraints: tuple[Constraint, ...] = ()
     cost, question = UNRECORDED, content["question"]
     if question is None:
@@ -180,10 +211,11 @@ def _explanation(content: dict[str, Any]) -> Explanation:
         maker=lambda: found,
         lower_bound=certificate.lower_bound,
         source=row,
-        source_label=labels[tree.value[tree.leaf_of(certificate.problem.source)]],
+        source_label=decision.labels(source[None])[0],
         target=target,
         schema=schema,
         certificate=certificate,
+        decision=decision,
         conflict=tuple(map(constraint_in, content["conflict"])),
         constraints=constraints,
         cost=cost,

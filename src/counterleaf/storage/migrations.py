@@ -4,7 +4,7 @@ Version 2 was written before the proofs were rewritten. It has neither the cost 
 unknown. Its bounds may end at the horizon of the search, its parts carry slacks, and its tangents leave a curvature that
 follows from the scales. Today's check may find such a proof insufficient; the answer is then read, and is not proved.
 
-Version 3 differs from version 4 in names only.
+Version 3 differs from version 4 in names only. Version 4 knows classes as targets only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from counterleaf.strict_json import numbers_in, numbers_out
 from counterleaf.types import Array
 
 Content = dict[str, Any]
-VERSION = 4
+VERSION = 5
 FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "tangent_curve")
 _STRONG = 1e-6  # version 2: of the squared scales, the curvature that its tangents leave wherever the matrix allows it
 _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String")
@@ -134,4 +134,13 @@ def _renamed(words: str) -> str:
     return _TOKENS.sub(lambda found: _OLD_NAMES.get(found[0], found[0]), words)
 
 
-STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3}
+def _from_4(content: Content) -> Content:
+    return {
+        **content,
+        "version": 5,
+        "counterfactuals": [{**one, "number": None} for one in content["counterfactuals"]],
+        "certificate": {**content["certificate"], "range": None, "tangents": []},
+    }
+
+
+STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4}

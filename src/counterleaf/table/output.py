@@ -22,15 +22,20 @@ class Results:
     ----------
     n : int
         The number of rows.
+    values : bool, optional
+        Whether labels are kept one by one, because the leaves compute them: as numbers if True. By default they follow from
+        the leaves.
     """
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, values: bool | None = None) -> None:
         self.status = np.full(n, len(STATUSES) - 1, np.int8)  # positions in STATUSES
         self.costs = np.full(n, np.nan)
         self.bounds = np.full(n, np.nan)
         self.leaves = np.full(n, -1)
         self.counts = np.zeros(n, np.int64)  # of changed features
         self.confirmed = np.zeros(n, bool)
+        self.labels = None if values is None else np.full(n, np.nan if values else None, float if values else object)
+        self.probabilities = np.full(n if values is False else 0, np.nan)
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> why it is invalid
 
@@ -69,22 +74,42 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
     import pandas as pd
 
     without = ~answered
-    labels = value.astype(np.min_scalar_type(-len(classes)))[results.leaves]
-    labels[without] = -1
     columns = {
         "status": pd.Categorical.from_codes(results.status, dtype=_few(STATUSES, "")),
         "cost": results.costs,
         "lower_bound": results.bounds,
         "leaf": pd.arrays.IntegerArray(results.leaves, without),
-        "label": pd.Categorical.from_codes(labels, dtype=_few(tuple(classes.tolist()), classes.dtype.str)),
+        "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
+    if _has_probabilities(results):
+        columns["probability"] = results.probabilities
     if results.problems:
         problem = np.full(sheet.n, None, object)
         problem[list(results.problems)] = list(results.problems.values())
         columns["problem"] = problem
     return pd.DataFrame({**columns, **cells}, index=sheet.index, copy=False)
+
+
+def _labels(results: Results, classes: Array, value: Array) -> Any:
+    """Return the labels of the answers as a column of few values, or the values of a regression."""
+    import pandas as pd
+
+    kept = results.labels
+    if kept is not None and kept.dtype == float:
+        return kept
+    if kept is None:
+        places = value.astype(np.min_scalar_type(-len(classes)))[results.leaves]
+        places[results.leaves < 0] = -1
+    else:
+        known = {label: k for k, label in enumerate(classes.tolist())}
+        places = np.array([known.get(label, -1) for label in kept.tolist()], np.int64)
+    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
+
+
+def _has_probabilities(results: Results) -> bool:
+    return not np.isnan(results.probabilities).all()
 
 
 @functools.lru_cache(maxsize=64)
@@ -99,16 +124,19 @@ def _polars_frame(results: Results, classes: list[Any], value: Array, answered: 
     import polars as pl
 
     there = pl.Series(answered)
-    labels = pl.Series(classes)
+    kept = results.labels
+    labels = pl.Series(classes).gather(value[results.leaves]) if kept is None else pl.Series(kept.tolist(), strict=False)
     columns = {
         "status": pl.Series(STATUSES).gather(results.status),
         "cost": pl.Series(results.costs).fill_nan(None),
         "lower_bound": pl.Series(results.bounds).fill_nan(None),
         "leaf": pl.Series(results.leaves),
-        "label": labels.gather(value[results.leaves]),
+        "label": labels,
         "n_changed": pl.Series(results.counts),
         "confirmed": pl.Series(results.confirmed),
     }
+    if _has_probabilities(results):
+        columns["probability"] = pl.Series(results.probabilities).fill_nan(None)
     if results.problems:
         columns["problem"] = pl.Series([results.problems.get(k) for k in range(len(answered))], dtype=pl.String)
     out = pl.DataFrame({**columns, **cells})

@@ -98,7 +98,7 @@ def describe_failure(answer: Explanation, stopped_after: float | None) -> str:
 
 
 def _target_text(answer: Explanation) -> str:
-    return " or ".join(map(str, answer.target)) or "anything else"
+    return answer.target_text() or "anything else"
 
 
 def _csv(steps: list[Step]) -> str:

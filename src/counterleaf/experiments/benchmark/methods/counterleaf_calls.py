@@ -41,10 +41,10 @@ def one_by_one(case: Case, rows: int) -> tuple[Measurement, Measurement]:
 def _search(case: Case, k: int) -> tuple[Any, ...]:
     """The core's search for one row, and its arguments."""
     explainer = case.subject.explainer
-    search = explainer._search
-    source = search.locate(case.row(k))
+    source = explainer._aims.locate(case.row(k))
     query = explainer._query(case.subject.targets[k], case.cost, case.constraints)
-    target = query.classes(explainer.tree.classes, source.label)
+    aim = explainer._aims.at(query.goal(explainer.tree, source.label))
+    search, target = aim.search, aim.decision.target
     _, limits = search.limits(query.constraints, source.vector)
     arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Budget(1)
     return search.ready(0.0).core.find, *arguments

@@ -1,0 +1,168 @@
+"""Targets prepared for the search: each one is a plain tree, see ``counterleaf.model.decision``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from counterleaf import _core
+from counterleaf.errors import CounterleafError
+from counterleaf.model.decision import Cuts, Decision, Goal, Range, decide
+from counterleaf.model.tree import Tree
+from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.walk import Part
+from counterleaf.question.query import Query
+from counterleaf.search.prepared import RecentValues, Source
+from counterleaf.search.search import Search
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+_FLOAT32 = float(np.finfo(np.float32).max)
+_GUARD = 1e-12  # of its terms: a leaf computes each output by itself, a row of the plain tree their difference
+_INSIDE = (1e-9, 1e-10, 1e-11, 1e-12)  # by how much the odds of an answer exceed those of its target, until it is proved
+_TANGENTS = 400  # rounds of tangents
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """A target, prepared: its plain tree and the search over it."""
+
+    decision: Decision
+    search: Search
+
+    def source(self, source: Source) -> Source:
+        """The source with its leaf in the plain tree."""
+        if self.decision.same_splits:
+            return source
+        return source._replace(leaf=self.decision.tree.leaf_of(source.vector))
+
+    def certify(self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None) -> Certificate:
+        """Find the cheapest leaves for one source, with their proof, see ``Search.certify``."""
+        return self.search.certify(self.source(source), query, self.decision.target, budget, earlier)
+
+
+class Aims:
+    """The searches for all targets of one model."""
+
+    def __init__(self, tree: Tree, schema: Schema, guard: float) -> None:
+        self.tree, self.schema, self.guard = tree, schema, guard
+        self.search = Search(tree, schema, guard)
+        self._aims = RecentValues()
+
+    def at(self, goal: Goal, guard: float = 0.0) -> Aim:
+        """The target of a question, remembered for the next one; ``guard`` is the least guard of its search."""
+        key = (tuple(goal.items()) if isinstance(goal, Mapping) else goal, guard)
+        return self._aims.get(key, lambda: self._aim(decide(self.tree, goal), guard))
+
+    def _aim(self, decision: Decision, guard: float) -> Aim:
+        if decision.tree is self.tree and guard <= self.guard:
+            return Aim(decision, self.search)
+        if decision.same_splits and guard <= self.guard:
+            return Aim(decision, Search(decision.tree, self.schema, self.guard, like=self.search))
+        return Aim(decision, Search(decision.tree, self.schema, max(guard, self.guard, _GUARD)))
+
+    def locate(self, row: Any) -> Source:
+        """Encode a row and find its leaf and its class.
+
+        Raises
+        ------
+        CounterleafError
+            If the row does not fit the schema, or holds a number beyond the range of a model that reads float32.
+        """
+        vector = self.schema.encode(row)
+        if self.tree.dtype == "float32" and np.abs(vector).max() > _FLOAT32:
+            bad = int(np.abs(vector).argmax())
+            raise CounterleafError(
+                f"feature {self.schema.variables[bad]!r} of the row is {vector[bad]}; "
+                f"the model takes float32, up to {_FLOAT32:.4g}"
+            )
+        leaf = self.tree.leaf_of(vector)
+        return Source(vector, leaf, self.tree.class_at(leaf, vector))
+
+    def certify(
+        self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None, guard: float = 0.0
+    ) -> tuple[Certificate, Decision]:
+        """Find the cheapest leaves for one source, with their proof and the plain tree that it is about."""
+        goal = query.goal(self.tree, source.label)
+        aim = self.at(goal, guard)
+        if not aim.decision.curved:
+            return aim.certify(source, query, budget, earlier), aim.decision
+        assert isinstance(goal, Range)
+        return self._curved(goal, source, query, budget, guard)
+
+    def _curved(
+        self, goal: Range, source: Source, query: Query, budget: _core.Budget, guard: float
+    ) -> tuple[Certificate, Decision]:
+        """Find the cheapest leaves where a region is curved: tangents contain it, and are added where an answer misses it.
+
+        The answers are sought a little inside of the region, so that they reach the goal itself in spite of rounding. The proof
+        is about the tangents of the goal itself.
+        """
+        cuts: Cuts = {}
+        best: tuple[Certificate, Decision] | None = None
+        for inside in _INSIDE:
+            cuts, rows = self._inside(goal, inside, cuts, (source, query, budget, guard))
+            decision = decide(self.tree, goal, cuts)
+            outer = self._aim(decision, guard).certify(source, query, budget)
+            found = [rows.get(int(decision.origin[leaf])) for leaf in outer.findings.leaves]
+            whole = _with_rows(outer, found)
+            if whole.status is not Status.LIMIT and whole.check():
+                return whole, decision
+            if best is None or len(whole.findings.leaves) > len(best[0].findings.leaves):
+                best = whole, decision
+        assert best is not None
+        return best[0].weakened(), best[1]
+
+    def _inside(
+        self, goal: Range, inside: float, cuts: Cuts, posed: tuple[Source, Query, _core.Budget, float]
+    ) -> tuple[Cuts, dict[int, tuple[Array, float]]]:
+        """Find answers a little inside of a curved region; return the cuts that hold them back, and row and cost by leaf."""
+        source, query, budget, guard = posed
+        low = goal.low
+        if 0.0 < low < 1.0:
+            low = 1.0 / (1.0 + (1.0 - low) / low * (1.0 - inside))
+        inner = decide(self.tree, replace(goal, low=low), cuts)
+        for _ in range(_TANGENTS):
+            aim = self._aim(inner, guard)
+            found = aim.search.find(aim.source(source), query, inner.target, budget)
+            answer = found.findings.answer
+            if found.status is Status.LIMIT or (answer is not None and answer.doubt):
+                found = aim.certify(source, query, budget)
+            points, prices = found.findings.points, _prices(found, inner)
+            curved = bool((found.problem.question.features.curve_up > 0).all())
+            missed = [k for k, one in enumerate(inner.numbers(points) or ()) if not goal.holds(one)]
+            leaves = inner.origin[found.findings.leaves].tolist()
+            if not missed:
+                rows = zip(points, found.findings.costs.tolist(), strict=True)
+                return inner.summed(leaves, prices).cuts, dict(zip(leaves, rows, strict=True))
+            apart = [prices[k] for k in missed]
+            if curved:
+                inner, apart = inner.summed([leaves[k] for k in missed], apart), [np.empty(0)] * len(missed)
+            inner = inner.with_tangents(points[missed], apart)
+        return inner.cuts, {}
+
+
+def _prices(found: Certificate, decision: Decision) -> list[Array]:
+    """The multipliers of the cuts at the leaf of each answer; none where the leaf is divided further."""
+    parts, out = found.parts(), []
+    for leaf in found.findings.leaves.tolist():
+        part, count = parts.get(leaf), len(decision.cuts.get(int(decision.origin[leaf]), ()))
+        out.append(part.lam[len(part.lam) - count :] if isinstance(part, Part) and count else np.empty(0))
+    return out
+
+
+def _with_rows(found: Certificate, rows: list[tuple[Array, float] | None]) -> Certificate:
+    """The bounds of a search with other rows for its leaves; without any, and with the status "limit", if one has none."""
+    findings, known = found.findings, [row for row in rows if row is not None]
+    if found.status is Status.INFEASIBLE:
+        return found
+    if len(known) < len(rows):
+        none, width = np.empty(0), findings.points.shape[1]
+        nothing = np.empty(0, np.int64), none, none, np.empty((0, width))
+        return Certificate(found.problem, Findings(Status.LIMIT, *nothing, findings.lower_bound), found.pool, found.parts())
+    points, costs = np.array([row for row, _ in known]), np.array([cost for _, cost in known])
+    made = replace(findings, points=points, costs=costs, answer=None)
+    return Certificate(found.problem, made, found.pool, found.parts())
