@@ -16,6 +16,7 @@ from counterleaf.core.stopping import current, has_ended
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.decision import Decision
+from counterleaf.model.gaps import adapter_with_gaps
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
 from counterleaf.question.kinds import Constraint
@@ -360,8 +361,7 @@ class Explainer:
         return prices
 
     def _with_gaps(self, missing: tuple[str, ...]) -> Explainer:
-        """Return the explainer of rows that lack these numbers."""
-        return self._variants.get(missing, lambda: self._of(self._adapter.with_gaps(missing), self.spreads))
+        return self._variants.get(missing, lambda: self._of(adapter_with_gaps(self._adapter, missing), self.spreads))
 
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""

@@ -131,36 +131,6 @@ class ModelAdapter:
         """Whether an answer may leave out a number that the row has."""
         return self.routes is not None and any(feature.missing == "allowed" for feature in self.schema)
 
-    def with_gaps(self, missing: Iterable[str]) -> ModelAdapter:
-        """Return the model for rows that lack some numbers; answers may keep these gaps or fill them in.
-
-        Parameters
-        ----------
-        missing : iterable of str
-            The features that are missing.
-
-        Returns
-        -------
-        ModelAdapter
-            A new adapter, whose tree has another variable for each gap.
-
-        Raises
-        ------
-        CounterleafError
-            If the model has no route for missing numbers, or does not follow it.
-        """
-        if self.routes is None:
-            raise CounterleafError("the model has no route for missing numbers; fill them in first")
-        schema = gaps.with_gaps(self.schema, missing, self.routes)
-        tree, origin = gaps.expand(self.tree, self.schema, schema, self.routes)
-        model = tree if self.model is self.tree else self.model
-        made = replace(self, model=model, schema=schema, tree=tree, routes=None, origin=origin)
-        points = gaps.points_in_leaves(tree, schema)
-        if model is not tree and len(points):
-            rows = gaps.made_up_rows(schema, points) if self.takes_rows else []
-            gaps.check_labels(tree, points, made.predictions(points, rows))
-        return made
-
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced by others of the same name.
 

@@ -22,6 +22,8 @@ from counterleaf.table.features import Categorical, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
+Adapter = Any  # a ModelAdapter
+
 _MOST_NODES = 1_000_000
 _MOST_CHECKED = 20_000  # leaves
 _WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no margin reaches it
@@ -85,6 +87,39 @@ def _within(feature: Numeric, value: float, low: float, high: float) -> float:
     k = round(value / float(grid))
     near = [(k + step) * grid.numerator / grid.denominator for step in (-1, 0, 1)]
     return min((one for one in near if low <= one <= high), key=lambda one: abs(one - value), default=value)
+
+
+def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
+    """Return the adapter of a model for rows that lack some numbers; answers may keep these gaps or fill them in.
+
+    Parameters
+    ----------
+    adapter : ModelAdapter
+        The adapter for rows without gaps.
+    missing : iterable of str
+        The features that are missing.
+
+    Returns
+    -------
+    ModelAdapter
+        A new adapter, whose tree has another variable for each gap.
+
+    Raises
+    ------
+    CounterleafError
+        If the model has no route for missing numbers, or does not follow it.
+    """
+    if adapter.routes is None:
+        raise CounterleafError("the model has no route for missing numbers; fill them in first")
+    schema = with_gaps(adapter.schema, missing, adapter.routes)
+    tree, origin = expand(adapter.tree, adapter.schema, schema, adapter.routes)
+    model = tree if adapter.model is adapter.tree else adapter.model
+    made = replace(adapter, model=model, schema=schema, tree=tree, routes=None, origin=origin)
+    points = points_in_leaves(tree, schema)
+    if model is not tree and len(points):
+        rows = made_up_rows(schema, points) if adapter.takes_rows else []
+        check_labels(tree, points, made.predictions(points, rows))
+    return made
 
 
 def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:
