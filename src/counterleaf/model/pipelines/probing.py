@@ -119,7 +119,7 @@ class Probe:
         """Yield rows that the pipeline may accept."""
         by_name = dict(columns(self.data)) if self.data is not None else {}
         found = [cells_of(column[:50]) for column in by_name.values()]
-        table = dict(zip(by_name if self.found.named else self.found.names, found, strict=True))
+        table = dict(zip(by_name if self.found.named else self.found.names, found, strict=False))
         for r in range(len(found[0]) if found else 0):
             row = list(self.usual)
             for k, (feature, name) in enumerate(zip(self.features, self.found.names, strict=True)):

@@ -20,6 +20,7 @@ _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger 
 _ENDLESS = 1e30  # bounds beyond it are left out
 _MOST_EDGES = 400  # of a map that is made of steps
 _MOST_NUMBERS = 5000  # of a column of whole numbers that is tried number by number
+_ROUNDING = 1e-9  # a map that turns back by less than this share is monotone up to rounding
 _ROWS = 200  # random rows
 _CELLS = 1_000_000  # of an encoded table of probes
 
@@ -181,8 +182,10 @@ class Study:
 
     def _judge(self, k: int, x: Array, made: Array, mine: list[int]) -> tuple[Array, Array, set[int], set[int]]:
         """Return numbers that include every edge of the columns made of steps, these columns, and those that are neither."""
-        rises = np.diff(made[:, mine], axis=0)
-        neither = [j for j, d in zip(mine, rises.T, strict=True) if not ((d >= 0).all() or (d <= 0).all())]
+        rises, size = np.diff(made[:, mine], axis=0), np.abs(made[:, mine])
+        least = _ROUNDING * np.maximum(size[1:], size[:-1])
+        turns = np.asarray((rises < -least).any(axis=0) & (rises > least).any(axis=0))
+        neither = [j for j, turn in zip(mine, turns, strict=True) if turn]
         few = [j for j, d in zip(mine, rises.T, strict=True) if np.count_nonzero(d) <= min(_MOST_EDGES, len(x) // 4)]
         found = self._refined(k, x, made, few) if few else None
         if found is None:

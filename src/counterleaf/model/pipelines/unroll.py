@@ -15,7 +15,7 @@ from counterleaf.model.pipelines.sums import Form
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
-_MOST_NODES = 300_000
+_MOST_NODES = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
