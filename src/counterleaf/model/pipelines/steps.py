@@ -66,6 +66,8 @@ class Survey:
         The categories of a column that all its encoders know.
     tree : object
         The model at the end of the pipeline.
+    core : object
+        The same model with its wrappers around it, such as a threshold.
     read : Tree
         Its tree.
     steps : tuple
@@ -88,6 +90,7 @@ class Survey:
     unused: frozenset[str]
     known: dict[str, list[Any]]
     tree: Any
+    core: Any = field(repr=False)
     read: Tree = field(repr=False)
     steps: tuple[Any, ...] = field(repr=False)
     columns: tuple[Column, ...] | None = field(repr=False)
@@ -154,6 +157,7 @@ def survey(pipeline: Any) -> Survey:
         unused=frozenset(notes.names) - {notes.names[k] for k in _raws(columns)},
         known=named(notes.known),
         tree=model,
+        core=core,
         read=tree,
         steps=tuple(step for _, step in front),
         columns=tuple(columns) if isinstance(columns, list) else None,
