@@ -57,7 +57,8 @@ class Aims:
         goal = query.goal(self.tree, source_class)
         if self.rescale is None or not isinstance(goal, Range) or goal.output >= 0:
             return goal
-        low, high = self.rescale.inward(goal.low, goal.high)
+        wanted = goal.low, goal.high
+        low, high = self._aims.get(("outputs", *wanted), lambda: self.rescale.inward(*wanted))
         return Range(goal.output, low, high, self.rescale, (goal.low, goal.high))
 
     def at(self, goal: Goal, guard: float = 0.0) -> Aim:
