@@ -355,7 +355,7 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
         ({"constraints": [cl.linear({"x0": 1, 0: -1}, ">=", 1)]}, "the coefficients cancel"),
         ({"constraints": [cl.linear({"x0": 1e-300}, ">=", 1e30)]}, "scale the constraint"),
         ({"row": {"x0": 0.0}}, "lacks the features \\['x1'\\]"),
-        ({"row": {"x0": 0.0, "x1": 0.0, "z": 1.0}}, "has the other columns \\['z'\\]"),
+        ({"row": {"x0": 0.0, "z": 1.0}}, "lacks the features \\['x1'\\] and has the other columns \\['z'\\]"),
         ({"row": pd.DataFrame({"x0": [0.0, 1.0], "x1": [0.0, 1.0]})}, "has 2 rows"),
         ({"target": "maybe"}, "no class 'maybe'; the model's classes are 'no', 'yes'"),
         ({"target": []}, "target is empty"),

@@ -372,7 +372,7 @@ MISTAKES = [
     (
         {"rows": pd.DataFrame(X[:2, :3], columns=["x0", "x1", "y"])},
         r"the frame lacks the columns \['x2', 'x3'\] and has the other columns \['y'\]; "
-        r"expected exactly the columns \['x0', 'x1', 'x2', 'x3'\]",
+        r"expected the columns \['x0', 'x1', 'x2', 'x3'\]",
     ),
     (
         {"rows": pd.DataFrame(X[:2], columns=["x0", "x1", "x2", "x2"])},

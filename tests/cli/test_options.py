@@ -193,13 +193,13 @@ def test_counts():
 
 
 def test_a_class_is_found_by_what_it_is_called():
-    assert QueryOptions(target=["1"]).read_target([0, 1, 2]) == [1]
-    assert QueryOptions(target=["1.0", "2"]).read_target([0, 1, 2]) == [1, 2]
-    assert QueryOptions(target=["1"]).read_target([0.0, 1.0]) == [1.0]
-    assert QueryOptions(target=["true"]).read_target([False, True]) == [True]
-    assert QueryOptions(target=["a=0.5", "b"]).read_target(["a", "b"]) == {"a": 0.5, "b": 0.0}
-    assert QueryOptions(target=["a=0.5"]).read_target(["a", "a=0.5"]) == ["a=0.5"]
-    assert QueryOptions().read_target([0, 1]) is None
+    assert QueryOptions(target=["1"]).read_classes([0, 1, 2]) == [1]
+    assert QueryOptions(target=["1.0", "2"]).read_classes([0, 1, 2]) == [1, 2]
+    assert QueryOptions(target=["1"]).read_classes([0.0, 1.0]) == [1.0]
+    assert QueryOptions(target=["true"]).read_classes([False, True]) == [True]
+    assert QueryOptions(target=["a=0.5", "b"]).read_classes(["a", "b"]) == {"a": 0.5, "b": 0.0}
+    assert QueryOptions(target=["a=0.5"]).read_classes(["a", "a=0.5"]) == ["a=0.5"]
+    assert QueryOptions().read_classes([0, 1]) is None
 
 
 def test_text_that_reads_like_a_number_stays_text():

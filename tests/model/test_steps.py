@@ -4,20 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    KBinsDiscretizer,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
     StandardScaler,
-    TargetEncoder,
 )
 from support.fold_cases import FULL, labels, people, schema_of, stump, tree
 
@@ -61,42 +58,22 @@ def refused(step, match, columns=FULL):
     assert "\n" not in str(caught.value)
 
 
-def custom(base):
-    return type("Doubler", (base,), {"transform": lambda self, X: 2 * X, "fit": lambda self, X, y=None: self})()
-
-
 @pytest.mark.parametrize(
     ("step", "match"),
     [
-        (PCA(), r"step 'it' of the pipeline \(PCA\) cannot be folded: it mixes columns; apply it to the table beforehand"),
-        (PolynomialFeatures(), r"step 'it' .*\(PolynomialFeatures\) cannot be folded: it mixes columns"),
+        (
+            PolynomialFeatures(),
+            r"step 'it' .*\(PolynomialFeatures\) cannot be folded: it mixes columns; apply it to the table beforehand",
+        ),
         (Normalizer(), r"step 'it' .*\(Normalizer\) cannot be folded: it mixes columns"),
         (KNNImputer(), r"step 'it' .*\(KNNImputer\) cannot be folded: it mixes columns"),
-        (KBinsDiscretizer(2, strategy="uniform"), r"\(KBinsDiscretizer\) cannot be folded: only scalers, encoders"),
-        (
-            TargetEncoder(target_type="continuous"),
-            r"\(TargetEncoder\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply it",
-        ),
-        (
-            custom(StandardScaler),
-            r"\(Doubler\) cannot be folded: only scalers, encoders, imputers and column selectors can; apply",
-        ),
-        (
-            FunctionTransformer(np.abs),
-            r"step 'it' of the pipeline \(FunctionTransformer with func=absolute\) cannot be folded: its function is"
-            " not the identity; transform the column beforehand",
-        ),
-        (
-            SimpleImputer(add_indicator=True),
-            r"\(SimpleImputer with add_indicator=True\) cannot be folded: add_indicator=True adds columns that",
-        ),
         (
             make_pipeline(StandardScaler(), OneHotEncoder()),
             r"step 'it__onehotencoder' .* column 'age' is scaled before it; encode the",
         ),
         (
-            ColumnTransformer([("n", make_pipeline(PCA()), ["age"])]),
-            r"step 'it__n__pca' of the pipeline \(PCA\) cannot be folded",
+            ColumnTransformer([("n", make_pipeline(FunctionTransformer(np.log1p), Normalizer()), ["age"])]),
+            r"step 'it__n__normalizer' of the pipeline \(Normalizer\) cannot be folded",
         ),
     ],
 )

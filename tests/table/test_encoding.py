@@ -65,7 +65,7 @@ def test_encode_and_decode_are_inverses_on_tables_and_keep_types():
         (pd.DataFrame({"a": [1, 2], "b": [1, 2]}), "the frame has 2 rows; explain takes one"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the row has two columns named 'a'; names must differ"),
         (pd.Series([1, 2], index=["a", "a"]), "the row names the feature 'a' twice; names must differ"),
-        ({"a": 1, "c": 2}, r"the row lacks the features \['b'\] and has the other columns \['c'\]; expected exactly"),
+        ({"a": 1, "c": 2}, r"the row lacks the features \['b'\] and has the other columns \['c'\]; expected the features"),
         ([1, 2, 3], r"the row has shape \(3,\); expected 2 numbers, one per feature"),
         ([[1, 2]], r"the row has shape \(1, 2\); expected 2 numbers, one per feature"),
         (np.ones((1, 2)), r"the row has shape \(1, 2\); expected 2 numbers, one per feature"),

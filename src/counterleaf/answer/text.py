@@ -18,7 +18,7 @@ from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_mi
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
-    from counterleaf.answer.explanation import Explanation
+    from counterleaf.answer.explanation import Counterfactual, Explanation
 
 _IN_SENTENCE, _IN_TABLE = 12, 40  # features
 _INVALID_PROOF = "NOT proved: the proof stored with this answer is not valid."
@@ -135,6 +135,14 @@ def _outcomes(answer: Explanation) -> list[list[str]]:
         return [says]
     numbers = [answer.source_number or 0.0, *(c.number or 0.0 for c in answer)]
     return [says, [f"probability of {answer.target.label}", *(as_number(one) for one in numbers)]]
+
+
+def outcome(answer: Explanation, one: Counterfactual | None = None) -> str:
+    """Return what the model says of an alternative, or of the source: its class or value, or the target's probability."""
+    if isinstance(answer.target, Probability):
+        number = answer.source_number if one is None else one.number
+        return as_number(number or 0.0)
+    return said(answer.source_label if one is None else one.label)
 
 
 def said(label: Any) -> str:

@@ -89,7 +89,7 @@ def export_text(
         if condition:
             lines.append(margin[4:] + condition)
         if tree.left[node] < 0:
-            lines.append(f"{margin}class: {one_line(tree.classes[tree.value[node]])}")
+            lines += [margin + line for line in _leaf_lines(tree, node, names, (max_terms, decimals))]
         elif level == max_depth:
             lines.append(f"{margin}truncated branch of {below[node]} leaves")
         else:
@@ -97,6 +97,42 @@ def export_text(
             left, right = values or conditions(inequality(tree, node), names, max_terms, decimals)
             ahead += [(int(tree.right[node]), level + 1, right), (int(tree.left[node]), level + 1, left)]
     return "\n".join(lines)
+
+
+def leaf_words(tree: Tree, node: int) -> str:
+    """Return what a leaf says, in one or two words: its class or value, or that it is computed."""
+    outputs, value = tree.outputs, int(tree.value[node])
+    if value >= 0 or outputs is None:
+        return one_line(tree.classes[value])
+    if outputs.linear[node]:
+        return "linear"
+    if tree.is_regression:
+        return plain(f"{outputs.intercept[node, 0]:.6g}")
+    return one_line(tree.classes[int(outputs.intercept[node].argmax())])
+
+
+def _leaf_lines(tree: Tree, node: int, names: list[str], shown: tuple[int | None, int | None]) -> list[str]:
+    """Return a leaf as text: its class or value, and the sums that a linear leaf computes."""
+    outputs, words = tree.outputs, leaf_words(tree, node)
+    if outputs is None or not outputs.linear[node] or (tree.value[node] >= 0 and outputs.kind != "value"):
+        return [f"{'value' if tree.is_regression else 'class'}: {words}"]
+    if tree.is_regression:
+        return [f"value: {_sum_words(outputs.row(node, 0), names, *shown)}"]
+    sums = [_sum_words(outputs.row(node, k), names, *shown) for k in range(outputs.count)]
+    return [
+        "class: the largest of",
+        *(f"  {one_line(label)}: {text}" for label, text in zip(tree.classes.tolist(), sums, strict=True)),
+    ]
+
+
+def _sum_words(row: tuple[Array, Array, float], names: list[str], max_terms: int | None, decimals: int | None) -> str:
+    """Return a linear function in words, such as "2*savings - hours + 3"."""
+    columns, weights, constant = row
+    total = _terms(columns, weights, names, max_terms, decimals) if len(columns) else ""
+    last = _digits(abs(constant), _BOUND_DIGITS, decimals)
+    if not total:
+        return f"-{last}" if constant < 0 else last
+    return f"{total} {'-' if constant < 0 else '+'} {last}" if constant else total
 
 
 def looks(tree: Tree, starts: Array) -> Array:
@@ -214,18 +250,22 @@ def conditions(split: Inequality, names: list[str], max_terms: int | None, decim
     if split.constant:
         always, never = "always (all weights are 0)", "never (all weights are 0)"
         return (always, never) if split.constant < 0 else (never, always)
-    largest = np.argsort(-np.abs(split.weights), kind="stable")[:max_terms]
-    terms = ""
-    for k in largest.tolist():
-        weight = float(split.weights[k])
-        size = "" if abs(weight) == 1 else f"{_digits(abs(weight), _WEIGHT_DIGITS, decimals)}*"
-        sign = ("-" if weight < 0 else "") if not terms else " - " if weight < 0 else " + "
-        terms += f"{sign}{size}{names[int(split.columns[k])]}"
-    more = len(split.columns) - len(largest)
-    if more:
-        terms += f" + {more} more term{'s' if more > 1 else ''}"
+    terms = _terms(split.columns, split.weights, names, max_terms, decimals)
     bound = _digits(split.bound, 0 if len(split.columns) == 1 else _BOUND_DIGITS, decimals)
     return f"{terms} {split.left} {bound}", f"{terms} {split.right} {bound}"
+
+
+def _terms(columns: Array, weights: Array, names: list[str], max_terms: int | None, decimals: int | None) -> str:
+    """Return a weighted sum of columns, the largest weights first."""
+    largest = np.argsort(-np.abs(weights), kind="stable")[:max_terms]
+    terms = ""
+    for k in largest.tolist():
+        weight = float(weights[k])
+        size = "" if abs(weight) == 1 else f"{_digits(abs(weight), _WEIGHT_DIGITS, decimals)}*"
+        sign = ("-" if weight < 0 else "") if not terms else " - " if weight < 0 else " + "
+        terms += f"{sign}{size}{names[int(columns[k])]}"
+    more = len(columns) - len(largest)
+    return f"{terms} + {more} more term{'s' if more > 1 else ''}" if more else terms
 
 
 def _digits(value: float, digits: int, decimals: int | None) -> str:

@@ -6,6 +6,7 @@ Proofs are compared line by line; the model predicts the rows of a file all at o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,29 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explainer import Explainer
+from counterleaf.model.decision import Decision, Range
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
 from counterleaf.types import is_missing
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the model should say of a row: a label, or a probability or value within the interval of the target."""
+
+    decision: Decision
+    label: Any
+    target: str
+
+    def holds(self, predicted: Any) -> bool:
+        """Whether a prediction is what was claimed."""
+        goal = self.decision.goal
+        return goal.holds(float(predicted)) if isinstance(goal, Range) else bool(predicted == self.label)
+
+    def __str__(self) -> str:
+        return self.target if isinstance(self.decision.goal, Range) else str(self.label)
 
 
 class ModelCheck:
@@ -29,7 +48,7 @@ class ModelCheck:
         self.other_bounds = 0  # answers whose bounds are not those of the model
         self._estimator: Any = None  # the scikit-learn model, if it is one
         self._trees: dict[str, str] = {}  # of the scikit-learn model, by the features it is read with
-        self._rows: list[tuple[int, int, dict[str, Any], Any]] = []  # line, rank, row and label, to be predicted
+        self._rows: list[tuple[int, int, dict[str, Any], Claim]] = []  # line, rank, row and claim, to be predicted
         if path.suffix.lower() in (*PICKLES, ".skops"):
             found = read_estimator(path, allow_pickle, trusted)
             self._estimator = found.model if isinstance(found, Explainer) else found
@@ -42,10 +61,11 @@ class ModelCheck:
         """Return why the proof is not about this model, or ""; the rows are predicted later, by ``confirm``."""
         if self._estimator is None:
             return self._compare_json(answer)
-        failure = self._compare_estimator(answer, answer.certificate.problem.tree.to_json())
+        failure = self._compare_estimator(answer, answer.decision.model.to_json())
         for rank, one in enumerate(() if failure else answer):
             values = {name: one.changes.get(name, (old, old))[1] for name, old in answer.source_values.items()}
-            self._rows.append((line, rank, one.row if isinstance(one.row, dict) else values, one.label))
+            row = one.row if isinstance(one.row, dict) else values
+            self._rows.append((line, rank, row, Claim(answer.decision, one.label, answer.target_text())))
         return failure
 
     def confirm(self) -> dict[int, str]:
@@ -61,27 +81,30 @@ class ModelCheck:
         except Exception:  # of any model; a row that is predicted alone gives its reason
             labels = None
         failures: dict[int, str] = {}
-        for k, (line, rank, row, label) in enumerate(self._rows):
-            if line not in failures and (labels is None or labels[k] != label):
-                failure = self._confirm_row(rank, row, label)
+        for k, (line, rank, row, claim) in enumerate(self._rows):
+            if line not in failures and (labels is None or claim.decision.predicted >= 0 or not claim.holds(labels[k])):
+                failure = self._confirm_row(rank, row, claim)
                 failures.update({line: failure} if failure else {})
         return failures
 
-    def _confirm_row(self, rank: int, row: dict[str, Any], label: Any) -> str:
+    def _confirm_row(self, rank: int, row: dict[str, Any], claim: Claim) -> str:
         try:
-            (predicted,) = self._predict([row])
+            (predicted,) = self._predict([row], claim.decision.predicted)
         except CounterleafError as error:
             return str(error)
         except Exception as error:  # of any model
             return f"{self.path} fails on alternative {rank + 1} ({type(error).__name__}: {flat(error)})"
-        return "" if predicted == label else f"{self.path} says {predicted} for alternative {rank + 1}, not {label}"
+        return "" if claim.holds(predicted) else f"{self.path} says {predicted} for alternative {rank + 1}, not {claim}"
 
-    def _predict(self, rows: list[dict[str, Any]]) -> list[Any]:
+    def _predict(self, rows: list[dict[str, Any]], output: int = -1) -> list[Any]:
         dropped = dict.fromkeys(map(str, getattr(self._estimator, "feature_names_in_", ())), math.nan)  # not among the features
         filled = [dropped | {name: math.nan if is_missing(value) else value for name, value in row.items()} for row in rows]
         table = fitted_columns(self._estimator, make_frame(filled), "the row")
         named = hasattr(self._estimator, "feature_names_in_")
-        labels = np.asarray(self._estimator.predict(table if named else table.to_numpy()))
+        given = table if named else table.to_numpy()
+        if output >= 0:
+            return list(np.asarray(self._estimator.predict_proba(given))[:, output])
+        labels = np.asarray(self._estimator.predict(given))
         if labels.shape not in ((len(rows),), (len(rows), 1)):
             raise ValueError(f"an array of shape {labels.shape} for {len(rows)} rows")
         return list(labels.ravel())
@@ -89,7 +112,7 @@ class ModelCheck:
     def _compare_json(self, answer: Explanation) -> str:
         """Return why an answer is not about the tree of a JSON file, or ""."""
         known = self._read.tree if isinstance(self._read, Explainer) else self._read
-        if answer.certificate.problem.tree.to_json() != known.to_json():
+        if answer.decision.model.to_json() != known.to_json():
             return f"the proof is about a different tree than that of {self.path}"
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):

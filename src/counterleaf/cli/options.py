@@ -11,6 +11,7 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.model.tree import Tree
 from counterleaf.question.constraint import (
     allow,
     among,
@@ -27,6 +28,8 @@ from counterleaf.question.constraint import (
 )
 from counterleaf.question.cost import L1, L2
 from counterleaf.question.kinds import Choice, Constraint, Limit
+from counterleaf.question.query import probability
+from counterleaf.question.query import value as value_target
 from counterleaf.storage.models import read_rows
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
@@ -42,6 +45,8 @@ class QueryOptions:
     """The options of a query as typed; each entry of a list is one use of its option."""
 
     target: list[str] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
     freeze: list[str] | None = None
     fix: list[str] | None = None
     between: list[str] | None = None
@@ -80,8 +85,25 @@ class QueryOptions:
             return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
         return read_cost(self.cost, multiplier)
 
-    def read_target(self, labels: list[Any]) -> Any:
-        """The target: None, a class, several, or {class: cost}."""
+    def read_target(self, tree: Tree) -> Any:
+        """The target: None, a class, several, {class: cost}, or the interval of a probability or value."""
+        labels, ends = tree.classes.tolist(), {"at_least": self.at_least, "at_most": self.at_most}
+        if tree.is_regression:
+            if self.target:
+                raise CounterleafError(
+                    f"--target is {self.target[0]!r}, and the model predicts numbers; use --at-least, --at-most"
+                )
+            if ends == {"at_least": None, "at_most": None}:
+                raise CounterleafError("the model predicts numbers; expected --at-least or --at-most with the value to reach")
+            return value_target(**ends)
+        if ends != {"at_least": None, "at_most": None}:
+            if len(self.target or ()) != 1:
+                raise CounterleafError("--at-least and --at-most limit a probability; expected one --target with its class")
+            return probability(_class(labels, (self.target or [""])[0])[0], **ends)
+        return self.read_classes(labels)
+
+    def read_classes(self, labels: list[Any]) -> Any:
+        """The target classes: None, a list, or {class: cost}."""
         found: dict[Any, float | None] = {}
         for text in self.target or ():
             label, cost = _class(labels, text)

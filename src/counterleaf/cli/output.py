@@ -13,7 +13,7 @@ import numpy as np
 
 from counterleaf.answer import text as words
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import Terms, apart, written
+from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
 from counterleaf.strict_json import plain
@@ -88,7 +88,7 @@ def _lines(result: RowResult) -> list[list[str]]:
     name, answer = str(result.row), result.answer
     if answer is None:
         return [[name, "", "", "", f"not explained: {result.problem}"]]
-    label = str(answer.source_label)
+    label = outcome(answer)
     if not len(answer):
         reason = "no such row" if answer.status is Status.INFEASIBLE else "stopped before a row was found"
         conflict = f": {'; '.join(map(str, answer.conflict))}" if answer.conflict else ""
@@ -100,7 +100,7 @@ def _lines(result: RowResult) -> list[list[str]]:
         more = len(one.changes) - len(parts)
         changes = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
         shown = changes if len(changes) <= _LONGEST else f"{changes[: _LONGEST - 3]}..."
-        new_label = str(one.label) if one.confirmed else "NOT confirmed"
+        new_label = outcome(answer, one) if one.confirmed else "NOT confirmed"
         out.append([name if not k else "", label if not k else "", new_label, cost, shown])
     return out
 

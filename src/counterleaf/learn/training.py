@@ -90,6 +90,7 @@ def prepare(frame: Frame, label: str, drop: Sequence[str], category: Sequence[st
             X[column] = _plain(X[column], name)
     if not X.shape[1]:
         reasons = ", ".join(f"{column} ({reason})" for column, reason in list(left_out.items())[:4])
+        reasons += f", ... {len(left_out) - 4} more" if len(left_out) > 4 else ""
         note = f"; left out: {reasons}" if reasons else ""
         raise CounterleafError(f"{name} has no column to learn from except the label {label!r}{note}")
     categories = [column for column in X.columns if column in category or not number_kind(X[column])]

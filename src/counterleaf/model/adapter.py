@@ -18,7 +18,7 @@ from counterleaf.model.wrappers import Rescale, core_of, innermost, rescale_of
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
-from counterleaf.table.frames import columns, is_frame, is_series, make_frame, numbers_of, select, stacked
+from counterleaf.table.frames import columns, is_frame, is_series, make_frame, numbers_of, select, stacked, with_columns
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -180,20 +180,48 @@ class PipelineAdapter(ModelAdapter):
         What the steps do to each column.
     data : DataFrame, array-like or None
         A table whose types the rows for the pipeline have.
+    whole : frozenset of str
+        Features whose whole numbers were tried one by one, so that the tree holds for whole numbers only.
     """
 
     found: Survey = None  # type: ignore[assignment]
     data: Any = None
+    whole: frozenset[str] = frozenset()
     takes_rows: ClassVar[bool] = True
 
     def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
         """Return what a method of the pipeline makes of rows of the user's table."""
         predict = getattr(self.model, method)
         if is_frame(rows[0]):
-            return np.concatenate([np.asarray(predict(table)) for table in stacked(rows)])
+            return np.concatenate([np.asarray(predict(self._fitted(table))) for table in stacked(rows)])
+        return predict(frame_of([self._cells(row) for row in rows], self.found, self.data))
+
+    def _fitted(self, table: Any) -> Any:
+        """Return the columns of a frame that the pipeline was fitted on; those that it drops may be absent."""
+        names = self.found.names if self.found.named else self.schema.names
+        return with_columns(table, names, lambda name: unused_value(name, self.data))
+
+    def _cells(self, row: Any) -> list[Any]:
+        """Return the values of a row in the order of the pipeline's columns; those that it drops may be absent."""
         names, order = list(self.schema.columns or self.schema.names), self.found.names
-        cells = [_cells(row, names, order, lambda name: unused_value(name, self.data)) for row in rows]
-        return predict(frame_of(cells, self.found, self.data))
+        if isinstance(row, Mapping) or is_series(row):
+            by_name = {str(name): value for name, value in row.items()}
+        else:
+            by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
+        if not self.found.named:
+            return [by_name[name] for name in names]
+        return [by_name[name] if name in by_name else unused_value(name, self.data) for name in order]
+
+    def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
+        """Return the same model and tree with some features replaced, as in ``ModelAdapter``."""
+        new = list(features)
+        for feature in new:
+            if isinstance(feature, Numeric) and feature.name in self.whole and not feature.integer:
+                raise CounterleafError(
+                    f"feature {feature.name!r} is not whole, and the pipeline was read for its whole numbers only; "
+                    f"use integer=True"
+                )
+        return ModelAdapter.with_features(self, new)
 
     def spread_codes(self, data: Any) -> Array:
         """Return the features of the data as one number per cell, NaN where a value is missing."""
@@ -215,7 +243,7 @@ class PipelineAdapter(ModelAdapter):
     def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         rows = sheet.rewritten(at, *codes)
         if sheet.named or not self.found.named:
-            return getattr(self.model, method)(rows)
+            return getattr(self.model, method)(self._fitted(rows) if sheet.named else rows)
         return self._predict(codes[1], list(rows), method)
 
 
@@ -242,20 +270,6 @@ def _one_each(predict: Callable[[str], Any], n: int, output: int) -> Array:
 
 def _listed(feature: Finite) -> str:
     return f"the values {some(feature.values)}" + ", or none" * feature.missing
-
-
-def _cells(row: Any, names: list[str], order: list[str], unused: Callable[[str], Any]) -> list[Any]:
-    """Return the values of a row in the order of the pipeline's columns; ``names`` are those of a list or an array.
-
-    A row may leave out columns that the pipeline drops; these get the value ``unused(name)``.
-    """
-    if isinstance(row, Mapping) or is_series(row):
-        by_name = {str(name): value for name, value in row.items()}
-    else:
-        by_name = dict(zip(names, row.tolist() if isinstance(row, np.ndarray) else row, strict=True))
-    if not by_name.keys() <= set(order):  # a pipeline that was fitted without names
-        return list(by_name.values())
-    return [by_name[name] if name in by_name else unused(name) for name in order]
 
 
 def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
@@ -300,11 +314,10 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
         )
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
-    row_columns = () if set(schema.names) == set(found.names) else tuple(found.names)
-    schema = replace(schema, fills=fills, columns=row_columns)
+    row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
+    schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
-    rescale = rescale_of(core_of(model), found.read)
-    return PipelineAdapter(model, schema, folded.tree, None, None, guard, rescale, found, data)
+    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, found, data, folded.whole)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
@@ -318,13 +331,13 @@ def _matching_columns(data: Any, found: Survey) -> Any:
             raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
         return make_frame(np.asarray(data), names=found.names) if found.named else data
     fitted, present = set(found.names), set(names)
-    missing = [name for name in found.names if name not in present]
+    missing = [name for name in found.names if name not in present and name not in found.unused]
     if missing:
-        raise CounterleafError(f"data lacks the columns {missing}; the pipeline was fitted on {found.names}")
+        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the pipeline was fitted on [{some(found.names)}]")
     names = [name for name in names if name in fitted]
-    if names != found.names:
+    if names != [name for name in found.names if name in present]:
         raise CounterleafError(
-            f"data has its columns in another order: {names}; the pipeline was fitted on {found.names}: "
+            f"data has its columns in another order: [{some(names)}]; the pipeline was fitted on [{some(found.names)}]: "
             f"pass data[list(model.feature_names_in_)]"
         )
     return select(data, fitted)
@@ -333,7 +346,8 @@ def _matching_columns(data: Any, found: Survey) -> Any:
 def _check_kinds(schema: Schema, found: Survey) -> None:
     """Check that the data has numbers where the pipeline scales them and known categories where it encodes them."""
     for feature in schema:
-        if isinstance(feature, Categorical) and feature.name not in found.finite | found.unused:
+        taken = found.finite | found.unused
+        if isinstance(feature, Categorical) and feature.name not in taken and found.columns is not None:
             raise CounterleafError(
                 f"column {feature.name!r} of the data holds {feature.values[0]!r}; the pipeline takes it for a number"
             )
@@ -362,7 +376,7 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         described = f"{len(schema)} features" + (f" in {size} columns" if size != len(schema) else "")
         raise CounterleafError(f"the schema has {described}; the model needs {width}")
     if names is not None and size == len(schema) and schema.names != names:
-        raise CounterleafError(f"the schema has the features {schema.names}; the model was fitted on {names}")
+        raise CounterleafError(f"the schema has the features [{some(schema.names)}]; the model was fitted on [{some(names)}]")
     if to_columns is not None and to_columns.is_identity:
         to_columns = None
     if to_columns is not None:
@@ -382,10 +396,18 @@ def _known_names(model: Any, data: Any) -> Any:
 def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool) -> Schema:
     """Return the features of the data of a model that takes numbers; ``names`` are those that it was fitted with."""
     found = columns(data)
+    if names is not None and is_frame(data):
+        present = {name for name, _ in found}
+        if missing := [name for name in names if name not in present]:
+            raise CounterleafError(f"data lacks the columns [{some(missing)}]; the model was fitted on [{some(names)}]")
+        data = select(data, names)
+        found = columns(data)
     if len(found) != width:
         raise CounterleafError(f"data has {len(found)} columns; the model needs {width}")
     if names is not None and is_frame(data) and [name for name, _ in found] != names:
-        raise CounterleafError(f"data has the columns {[name for name, _ in found]}; the model was fitted on {names}")
+        raise CounterleafError(
+            f"data has its columns in another order: [{some(dict(found))}]; the model was fitted on [{some(names)}]"
+        )
     schema, by_name = Schema.infer(data, bounds=bounds), dict(found)
     for feature in schema:
         if isinstance(feature, Categorical):

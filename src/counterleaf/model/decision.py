@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,11 @@ class Decision:
         """Whether the plain tree has the splits of the model's tree, so that both can share what is prepared."""
         return self.tree.n_nodes == self.model.n_nodes
 
+    @property
+    def sums(self) -> Array:
+        """The splits that a linear leaf became."""
+        return np.asarray((self.tree.left >= 0) & (self.model.left[self.origin] < 0))
+
     @functools.cached_property
     def curved(self) -> bool:
         """Whether some leaf's region is bounded by tangents, which contain it."""
@@ -96,6 +101,14 @@ class Decision:
         if self.goal.output < 0:
             return [float(one) for one in self.model.predict(points)]
         return [float(one) for one in self.model.predict_proba(points)[:, self.goal.output]]
+
+    @functools.cached_property
+    def picture(self) -> Tree:
+        """The plain tree with a label at each leaf that holds for all of its rows: a class, or whether it is the target."""
+        if self.tree is self.model or isinstance(self.goal, Range):
+            return self.tree
+        reached = np.isin(self.tree.value, list(self.target)).astype(int)
+        return replace(self.tree, value=reached, classes=LABELS)
 
     @property
     def extremes(self) -> tuple[float, float]:
@@ -117,7 +130,8 @@ class Decision:
         """Return whether the model's predictions for some points reach the goal, and are those of its tree if classes."""
         if isinstance(self.goal, Range):
             return [self.goal.holds(float(one)) for one in predicted]
-        return [bool(one == label) for one, label in zip(predicted, self.labels(points), strict=True)]
+        wanted = {self.model.classes.tolist()[k] for k in self.target}
+        return [bool(one == label and label in wanted) for one, label in zip(predicted, self.labels(points), strict=True)]
 
     def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.

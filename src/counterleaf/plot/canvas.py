@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
+from counterleaf.answer.text import outcome
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
 
@@ -116,10 +117,11 @@ def headline(answer: Explanation, c: Counterfactual | None) -> str:
     if c is None:
         wanted = answer.target_text() or "anything else"
         return short(f"no row reaches {wanted}" if answer.status is Status.INFEASIBLE else f"no row found yet for {wanted}", 60)
-    new, old = short(str(c.label), 18), short(str(answer.source_label), 18)
+    new, old = short(outcome(answer, c), 18), short(outcome(answer), 18)
     caveats = ["not proved cheapest"] * (answer.status is Status.LIMIT) + ["not confirmed by the model"] * (not c.confirmed)
-    outcome = f"{new} instead of {old}" if c.changes else f"already {new}"
-    return f"{outcome}, cost {c.cost:.3g}" + (f" ({', '.join(caveats)})" if caveats else "")
+    change = f"{new} instead of {old}" if c.changes else f"already {new}"
+    change = f"probability {change}" if c.number is not None and c.number != c.label else change
+    return f"{change}, cost {c.cost:.3g}" + (f" ({', '.join(caveats)})" if caveats else "")
 
 
 def hatch(index: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.text import outcome
 from counterleaf.errors import CounterleafError
 from counterleaf.plot.canvas import add_axes, new_figure, number, reach, short
 
@@ -50,9 +51,9 @@ def draw_image(answer: Explanation, shape: tuple[int, ...], count: int) -> Figur
     if len(shape) == 3:
         change = change.mean(axis=-1)
     most = float(np.abs(change).max()) or 1.0
-    heads = [f"source\n{short(str(answer.source_label), 18)}"]
+    heads = [f"source\n{short(outcome(answer), 18)}"]
     for k, c in enumerate(shown):
-        heads.append(f"answer{f' {k + 1}' if len(shown) > 1 else ''}\n{short(str(c.label), 18)}, cost {c.cost:.3g}")
+        heads.append(f"answer{f' {k + 1}' if len(shown) > 1 else ''}\n{short(outcome(answer, c), 18)}, cost {c.cost:.3g}")
 
     # one answer: three panels in a row; several: the differences in a second row, the scale under the source
     one_row = len(shown) == 1

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
     """Return the part of the plane to show: the bounds of the features, or else source, answers and nearby splits."""
-    tree, source = answer.certificate.problem.tree, answer.certificate.problem.source
+    tree, source = answer.decision.picture, answer.certificate.problem.source
     rows = tree.weights.toarray()[:, pair]
     rows, score = rows[rows.any(axis=1)], (tree.weights @ source + tree.bias)[rows.any(axis=1)]
     feet = source[pair] - (score / (rows**2).sum(axis=1))[:, None] * rows  # the point of each split nearest to the source
@@ -61,7 +61,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     from matplotlib.patches import Patch, Polygon
 
     problem = answer.certificate.problem
-    tree, source = problem.tree, problem.source
+    tree, source = answer.decision.picture, problem.source
     points = answer.certificate.findings.points[:count].reshape(-1, tree.n_features)
     low, high = window(answer, pair, points)
     cells = regions(tree, source, pair, low, high)

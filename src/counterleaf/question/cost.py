@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.errors import CounterleafError, brief, number
+from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.question.arrays import SeparableCost
 from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix
 from counterleaf.table.features import Categorical, Finite, Numeric
@@ -249,7 +249,7 @@ class Quadratic(_Term):
             if sorted(self.names) != sorted(names):
                 unknown = sorted(set(self.names) ^ set(names))
                 raise CounterleafError(
-                    f"Q and the table differ in the names {unknown[:8]}; expected a row for each feature by its name"
+                    f"Q and the table differ in the names [{some(unknown, 8)}]; expected a row for each feature by its name"
                 )
             order = [self.names.index(name) for name in names]
             Q = Q[order][:, order]

@@ -24,10 +24,16 @@ class Splits:
     oblique: bool
 
 
-def prepare(tree: Tree, margin: float, variables: Variables | None) -> Splits:
-    """Compute the cuts of the splits on one variable or on one group, and the order of the nodes."""
+def prepare(tree: Tree, margin: float, variables: Variables | None, sums: Array | None = None) -> Splits:
+    """Compute the cuts of the splits on one variable or on one group, and the order of the nodes.
+
+    ``sums`` marks splits that the model computes as sums of several terms even if one variable is left: they have no cuts.
+    """
     index, swapped, low_side, high_side = cuts(tree, margin)
     inner = tree.left >= 0
+    if sums is not None:
+        summed = sums & (np.diff(tree.weights.indptr) == 1)
+        index[summed], swapped[summed], low_side[summed], high_side[summed] = -1, False, np.inf, -np.inf
     form = np.where(inner, np.where(index >= 0, Form.NUMBER, Form.OBLIQUE), Form.LEAF)
     if variables is not None and len(variables.first):
         w = tree.weights

@@ -62,7 +62,7 @@ class Aims:
             return Aim(decision, self.search)
         if decision.same_splits and guard <= self.guard:
             return Aim(decision, Search(decision.tree, self.schema, self.guard, like=self.search))
-        return Aim(decision, Search(decision.tree, self.schema, max(guard, self.guard, _GUARD)))
+        return Aim(decision, Search(decision.tree, self.schema, max(guard, self.guard, _GUARD), sums=decision.sums))
 
     def locate(self, row: Any) -> Source:
         """Encode a row and find its leaf and its class.

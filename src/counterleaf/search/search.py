@@ -34,11 +34,12 @@ class Search:
     """The search for the cheapest rows of one tree over the variables of a schema.
 
     ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
-    ``like`` is a search for a tree with the same splits, whose preparations are shared.
+    ``like`` is a search for a tree with the same splits, whose preparations are shared. ``sums`` marks splits that the model
+    computes as sums of several terms, see ``prepare``.
     """
 
-    def __init__(self, tree: Tree, schema: Schema, guard: float, like: Search | None = None) -> None:
-        self.tree, self.schema, self.guard = tree, schema, guard
+    def __init__(self, tree: Tree, schema: Schema, guard: float, like: Search | None = None, sums: Array | None = None) -> None:
+        self.tree, self.schema, self.guard, self.sums = tree, schema, guard, sums
         self.variables: Variables = Variables.of(schema) if like is None else like.variables
         self._trees: RecentValues = RecentValues() if like is None else like._trees
         self._targets = RecentValues()
@@ -47,7 +48,7 @@ class Search:
         """The tree with a margin, remembered for the next question."""
 
         def make() -> PreparedTree:
-            splits = prepare(self.tree, margin, self.variables)
+            splits = prepare(self.tree, margin, self.variables, self.sums)
             return PreparedTree(splits, margin, core_engine(self.tree, splits, self._core_layout, margin, self.guard))
 
         return self._trees.get(margin, make)

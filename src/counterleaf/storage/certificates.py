@@ -125,7 +125,7 @@ def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lowe
     parts = {int(node): _parts_in(int(node), part) for node, part in content["parts"]}
     if not all(0 <= node < tree.n_nodes for node in parts) or (content["table"] is None and not schema.plain):
         raise CounterleafError(_MISFIT)
-    splits = prepare(tree, float(content["margin"]), variables)
+    splits = prepare(tree, float(content["margin"]), variables, decision.sums)
     question = _question_in(content, decision, splits)
     table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
     pool = None if content["among"] is None else _points(content["among"], tree.n_features)

@@ -18,6 +18,7 @@ def schema_out(schema: Schema) -> dict[str, Any]:
         "features": [_feature_out(feature) for feature in schema],
         "fills": dict(schema.fills),
         "columns": list(schema.columns),
+        **({"domains": {name: list(map(number_out, ends)) for name, ends in schema.domains.items()}} if schema.domains else {}),
     }
 
 
@@ -25,7 +26,8 @@ def schema_in(content: Mapping[str, Any]) -> Schema:
     """Read the schema that ``schema_out`` wrote; other content raises an error or gives another schema."""
     fills = {str(name): float(value) for name, value in content["fills"].items()}
     features = [_feature_in(one) for one in content["features"]]
-    return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])))
+    domains = {str(name): (float(low), float(high)) for name, (low, high) in content.get("domains", {}).items()}
+    return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])), domains)
 
 
 def _feature_out(feature: Feature) -> list[Any]:

@@ -40,6 +40,11 @@ def codes(schema: Schema, row: Any) -> Array:
         raise CounterleafError(
             f"feature {schema.names[bad]!r} of the row is {x[bad]}; expected a finite number: fill it in first"
         )
+    for name, (low, high) in schema.domains.items():
+        if not low <= x[schema.index(name)] <= high:
+            raise CounterleafError(
+                f"feature {name!r} of the row is {x[schema.index(name)]:g}; the model takes numbers from {low:g} to {high:g}"
+            )
     return x
 
 
@@ -49,14 +54,20 @@ def _cells(schema: Schema, row: Any) -> Any:
     if by_name is None:
         if not schema.columns or isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
             return row
-        by_name = dict(zip(schema.columns, row, strict=False))
-        return [by_name[name] for name in schema.names if name in by_name]
+        cells = list(row)
+        if len(cells) != len(schema.columns):
+            raise CounterleafError(
+                f"the row has {len(cells)} values; expected {len(schema.columns)}, one per column [{some(schema.columns)}]"
+            )
+        by_name = dict(zip(schema.columns, cells, strict=True))
+        return [by_name[name] for name in schema.names]
     missing = [name for name in schema.names if name not in by_name]
-    extra = [name for name in by_name if name not in schema._index and name not in schema.columns]
-    if missing or extra:
-        problems = [f"lacks the features [{some(missing)}]"] * bool(missing)
-        problems += [f"has the other columns [{some(extra)}]"] * bool(extra)
-        raise CounterleafError(f"the row {' and '.join(problems)}; expected exactly the features [{some(schema.names)}]")
+    if missing:
+        extra = [name for name in by_name if name not in schema._index and name not in schema.columns]
+        also = f" and has the other columns [{some(extra)}]" if extra else ""
+        raise CounterleafError(
+            f"the row lacks the features [{some(missing)}]{also}; expected the features [{some(schema.names)}]"
+        )
     return [by_name[name] for name in schema.names]
 
 
@@ -161,7 +172,7 @@ def encode_table(schema: Schema, data: Any) -> Array:
         by_name = dict(found)
         for name in schema.names:
             if name not in by_name:
-                raise CounterleafError(f"data lacks the column {name!r}; expected the columns {schema.names}")
+                raise CounterleafError(f"data lacks the column {name!r}; expected the columns [{some(schema.names)}]")
         found = [(name, by_name[name]) for name in schema.names]
     elif len(found) != len(schema):
         raise CounterleafError(f"data has {len(found)} columns; expected {len(schema)}, one per feature")

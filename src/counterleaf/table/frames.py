@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,6 +62,21 @@ def select(frame: Frame, names: Iterable[str]) -> Frame:
     """Return the columns of a frame whose names, as text, are among ``names``; the frame's order stays."""
     wanted = set(names)
     return frame[[name for name in frame.columns if str(name) in wanted]]
+
+
+def with_columns(frame: Frame, names: Sequence[str], absent: Callable[[str], Any]) -> Frame:
+    """Return the columns of a frame by these names, in this order; a column that is not there holds ``absent(name)``."""
+    by_name = {str(name): name for name in frame.columns}
+    missing = [name for name in names if name not in by_name]
+    if list(by_name) == list(names):
+        return frame
+    if is_polars(frame):
+        import polars as pl
+
+        frame = frame.with_columns(pl.lit(absent(name)).alias(name) for name in missing)
+    elif missing:
+        frame = frame.assign(**{name: absent(name) for name in missing})
+    return frame[[by_name.get(name, name) for name in names]]
 
 
 def take(rows: Any, at: Any) -> Any:

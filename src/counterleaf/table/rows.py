@@ -53,11 +53,12 @@ class TableRows:
             twice = next(name for name in found if found.count(name) > 1)
             raise CounterleafError(f"the frame has two columns named {twice!r}; names must differ")
         missing, known = [name for name in names if name not in by_name], {*names, *order}
-        extra = [name for name in found if name not in known]
-        if missing or extra:
-            problems = [f"lacks the columns [{some(missing, 8)}]"] * bool(missing)
-            problems += [f"has the other columns [{some(extra, 8)}]"] * bool(extra)
-            raise CounterleafError(f"the frame {' and '.join(problems)}; expected exactly the columns [{some(order)}]")
+        if missing:
+            extra = [name for name in found if name not in known]
+            also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
+            raise CounterleafError(
+                f"the frame lacks the columns [{some(missing, 8)}]{also}; expected the columns [{some(names)}]"
+            )
         return [self.rows[by_name[name]] for name in names]
 
     def _by_position(self) -> list[Column]:
@@ -70,7 +71,7 @@ class TableRows:
     def _is_encoded(self) -> bool:
         """Whether all cells of the table equal their codes."""
         names = column_names(self.rows) if self.named else self._order
-        fits = names == self.schema.names and not self.schema.fills and not self.polars
+        fits = names == self.schema.names and not (self.schema.fills or self.schema.domains or self.polars)
         return fits and all(map(_is_native, self.schema, self.columns))
 
     @property
@@ -110,6 +111,9 @@ class TableRows:
             out = np.where(np.isnan(out) | (np.floor(out) == out), out, np.inf)
         if feature.name in self.schema.fills:  # the fill need not be whole
             out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
+        if feature.name in self.schema.domains:
+            low, high = self.schema.domains[feature.name]
+            out = np.where((out < low) | (out > high), np.inf, out)
         return out
 
     def holds_codes(self, d: int) -> bool:

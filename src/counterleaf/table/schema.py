@@ -36,6 +36,8 @@ class Schema:
         The number by which the model replaces a missing one, by feature.
     columns : tuple of str, optional
         The columns of a row, if the model ignores some of them; these keep their values.
+    domains : mapping, optional
+        The lowest and the highest number that the model takes, by feature. Unlike bounds, they are never widened.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class Schema:
     inferred: bool = False
     fills: Mapping[str, float] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    domains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     names: list[str] = field(init=False, repr=False, compare=False)
     variables: list[str] = field(init=False, repr=False, compare=False)
     starts: Array = field(init=False, repr=False, compare=False)
@@ -87,7 +90,8 @@ class Schema:
         lower, upper = np.zeros(starts[-1]), np.ones(starts[-1])
         for at, feature in zip(starts, features, strict=False):
             if isinstance(feature, Numeric):
-                lower[at], upper[at] = feature.lower, feature.upper
+                low, high = self.domains.get(feature.name, (-np.inf, np.inf))
+                lower[at], upper[at] = max(feature.lower, low), min(feature.upper, high)
         derived = {
             "features": features,
             "names": list(index),

@@ -42,6 +42,8 @@ _ROWS = typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for s
 _TARGET = typer.Option(
     help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
 )
+_AT_LEAST = typer.Option(help="The least probability of the target class, or the least value of a regression model.")
+_AT_MOST = typer.Option(help="The highest probability of the target class, or the highest value of a regression model.")
 _FREEZE = _constraint("These features do not change.", "NAME,...")
 _ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more.", "NAME[=BY]")
 _ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
@@ -79,6 +81,8 @@ def explain(
     rows: Annotated[str | None, _ROWS] = None,
     row: Annotated[int | None, _ROW] = None,
     target: Annotated[_Repeated, _TARGET] = None,
+    at_least: Annotated[float | None, _AT_LEAST] = None,
+    at_most: Annotated[float | None, _AT_MOST] = None,
     freeze: Annotated[_Repeated, _FREEZE] = None,
     only_increase: Annotated[_Repeated, _ONLY_INCREASE] = None,
     only_decrease: Annotated[_Repeated, _ONLY_DECREASE] = None,
@@ -120,6 +124,8 @@ def explain(
     with one_line("nothing was written"):
         query = QueryOptions(
             target=target,
+            at_least=at_least,
+            at_most=at_most,
             freeze=freeze,
             fix=fix,
             between=between,
@@ -190,7 +196,7 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         frame = take(frame, [run.row])
     explainer = options.apply_ranges(explainer)
     query: dict[str, Any] = {
-        "target": options.read_target(explainer.tree.classes.tolist()),
+        "target": options.read_target(explainer.tree),
         "cost": options.read_cost(explainer),
         "constraints": options.constraints(explainer.schema),
         "margin": run.margin,

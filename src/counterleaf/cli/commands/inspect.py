@@ -9,7 +9,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from counterleaf.answer.tree_text import export_text, looks
+from counterleaf.answer.tree_text import export_text, leaf_words, looks
+from counterleaf.answer.tree_text import one_line as on_one_line
 from counterleaf.cli.shell import one_line, read_shape
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
@@ -67,8 +68,11 @@ def inspect(
 
 def _numbers(model: Path, tree: Tree, starts: Array) -> str:
     inner = tree.left >= 0
-    leaves = Counter(str(tree.classes[k]) for k in tree.value[tree.leaves])
-    by_class = ", ".join(f"{label}: {leaves[str(label)]:,}" for label in tree.classes.tolist())
+    leaves = Counter(leaf_words(tree, int(leaf)) for leaf in tree.leaves)
+    named = [on_one_line(label) for label in tree.classes.tolist()] + ["linear"] * (leaves["linear"] > 0)
+    by_class = ", ".join(f"{label}: {leaves[label]:,}" for label in named)
+    if tree.is_regression:
+        by_class = f"linear: {leaves['linear']:,}" if leaves["linear"] else "values"
     per_split = len(looks(tree, starts)) / max(inner.sum(), 1)
     return "\n".join(
         [

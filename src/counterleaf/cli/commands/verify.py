@@ -15,7 +15,6 @@ from counterleaf.batch.progress import shown
 from counterleaf.cli.output import PROBLEM
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
 from counterleaf.storage.explanations import FORMAT
 from counterleaf.storage.files import STDIN
@@ -142,8 +141,8 @@ def _failure(answer: Explanation) -> str:
         return f"the proof cannot be checked ({type(error).__name__}: {flat(error)})"
     if not all(one.confirmed for one in answer):
         return "the model did not confirm it when the row was explained"
-    tree: Tree = answer.certificate.problem.tree
-    for one, claim in zip(answer, answer.certificate.answers, strict=True):
-        if tree.predict(claim.row[None])[0] != one.label:
+    tree, points = answer.decision.model, answer.certificate.findings.points
+    for one, label in zip(answer, tree.predict(points).tolist() if len(points) else (), strict=True):
+        if label != one.label:
             return f"the tree does not say {one.label}"
     return ""

@@ -12,7 +12,7 @@ from typing import Any
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.text import Page, apart, compose, least_of, word
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session import drawing
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
@@ -263,7 +263,7 @@ def _target(scene: Scene, question: Question) -> Any:
     by_label = {str(label): label for label in scene.explainer.tree.classes.tolist()}
     unknown = [name for name in question.target if name not in by_label]
     if unknown:
-        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {', '.join(list(by_label)[:12])}")
+        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {some(by_label)}")
     return [by_label[name] for name in dict.fromkeys(question.target)] or None
 
 

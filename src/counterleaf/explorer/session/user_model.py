@@ -22,6 +22,10 @@ def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] 
         explainer, rows = _explain_plain_tree(loaded, data)
     else:
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
+    if explainer.tree.is_regression or (explainer.tree.value[explainer.tree.leaves] < 0).any():
+        raise CounterleafError(
+            f"{model} has leaves that compute values or classes, which the explorer cannot show yet; use counterleaf explain"
+        )
     digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
     about = f"What would change the answer of {model.name}?"
     scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape)

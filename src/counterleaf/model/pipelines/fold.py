@@ -1,23 +1,27 @@
 """A fitted scikit-learn pipeline that ends with a tree, folded into one tree over the variables of a schema.
 
-Every column that the tree sees comes from one column of the table, so a split on a scaled column is a split on a number of
-the table, and a split on an encoded column separates its categories. To find out which side a value takes, it is sent through
-the fitted steps themselves instead of repeating their arithmetic: the folded tree routes every row as the pipeline does.
+A split on a column that comes from one column of the table is a split on a number of the table, or separates its categories.
+To find out which side a value takes, it is sent through the fitted steps themselves instead of repeating their arithmetic: the
+folded tree routes every row as the pipeline does. A split on a weighted sum of columns becomes one on a sum of raw columns.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
+from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines import probing
-from counterleaf.model.pipelines.probing import Probe, frame_of
+from counterleaf.model.pipelines.check import check
+from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.steps import Survey, survey
+from counterleaf.model.pipelines.study import Study
+from counterleaf.model.pipelines.sums import Form, Sums
+from counterleaf.model.pipelines.unroll import Pieces, unroll
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.features import Numeric
@@ -25,7 +29,6 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
-_FAR = 2.0**200  # a number so large that adding the offset of a scaler does not change it
 _NARROW = float(np.finfo(np.float32).max)  # scikit-learn's trees refuse larger numbers
 _CELLS = 2_000_000  # of an encoded table of probes
 
@@ -37,17 +40,23 @@ class Folded:
     Parameters
     ----------
     tree : Tree
-        The tree, with the node numbers of the pipeline's tree.
+        The tree. It has the node numbers of the pipeline's tree, unless a split needs several cuts of a raw number.
     fills : dict
         The number by which the pipeline replaces a missing one, by feature.
     exact : bool
-        Whether every split tests one raw column, so that the tree routes every row as the pipeline does. Otherwise the two
-        agree up to rounding.
+        Whether every split tests one raw column and the leaves are constant, so that the tree routes every row as the pipeline
+        does. Otherwise the two agree up to rounding.
+    domains : dict
+        The lowest and the highest number of a feature for which the tree is that of the pipeline; none if it holds everywhere.
+    whole : frozenset of str
+        Features for which it holds for whole numbers only.
     """
 
     tree: Tree
     fills: dict[str, float]
     exact: bool
+    domains: dict[str, tuple[float, float]] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
 
 
 def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
@@ -84,10 +93,16 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
     """
     found = pipeline if isinstance(pipeline, Survey) else survey(pipeline)
     probe = Probe(found, schema, data)
-    tree, exact = _fold(probe, probe.choices())
-    if exact:
-        _check(probe, tree)
-    return Folded(tree, probe.fills(), exact)
+    if found.columns is None:
+        probe.settle()
+    seen = probe.choices()
+    study = Study(probe, seen) if found.columns is None else None
+    folding = _Folding(probe, seen, study)
+    tree, origin = folding.tree()
+    check(probe, tree, origin, folding.exact, study)
+    domains = {} if study is None else {found.names[k]: ends for k, ends in study.domains.items()}
+    whole = frozenset() if study is None else frozenset(found.names[k] for k in study.whole)
+    return Folded(tree, probe.fills(), folding.exact, domains, whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +120,8 @@ class _Splits:
     def of(cls, model: Any, tree: Tree) -> _Splits:
         w, inner = tree.weights, tree.left >= 0
         closed_right, narrow = tree.closed == "right", tree.dtype == "float32"
-        arrays = getattr(model, "tree_", tree)
-        if isinstance(arrays, Tree):
+        arrays: Any = getattr(model, "tree_", tree)
+        if not hasattr(arrays, "missing_go_to_left") or len(arrays.threshold) != len(inner):
             columns, weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
             return cls(columns, weights, tree.bias, np.zeros(len(inner), bool), closed_right, narrow)
         # the thresholds themselves: a Tree cannot hold an infinite one, which separates the missing values
@@ -125,42 +140,238 @@ class _Splits:
         return np.asarray(np.where(np.isnan(score), self.gap_right[nodes], (score > 0) | (self.closed_right & (score == 0))))
 
 
-def _fold(probe: Probe, seen: dict[int, Array]) -> tuple[Tree, bool]:
-    """Return the tree over the variables, and whether every split tests one raw column."""
-    tree = probe.found.read
-    splits = _Splits.of(probe.found.tree, tree)
-    lines: dict[int, dict[int, float]] = {}  # inner node -> the weight of each variable
-    bias = np.zeros(tree.n_nodes)
-    numeric, oblique = [], []
-    for i in np.flatnonzero(tree.left >= 0).tolist():
-        columns, raws = splits.columns[i], set(probe.raw[splits.columns[i]].tolist())
-        lines[i] = {}
-        if not raws:
-            bias[i] = 1.0 if splits.right(i, []) else -1.0
-        elif len(raws) == 1 and raws <= seen.keys():
-            k = raws.pop()
-            right = splits.right(i, [(w, seen[k][:, j]) for j, w in zip(columns, splits.weights[i], strict=True)])
-            lines[i] = {probe.starts[k] + v: _CHOICE if there else -_CHOICE for v, there in enumerate(right)}
-        elif len(columns) == 1:
-            numeric.append(i)
-        else:
-            oblique.append(i)
-    closed = tree.closed if oblique else "left"
-    if numeric:
-        _cut(probe, splits, np.array(numeric), closed == "right", lines, bias)
-    if oblique:
-        _slant(probe, splits, oblique, seen, lines, bias)
-    entries = [(i, variable, weight) for i, line in lines.items() for variable, weight in line.items()]
-    rows, cols, data = zip(*entries, strict=True) if entries else ((), (), ())
-    weights = CSR.from_entries(rows, cols, data, (tree.n_nodes, probe.schema.width))
-    return Tree(tree.left, tree.right, weights, bias, tree.value, tree.classes, closed=closed), not oblique
+class _Folding:
+    """The folded splits and outputs of a pipeline's tree.
+
+    Parameters
+    ----------
+    probe : Probe
+        The steps.
+    seen : dict
+        What the tree sees of each value of a finite feature.
+    study : Study or None
+        The findings about steps that must be probed.
+    """
+
+    def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
+        self._probe, self._seen, self._study = probe, seen, study
+        self._old = probe.found.read
+        self._splits = _Splits.of(probe.found.tree, self._old)
+        self._fixed: dict[int, bool] = {}  # the side of a split that sends every row the same way
+        self._chosen: dict[int, dict[int, float]] = {}  # the weights of a split on the values of one feature
+        self._pieces: dict[int, Pieces] = {}
+        numeric, oblique = self._sorted()
+        (_cut if study is None else self._probe_cuts)(probe, self._splits, numeric, self._fixed, self._pieces)
+        linear = [] if self._old.outputs is None else np.flatnonzero(self._old.outputs.linear).tolist()
+        self.exact = not (oblique or linear)
+        sums = Sums(probe, seen, study) if oblique or linear else None
+        self._forms: dict[int, list[Form]] = {}  # of an oblique split, or one for each output of a linear leaf
+        if sums is not None:
+            self._forms |= {i: [sums.form(*self._split(i))] for i in oblique}
+            self._forms |= {i: self._leaf(sums, i) for i in linear}
+        self._closed = self._old.closed if oblique else "left"
+
+    def _sorted(self) -> tuple[Array, list[int]]:
+        """Return the splits on one raw number and the oblique ones; the others are settled."""
+        probe, splits, study = self._probe, self._splits, self._study
+        numeric, oblique = [], []
+        for i in np.flatnonzero(self._old.left >= 0).tolist():
+            columns = splits.columns[i]
+            raws = {k for j in columns for k in probe.raws[j]}
+            if not raws:
+                constants = [] if study is None else study.usual[columns].tolist()
+                terms = [(w, np.array(x)) for w, x in zip(splits.weights[i], constants, strict=False)]
+                self._fixed[i] = bool(splits.right(i, terms))
+            elif len(raws) == 1 and raws <= self._seen.keys():
+                k = raws.pop()
+                terms = [(w, self._seen[k][:, j]) for j, w in zip(columns, splits.weights[i], strict=True)]
+                right = splits.right(i, terms)
+                self._chosen[i] = {probe.starts[k] + v: _CHOICE if there else -_CHOICE for v, there in enumerate(right)}
+            elif len(columns) == 1 if study is None else len(raws) == 1 and self._by_pieces(study, columns):
+                numeric.append(i)
+            else:
+                oblique.append(i)
+        return np.array(numeric, np.int64), oblique
+
+    @staticmethod
+    def _by_pieces(study: Study, columns: Array) -> bool:
+        """Whether a split on columns from one raw number sends intervals of it to either side."""
+        if any(j in study.loose for j in columns):
+            return False
+        return len(columns) == 1 or all(study.is_steps(j) for j in columns)
+
+    def _split(self, i: int) -> tuple[list[tuple[int, float]], float]:
+        """Return the terms and the constant of an oblique split."""
+        columns, weights, bias = self._splits.columns[i], self._splits.weights[i], float(self._splits.bias[i])
+        if len(columns) == 1 and self._splits.narrow:  # the model rounds the column, which moves the threshold
+            _, swapped, low, high = cuts(self._old)
+            edge = high[i] if (self._old.closed == "right") != swapped[i] else low[i]
+            bias = float(-weights[0] * edge)
+        return list(zip(columns.tolist(), weights.tolist(), strict=True)), bias
+
+    def _leaf(self, sums: Sums, i: int) -> list[Form]:
+        """Return the outputs of a linear leaf."""
+        outputs = self._old.outputs
+        assert outputs is not None
+        rows = [outputs.row(i, k) for k in range(outputs.count)]
+        return [
+            sums.form(zip(columns.tolist(), weights.tolist(), strict=True), constant) for columns, weights, constant in rows
+        ]
+
+    def _probe_cuts(
+        self, probe: Probe, splits: _Splits, nodes: Array, fixed: dict[int, bool], pieces: dict[int, Pieces]
+    ) -> None:
+        """Find where the side of the splits on a raw number changes, between numbers that were tried."""
+        study = self._study
+        assert study is not None
+        by_raw: dict[int, list[int]] = {}
+        for i in nodes.tolist():
+            for j in splits.columns[i].tolist():
+                study.check_shape(j)
+            by_raw.setdefault(probe.raws[splits.columns[i][0]][0], []).append(i)
+        for k, mine in by_raw.items():
+            made = study.made[k]
+            brackets: list[tuple[int, int]] = []  # a node, and the position of the number before a change
+            lowest = {}
+            for i in mine:
+                right = self._right(i, made)
+                lowest[i] = bool(right[0])
+                brackets += [(i, at) for at in np.flatnonzero(right[1:] != right[:-1]).tolist()]
+            found = self._bisect(study, k, brackets, lowest)
+            for i in mine:
+                edges = np.array([edge for (node, _), edge in zip(brackets, found, strict=True) if node == i])
+                if len(edges):
+                    pieces[i] = Pieces(k, lowest[i], edges)
+                else:
+                    fixed[i] = lowest[i]
+
+    def _bisect(self, study: Study, k: int, brackets: list[tuple[int, int]], lowest: dict[int, bool]) -> Array:
+        """Return the first number after each change of side."""
+        if not brackets:
+            return np.empty(0)
+        x, at = study.x[k], np.array([at for _, at in brackets])
+        stepped = np.array([all(study.is_steps(j) for j in self._splits.columns[i]) for i, _ in brackets])
+        # the numbers of columns made of steps are on both sides of every edge
+        low, high = np.where(stepped, np.nextafter(x[at + 1], -np.inf), x[at]), x[at + 1]
+        before = np.array([self._right(i, study.made[k][[at]])[0] for i, at in brackets])
+
+        def other(numbers: Array) -> Array:
+            made = study.probe.safely(k, numbers.ravel()).reshape(*numbers.shape, -1)
+            rows = [self._right(i, made[r]) != before[r] for r, (i, _) in enumerate(brackets)]
+            return np.array(rows)
+
+        return probing.first_between(other, low, high, study.points(len(brackets)))
+
+    def _right(self, i: int, made: Array) -> Array:
+        """Return whether the model sends rows that the tree sees as ``made`` to the right at a node."""
+        columns = self._splits.columns[i]
+        terms = [(w, made[:, j]) for j, w in zip(columns, self._splits.weights[i], strict=True)]
+        return self._splits.right(i, terms)
+
+    def tree(self) -> tuple[Tree, Array]:
+        """Return the tree over the variables, and the node of the pipeline's tree that each of its nodes comes from."""
+        old = self._old
+        several = any(len(piece.edges) > 1 for piece in self._pieces.values())
+        if several or any(form.steps for forms in self._forms.values() for form in forms):
+            return self._unrolled()
+        lines = dict(self._chosen)
+        bias = np.zeros(old.n_nodes)
+        for i, side in self._fixed.items():
+            bias[i] = 1.0 if side else -1.0
+        for i, piece in self._pieces.items():
+            lines[i], bias[i] = self._cut_line(piece.raw, float(piece.edges[0]), piece.right)
+        for i, forms in self._forms.items():
+            if old.left[i] >= 0:
+                lines[i], bias[i] = self._line(forms[0])
+        weights = self._matrix(lines, old.n_nodes)
+        outputs = self._outputs(np.arange(old.n_nodes), self._forms)
+        made = Tree(old.left, old.right, weights, bias, self._value(old.value), self._classes, self._closed, outputs=outputs)
+        return made, np.arange(old.n_nodes)
+
+    def _unrolled(self) -> tuple[Tree, Array]:
+        old, found = self._old, unroll(self._old, self._pieces, self._forms, self._fixed)
+        n, origin = len(found.left), np.array(found.origin)
+        lines: dict[int, dict[int, float]] = {}
+        bias, forms = np.zeros(n), {}
+        for node, (i, cut, within) in enumerate(zip(found.origin, found.cut, found.within, strict=True)):
+            if cut is not None:
+                lines[node], bias[node] = self._cut_line(*cut, False)
+            elif i in self._chosen:
+                lines[node] = self._chosen[i]
+            elif i in self._forms:
+                forms[node] = [_settled(form, within) for form in self._forms[i]]
+                if old.left[i] >= 0:
+                    lines[node], bias[node] = self._line(forms[node][0])
+        weights, outputs = self._matrix(lines, n), self._outputs(origin, forms)
+        value = self._value(None if old.value is None else old.value[origin])
+        left, right = np.array(found.left), np.array(found.right)
+        return Tree(left, right, weights, bias, value, self._classes, self._closed, outputs=outputs), origin
+
+    def _line(self, form: Form) -> tuple[dict[int, float], float]:
+        """Return the weights and the bias of a split on a sum.
+
+        If one variable is left, the model still sums up several terms, and only splits with several variables are kept clear of
+        rounding. One of the values of a finite feature is 1, so the same weight for all of them changes nothing but that.
+        """
+        weights = {variable: weight for variable, weight in form.weights.items() if weight}
+        features = [f for f in self._probe.schema if not isinstance(f, Numeric)]
+        if len(weights) != 1 or not features:
+            return form.weights, form.constant
+        least = min(features, key=lambda feature: feature.size)
+        start = int(self._probe.schema.starts[self._probe.schema.index(least.name)])
+        size = max(abs(form.constant), abs(next(iter(weights.values()))))
+        evenly = {start + v: size + weights.get(start + v, 0.0) for v in range(least.size)}
+        return {**weights, **evenly}, form.constant - size
+
+    def _cut_line(self, k: int, first: float, falls: bool) -> tuple[dict[int, float], float]:
+        """Return the weights and the bias of a split; numbers from ``first`` on go right, or those before it if it falls."""
+        # the edge must lie on the side that includes 0
+        edge = first if (self._closed == "right") != falls else float(np.nextafter(first, -np.inf))
+        return {self._probe.starts[k]: -1.0 if falls else 1.0}, edge if falls else -edge
+
+    def _matrix(self, lines: dict[int, dict[int, float]], height: int) -> CSR:
+        entries = [(i, variable, weight) for i, line in lines.items() for variable, weight in line.items()]
+        rows, cols, data = zip(*entries, strict=True) if entries else ((), (), ())
+        return CSR.from_entries(rows, cols, data, (height, self._probe.schema.width))
+
+    @property
+    def _classes(self) -> Any:
+        return None if self._old.is_regression else self._old.classes
+
+    def _value(self, value: Any) -> Any:
+        return None if self._old.is_regression else value
+
+    def _outputs(self, origin: Array, forms: dict[int, list[Form]]) -> Outputs | None:
+        """Return the outputs of the leaves over the variables."""
+        old = self._old.outputs
+        if old is None:
+            return None
+        intercept, lines = old.intercept[origin].copy(), {}
+        for node, parts in forms.items():
+            if self._old.left[origin[node]] >= 0:
+                continue
+            for k, form in enumerate(parts):
+                intercept[node, k] = form.constant
+                lines[node * old.count + k] = form.weights
+        return Outputs(old.kind, intercept, self._matrix(lines, intercept.size) if lines else None)
 
 
-def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[int, dict[int, float]], bias: Array) -> None:
+def _settled(form: Form, within: dict[int, float]) -> Form:
+    """Return a sum in a region in which its terms made of steps are constant."""
+    constants = [form.constant]
+    for steps in form.steps:
+        at = np.searchsorted(steps.edges, within[steps.raw], side="right") if len(steps.edges) else 0
+        constants.append(float(steps.values[at]))
+    return Form(form.weights, math.fsum(constants), [])
+
+
+def _cut(probe: Probe, splits: _Splits, nodes: Array, fixed: dict[int, bool], pieces: dict[int, Pieces]) -> None:
     """Fold the splits on a column that comes from a number: the steps are monotone, so one number is the first on its side."""
+    if not len(nodes):
+        return
     column = np.array([splits.columns[i][0] for i in nodes])
     weight = np.array([splits.weights[i][0] for i in nodes])[:, None]
-    raw = probe.raw[column]
+    raw = np.array([probe.raws[j][0] for j in column])
     slot = np.zeros(len(nodes), np.int64)  # one made-up row serves one node of each raw column
     for k in set(raw.tolist()):
         slot[raw == k] = np.arange((raw == k).sum())
@@ -176,104 +387,10 @@ def _cut(probe: Probe, splits: _Splits, nodes: Array, owned: bool, lines: dict[i
 
     ends = right(np.repeat([[-probing.TOP, probing.TOP]], len(nodes), axis=0))
     falling = ends[:, 0] & ~ends[:, 1]
-    points = int(np.clip(_CELLS // (len(probe.raw) * slots), 1, 31))
+    points = int(np.clip(_CELLS // (len(probe.raws) * slots), 1, 31))
     high = probing.first(lambda x: right(x) ^ falling[:, None], len(nodes), points)
-    for i, k, first, falls, (bottom, top) in zip(nodes.tolist(), raw, high, falling, ends, strict=True):
+    for i, k, first, falls, (bottom, top) in zip(nodes.tolist(), raw.tolist(), high, falling, ends, strict=True):
         if bottom == top:
-            bias[i] = 1.0 if top else -1.0
-            continue
-        lines[i][probe.starts[k]] = -1.0 if falls else 1.0
-        # the numbers from `first` on go right, or those before it; the edge must lie on the side that includes 0
-        edge = first if owned != falls else np.nextafter(first, -np.inf)
-        bias[i] = edge if falls else -edge
-
-
-def _slant(
-    probe: Probe, splits: _Splits, nodes: list[int], seen: dict[int, Array], lines: dict[int, dict[int, float]], bias: Array
-) -> None:
-    """Fold the splits on several raw columns: sums of the weights times what the steps make of a value or of a unit."""
-    numeric = [k for k in set(probe.raw.tolist()) if k not in seen]
-    offset, far = probe.numbers({k: np.array([0.0, _FAR]) for k in numeric}) if numeric else np.zeros((2, 0))
-    for i in nodes:
-        constants = [splits.bias[i]]
-        for j, weight in zip(splits.columns[i].tolist(), splits.weights[i].tolist(), strict=True):
-            k = int(probe.raw[j])
-            start, line = probe.starts[k], lines[i]
-            if probe.found.columns[j].clipped:
-                name = probe.found.names[k]
-                raise CounterleafError(
-                    f"column {name!r} is clipped by MinMaxScaler, and the tree has oblique splits on it; use clip=False"
-                )
-            if k in seen:
-                for v, made in enumerate(seen[k][:, j].tolist()):
-                    line[start + v] = line.get(start + v, 0.0) + weight * made
-            else:
-                line[start] = line.get(start, 0.0) + weight * (far[j] / _FAR)
-                constants.append(weight * offset[j])
-        bias[i] = math.fsum(constants)
-
-
-def _check(probe: Probe, tree: Tree) -> None:
-    """Send the last row left and the first row right of every split through the pipeline itself."""
-    features = probe.features
-    codes = _rows_at_splits(probe, tree)
-    if not codes:
-        return
-    rows = [
-        [c if isinstance(f, Numeric) else (*f.values, None)[int(c)] for f, c in zip(features, line, strict=True)]
-        for line in codes
-    ]
-    seen = probing.dense(probing.transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
-    fit = np.flatnonzero(~(np.abs(seen) > _NARROW).any(axis=1))
-    _, reached = probe.encode([rows[r] for r in fit])
-    fitting = np.array(codes)[fit]
-    x = np.zeros((len(fit), probe.schema.width))
-    for k, (start, feature) in enumerate(zip(probe.starts, features, strict=True)):
-        if isinstance(feature, Numeric):
-            x[:, start] = fitting[:, k]
-        elif start >= 0:  # otherwise the pipeline drops it
-            x[np.arange(len(fit)), start + fitting[:, k].astype(int)] = 1.0
-    if not np.array_equal(tree.apply(x), reached):
-        raise CounterleafError("the pipeline does not route rows as its steps say; report your scikit-learn version")
-
-
-def _rows_at_splits(probe: Probe, tree: Tree) -> list[list[float]]:
-    """Return the codes of a row on either side of every split; a number that is split on is the closest one to the split."""
-    _, swapped, low_side, high_side = cuts(tree)
-    features = probe.features
-    feature_of = {start + v: k for k, start in enumerate(probe.starts) for v in range(features[k].size)}
-    codes: list[list[float]] = []
-    stack: list[tuple[int, dict[int, Any]]] = [(0, {})]  # a node and its region: intervals of numbers, sets of values
-    while stack and len(codes) * len(probe.raw) < _CELLS:
-        node, box = stack.pop()
-        columns, data = tree.weights.row(node)
-        for right, child in ((False, int(tree.left[node])), (True, int(tree.right[node]))):
-            if child < 0 or (not len(columns) and right != (tree.bias[node] > 0)):
-                continue
-            within = dict(box)
-            if len(columns):
-                k = feature_of[int(columns[0])]
-                if not isinstance(features[k], Numeric):
-                    within[k] = box.get(k, True) & ((data > 0) == right)
-                    possible = within[k].any()
-                else:
-                    low, high = box.get(k, (-np.inf, np.inf))
-                    upper = right != swapped[node]
-                    low, high = (max(low, high_side[node]), high) if upper else (low, min(high, low_side[node]))
-                    within[k], possible = (low, high), low <= high
-                if not possible:
-                    continue
-                codes.append([_code(probe, j, within.get(j)) for j in range(len(features))])
-                if isinstance(features[k], Numeric):
-                    codes[-1][k] = within[k][0 if upper else 1]
-            stack.append((child, within))
-    return codes
-
-
-def _code(probe: Probe, k: int, box: Any) -> float:
-    """Return a value of a feature within an interval or a set."""
-    feature = probe.features[k]
-    if isinstance(feature, Numeric):
-        low, high = box or (-np.inf, np.inf)
-        return float(min(max(probe.usual[k], low), high))
-    return float(feature.place(probe.usual[k]) if box is None else box.argmax())
+            fixed[i] = bool(top)
+        else:
+            pieces[i] = Pieces(k, bool(falls), np.array([first]))

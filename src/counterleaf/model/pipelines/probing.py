@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,9 @@ class Probe:
         The first variable of each feature, -1 if the pipeline drops it.
     usual : list
         A row that the pipeline accepts.
-    raw : array
-        The raw column of each column that the tree sees.
+    raws : list of tuple
+        The raw columns on which each column that the tree sees depends; of a pipeline with a step that must be probed, they are
+        set by ``Study``.
     """
 
     def __init__(self, found: Survey, schema: Schema, data: Any) -> None:
@@ -54,7 +55,7 @@ class Probe:
         ]
         self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
         self.usual = [self._usual(k) for k in range(len(places))]
-        self.raw = np.array([column.raw for column in found.columns], dtype=np.int64)
+        self.raws: list[tuple[int, ...]] = [(column.raw,) for column in found.columns or ()]
 
     def _usual(self, k: int) -> Any:
         feature, name = self.features[k], self.found.names[k]
@@ -76,8 +77,8 @@ class Probe:
         """Return the usual row with another value in column ``k``."""
         return [*self.usual[:k], value, *self.usual[k + 1 :]]
 
-    def encode(self, rows: list[list[Any]]) -> tuple[Array, Array]:
-        """Return what the tree sees of the rows, and the leaves that they reach."""
+    def encode(self, rows: list[list[Any]]) -> tuple[Array, Array | None]:
+        """Return what the tree sees of the rows, and the leaves that they reach if the model numbers them."""
         made = transform(self.found.steps, frame_of(rows, self.found, self.data))
         return dense(made), leaves(self.found.tree, made)
 
@@ -86,11 +87,63 @@ class Probe:
         rows = repeat_row(frame_of([self.usual], self.found, self.data), values)
         return dense(transform(self.found.steps, rows))
 
+    def safely(self, k: int, numbers: Array) -> Array:
+        """Return what the tree sees of the usual row with each of the numbers in column ``k``, NaN where the steps fail."""
+        try:
+            return self.numbers({k: numbers})
+        except Exception:  # a step may raise anything, for all rows because of one
+            failed = np.full((len(numbers), self.found.read.n_features), np.nan)
+        half = len(numbers) // 2
+        if half == 0 or (half > 4 and np.isnan([self.safely(k, numbers[[at]]) for at in (0, half, -1)]).all()):
+            return failed  # the numbers are in order
+        return np.concatenate([self.safely(k, numbers[:half]), self.safely(k, numbers[half:])])
+
+    def settle(self) -> None:
+        """Replace the usual row by one of which the steps make finite numbers: a row of the data, or one of zeros or ones."""
+        error: Exception | None = None
+        for row in self._candidates():
+            try:
+                made, _ = self.encode([row])
+            except Exception as problem:  # the next row may do better
+                error = error or problem
+                continue
+            if np.isfinite(made).all():
+                self.usual = row
+                return
+        reason = "they make NaN or infinity of it" if error is None else _first_line(error)
+        raise CounterleafError(
+            f"the steps of the pipeline fail on every row that was tried ({reason}); pass data= with typical rows"
+        )
+
+    def _candidates(self) -> Iterator[list[Any]]:
+        """Yield rows that the pipeline may accept."""
+        by_name = dict(columns(self.data)) if self.data is not None else {}
+        found = [cells_of(column[:50]) for column in by_name.values()]
+        table = dict(zip(by_name if self.found.named else self.found.names, found, strict=False))
+        for r in range(len(found[0]) if found else 0):
+            row = list(self.usual)
+            for k, (feature, name) in enumerate(zip(self.features, self.found.names, strict=True)):
+                value: Any = table[name][r] if name in table else None
+                if isinstance(feature, Numeric):
+                    row[k] = value if is_missing(value) else float(value)
+                elif value in feature.values:
+                    row[k] = value
+            if not any(map(is_missing, row)):
+                yield row
+        for start in (0.0, 1.0, 0.5, 10.0):
+            yield [
+                float(min(max(start, feature.lower), feature.upper)) if isinstance(feature, Numeric) else usual
+                for feature, usual in zip(self.features, self.usual, strict=True)
+            ]
+
     def choices(self) -> dict[int, Array]:
         """Return {raw column: (values, columns)}, what the tree sees of each value of a finite feature, a missing one last."""
         tried: list[tuple[int, Any]] = []
         for k, feature in enumerate(self.features):
-            tried += [(k, self.usual[k] + 1.0)] if isinstance(feature, Numeric) else [(k, value) for value in feature.values]
+            if not isinstance(feature, Numeric):
+                tried += [(k, value) for value in feature.values]
+            elif self.found.columns is not None:
+                tried.append((k, self.usual[k] + 1.0))
         rows = [self.row(k, value) for k, value in tried]
         try:
             (usual, *seen), _ = self.encode([self.usual, *rows])
@@ -101,9 +154,12 @@ class Probe:
         out: dict[int, list[Array]] = {}
         for (k, _), line in zip(tried, seen, strict=True):
             out.setdefault(k, []).append(line)
-            strange = ~np.isclose(line, usual, rtol=0, atol=0, equal_nan=True) & (self.raw != k)
+            if self.found.columns is None:
+                continue
+            raw = np.array(self.raws, np.int64).reshape(-1)
+            strange = ~np.isclose(line, usual, rtol=0, atol=0, equal_nan=True) & (raw != k)
             if strange.any():
-                other = self.found.names[self.raw[strange.argmax()]]
+                other = self.found.names[raw[strange.argmax()]]
                 raise CounterleafError(
                     f"column {self.found.names[k]!r} changes what the steps make of {other!r}; report your scikit-learn version"
                 )
@@ -173,14 +229,17 @@ def dense(rows: Any) -> Array:
     return np.asarray(rows, dtype=np.float64)
 
 
-def leaves(model: Any, rows: Any) -> Array:
-    """Return the leaf of each row that the steps made."""
-    tree = model if isinstance(model, Tree) else model.tree_
+def leaves(model: Any, rows: Any) -> Array | None:
+    """Return the leaf of each row that the steps made, None if the model does not number its leaves."""
+    tree = model if isinstance(model, Tree) else getattr(model, "tree_", None)
     if isinstance(tree, Tree):
         return tree.apply(dense(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model may know its columns by name
-        return np.asarray(model.apply(rows))
+        if any(c.__module__.startswith("sklearn.tree.") for c in type(model).__mro__):
+            return np.asarray(model.apply(rows))
+        model.predict(rows)  # which checks them
+        return None
 
 
 def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
@@ -202,11 +261,31 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
     """
     ends = np.repeat([[-TOP, 0.0, TOP]], size, axis=0)
     at_ends = np.concatenate([holds(ends[:, [k] * points])[:, :1] for k in range(3)], axis=1)
-    ranks = rank_of(ends)
-    low = np.where(at_ends[:, 1], ranks[:, 0], ranks[:, 1])
-    high = np.where(at_ends[:, 1], ranks[:, 1], ranks[:, 2])
-    each = np.arange(size)
-    # the condition holds at high and not at low, unless it is the same everywhere
+    low = np.where(at_ends[:, 1], ends[:, 0], ends[:, 1])
+    high = np.where(at_ends[:, 1], ends[:, 1], ends[:, 2])
+    found = first_between(holds, low, high, points)
+    return np.where(at_ends[:, 0], -np.inf, np.where(at_ends[:, 2], found, np.inf))
+
+
+def first_between(holds: Callable[[Array], Array], low: Array, high: Array, points: int) -> Array:
+    """Find a number at which a condition holds and before which it does not, for several conditions at once.
+
+    Parameters
+    ----------
+    holds : callable
+        Takes (size, points) numbers and returns whether the condition of their row holds.
+    low, high : (size,) array
+        Numbers at which it does not hold, and larger ones at which it does.
+    points : int
+        How many numbers to try at a time.
+
+    Returns
+    -------
+    (size,) array
+        The numbers.
+    """
+    low, high = rank_of(low), rank_of(high)
+    each = np.arange(len(low))
     while (high - low > 1).any():
         step = -(-(high - low) // (points + 1))
         tried = np.minimum(low[:, None] + step[:, None] * np.arange(1, points + 1), high[:, None])
@@ -214,7 +293,7 @@ def first(holds: Callable[[Array], Array], size: int, points: int) -> Array:
         at = np.where(there.any(axis=1), there.argmax(axis=1), points)
         around = np.concatenate([low[:, None], tried, high[:, None]], axis=1)
         low, high = around[each, at], around[each, at + 1]
-    return np.where(at_ends[:, 0], -np.inf, np.where(at_ends[:, 2], number_at(high), np.inf))
+    return np.asarray(number_at(high))
 
 
 def _places(found: Survey, schema: Schema) -> list[int | None]:

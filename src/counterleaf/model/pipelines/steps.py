@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers.refusals import refusal
-from counterleaf.model.readers.table import is_known, read_core
+from counterleaf.model.readers.table import read_core
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import around, innermost, is_pipeline, is_sampler, unwrap
+from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, rescale_of, unwrap
 from counterleaf.table.features import is_missing
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
-_MIXERS = ("PCA", "TruncatedSVD", "PolynomialFeatures", "Normalizer", "KNNImputer", "IterativeImputer")
+_UNFITTED = "this Pipeline is not fitted; call fit first"
+_MIXERS = ("PolynomialFeatures", "Normalizer", "KNNImputer", "IterativeImputer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,17 @@ class Column:
     clipped: bool = False
 
 
+Columns = (
+    list[Column] | frozenset[int]
+)  # the columns in order; or, after a step that must be probed, the raw columns behind them
+
+
 @dataclass(slots=True)
 class _Notes:
     """Findings about the raw columns, by position."""
 
     names: list[str]
+    probed: list[Any] = field(default_factory=list)
     finite: set[int] = field(default_factory=set)
     known: dict[int, list[Any]] = field(default_factory=dict)
     gaps: dict[int, Any] = field(default_factory=dict)
@@ -59,12 +65,18 @@ class Survey:
         The categories of a column that all its encoders know.
     tree : object
         The model at the end of the pipeline.
+    core : object
+        The same with the wrappers around it.
+    rescale : Rescale or None
+        The map from the outputs of its tree to its values, if they differ.
     read : Tree
         Its tree.
     steps : tuple
         The steps before it.
-    columns : tuple of Column
-        The columns that the tree sees.
+    columns : tuple of Column or None
+        The columns that the tree sees; None if a step must be probed to find out where they come from.
+    probed : tuple
+        The steps whose columns must be probed.
     gaps : mapping
         The value that marks a missing one for the encoders of a finite column.
     marks : mapping
@@ -79,9 +91,12 @@ class Survey:
     unused: frozenset[str]
     known: dict[str, list[Any]]
     tree: Any
+    core: Any
+    rescale: Rescale | None
     read: Tree = field(repr=False)
     steps: tuple[Any, ...] = field(repr=False)
-    columns: tuple[Column, ...] = field(repr=False)
+    columns: tuple[Column, ...] | None = field(repr=False)
+    probed: tuple[Any, ...] = field(repr=False)
     gaps: Mapping[str, Any] = field(repr=False)
     marks: Mapping[str, Any] = field(repr=False)
     statistics: Mapping[str, list[Any]] = field(repr=False)
@@ -126,10 +141,10 @@ def survey(pipeline: Any) -> Survey:
     width = _width(entry) or tree.n_features
     names = [str(name) for name in getattr(entry, "feature_names_in_", [])]
     notes = _Notes(names or [f"x{k}" for k in range(width)])
-    columns = [Column(k) for k in range(width)]
+    columns: Columns = [Column(k) for k in range(width)]
     for step_label, step in front:
         columns = _walk(step_label, step, columns, notes)
-    if len(columns) != tree.n_features:
+    if isinstance(columns, list) and len(columns) != tree.n_features:
         raise CounterleafError(
             f"the steps make {len(columns)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
         )
@@ -141,12 +156,15 @@ def survey(pipeline: Any) -> Survey:
         names=notes.names,
         named=bool(names),
         finite=frozenset(notes.names[k] for k in notes.finite),
-        unused=frozenset(notes.names) - {notes.names[column.raw] for column in columns},
+        unused=frozenset(notes.names) - {notes.names[k] for k in _raws(columns)},
         known=named(notes.known),
         tree=model,
+        core=core,
+        rescale=rescale_of(core, tree),
         read=tree,
         steps=tuple(step for _, step in front),
-        columns=tuple(columns),
+        columns=tuple(columns) if isinstance(columns, list) else None,
+        probed=tuple(notes.probed),
         gaps=named({k: notes.gaps.get(k, math.nan) for k in notes.finite}),
         marks=named(notes.marks),
         statistics=named(notes.statistics),
@@ -187,65 +205,102 @@ def _unwrapped(label: str, step: Any) -> Iterator[tuple[str, Any]]:
 def _tree(label: str, model: Any) -> Tree:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
-    bare = innermost(model)
-    if not is_known(bare):
-        reason = str(refusal(bare)).removeprefix(f"cannot read a {type(bare).__name__}").lstrip(":; ")
-        raise _refusal(label, bare, reason)
-    if not isinstance(getattr(bare, "tree_", bare), Tree):
-        _check_fitted(bare)
-    return read_core(model)
+    try:
+        return read_core(model)
+    except CounterleafError as error:
+        if "is not fitted" in str(error):
+            raise CounterleafError(_UNFITTED) from None
+        bare = innermost(model)
+        raise _refusal(label, bare, str(error).removeprefix(f"cannot read a {type(bare).__name__}: ")) from None
 
 
-def _walk(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
-    """Return the columns that a step makes of ``columns``, in order."""
-    kind = type(step).__name__ if type(step).__module__.startswith("sklearn.") else ""
-    choice = type(step).__module__.startswith("sklearn.feature_selection.") and hasattr(step, "get_support")
-    if isinstance(step, str):
+def _raws(columns: Columns) -> frozenset[int]:
+    """Return the raw columns behind some columns."""
+    return frozenset(column.raw for column in columns) if isinstance(columns, list) else columns
+
+
+def _joined(parts: list[Columns]) -> Columns:
+    """Return the columns of several parts side by side."""
+    lists = [part for part in parts if isinstance(part, list)]
+    if len(lists) == len(parts):
+        return [column for part in lists for column in part]
+    return frozenset().union(*map(_raws, parts))
+
+
+def _walk(label: str, step: Any, columns: Columns, notes: _Notes) -> Columns:
+    """Return the columns that a step makes of ``columns``, in order if the step is known."""
+    if isinstance(step, str) or step is None:
         return [] if step == "drop" else columns
     if is_pipeline(step):
         for inner_label, inner in _flat(step, f"{label}__"):
             columns = _walk(inner_label, inner, columns, notes)
         return columns
-    if kind == "FunctionTransformer":
-        if step.func is not None:
-            raise _refusal(label, step, "its function is not the identity; transform the column beforehand")
+    kind = type(step).__name__ if type(step).__module__.startswith("sklearn.") else ""
+    choice = type(step).__module__.startswith("sklearn.feature_selection.") and hasattr(step, "get_support")
+    if kind == "FunctionTransformer" and step.func is None:
         return columns
-    if not (choice or kind in (*_SCALERS, *_ENCODERS, "SimpleImputer", "ColumnTransformer")):
-        reason = "it mixes columns" if kind in _MIXERS else "only scalers, encoders, imputers and column selectors can"
-        raise _refusal(label, step, f"{reason}; apply it to the table beforehand")
-    _check_fitted(step)
-    if len(columns) != _width(step):
+    if kind in _MIXERS:
+        raise _refusal(label, step, "it mixes columns; apply it to the table beforehand")
+    if not callable(getattr(step, "transform", None)):
+        raise _refusal(label, step, "it has no method transform; expected a transformer")
+    if kind == "FeatureUnion":
+        parts = [(name, part, columns) for name, part in step.transformer_list]
+        return _side_by_side(label, parts, step.transformer_weights, notes)
+    if kind != "FunctionTransformer":
+        _check_fitted(step)
+    width = _width(step)
+    if isinstance(columns, list) and width is not None and len(columns) != width:
         raise CounterleafError(
-            f"{_title(label, step)} was fitted on {_width(step)} columns but gets {len(columns)}; fit the pipeline as a whole"
+            f"{_title(label, step)} was fitted on {width} columns but gets {len(columns)}; fit the pipeline as a whole"
         )
     if kind == "ColumnTransformer":
         return _parts(label, step, columns, notes)
+    if not isinstance(columns, list):
+        notes.probed.append(step)
+        return columns
     if kind in _SCALERS:
         clips = bool(getattr(step, "clip", False))
         return [replace(column, scaled=True, clipped=column.clipped or clips) for column in columns]
     if kind == "SimpleImputer":
-        return _imputed(label, step, columns, notes)
+        return _imputed(step, columns, notes)
     if kind in _ENCODERS:
         return _encoded(label, step, columns, notes)
-    return [columns[k] for k in step.get_support(indices=True)]
+    return [columns[k] for k in step.get_support(indices=True)] if choice else _unknown(step, columns, notes)
 
 
-def _parts(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
-    out = []
+def _unknown(step: Any, columns: list[Column], notes: _Notes) -> Columns:
+    """Note what a step that must be probed tells about its columns: the categories it knows, or the columns it encodes."""
+    notes.probed.append(step)
+    categories, taken = getattr(step, "categories_", None), getattr(step, "cols", None)
+    plain = [column for column in columns if not (column.encoded or column.scaled)]
+    if isinstance(categories, list) and len(categories) == len(columns):
+        _note_categories(columns, categories, notes)
+    elif isinstance(taken, list):
+        notes.finite.update(column.raw for column in plain if notes.names[column.raw] in map(str, taken))
+    return _raws(columns)
+
+
+def _parts(label: str, step: Any, columns: Columns, notes: _Notes) -> Columns:
+    parts: list[tuple[str, Any, Columns]] = []
     for name, part, _ in step.transformers_:
-        taken = [columns[k] for k in step._transformer_to_input_indices[name]]
-        if taken:
-            made = _walk(f"{label}__{name}", part, taken, notes)
-            weighted = name in (step.transformer_weights or {})
-            out += [replace(column, scaled=column.scaled or weighted) for column in made]
-    return out
+        at = step._transformer_to_input_indices[name]
+        if len(at):
+            parts.append((name, part, [columns[k] for k in at] if isinstance(columns, list) else columns))
+    return _side_by_side(label, parts, step.transformer_weights, notes)
 
 
-def _imputed(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
-    if step.add_indicator:
-        raise _refusal(
-            label, step, "add_indicator=True adds columns that mark missing values; leave it out", "add_indicator=True"
-        )
+def _side_by_side(label: str, parts: list[tuple[str, Any, Columns]], weights: Any, notes: _Notes) -> Columns:
+    """Return the columns that several steps make next to each other."""
+    out = []
+    for name, part, taken in parts:
+        made = _walk(f"{label}__{name}", part, taken, notes)
+        if isinstance(made, list) and name in (weights or {}):
+            made = [replace(column, scaled=True) for column in made]
+        out.append(made)
+    return _joined(out)
+
+
+def _imputed(step: Any, columns: list[Column], notes: _Notes) -> Columns:
     out = []
     for column, value in zip(columns, step.statistics_.tolist(), strict=True):
         if not is_missing(step.missing_values):
@@ -255,23 +310,22 @@ def _imputed(label: str, step: Any, columns: list[Column], notes: _Notes) -> lis
             notes.statistics.setdefault(column.raw, []).append(value)
         if step.keep_empty_features or not is_missing(value):  # a column without any value is dropped
             out.append(column)
+    if step.add_indicator:  # further columns, which mark missing values
+        notes.probed.append(step)
+        return _raws(columns)
     return out
 
 
 def _encoded(label: str, step: Any, columns: list[Column], notes: _Notes) -> list[Column]:
     dropped = getattr(step, "drop_idx_", None)
     rare = getattr(step, "infrequent_categories_", None)
-    out = []
-    for k, (column, categories) in enumerate(zip(columns, step.categories_, strict=True)):
+    for column in columns:
         if column.scaled:
             reason = f"column {notes.names[column.raw]!r} is scaled before it; encode the column as it is"
             raise _refusal(label, step, reason)
-        notes.finite.add(column.raw)
-        if not column.encoded:
-            values = categories.tolist()
-            before = notes.known.get(column.raw, values)
-            notes.known[column.raw] = [value for value in before if value in values and not is_missing(value)]
-            notes.gaps.update((column.raw, value) for value in values if is_missing(value))
+    _note_categories(columns, step.categories_, notes)
+    out = []
+    for k, (column, categories) in enumerate(zip(columns, step.categories_, strict=True)):
         width = 1
         if type(step).__name__ == "OneHotEncoder":
             width = len(categories) - (dropped is not None and dropped[k] is not None)
@@ -280,18 +334,29 @@ def _encoded(label: str, step: Any, columns: list[Column], notes: _Notes) -> lis
     return out
 
 
+def _note_categories(columns: list[Column], categories: list[Any], notes: _Notes) -> None:
+    for column, found in zip(columns, categories, strict=True):
+        if column.scaled:
+            continue
+        notes.finite.add(column.raw)
+        if not column.encoded:
+            values = found.tolist()
+            before = notes.known.get(column.raw, values)
+            notes.known[column.raw] = [value for value in before if value in values and not is_missing(value)]
+            notes.gaps.update((column.raw, value) for value in values if is_missing(value))
+
+
 def _width(step: Any) -> int | None:
     return step.n_features if isinstance(step, Tree) else getattr(step, "n_features_in_", None)
 
 
-def _title(label: str, step: Any, how: str = "") -> str:
-    if type(step).__name__ == "FunctionTransformer":
-        how = f"func={getattr(step.func, '__name__', step.func)}"
+def _title(label: str, step: Any) -> str:
+    how = f"func={getattr(step.func, '__name__', step.func)}" if type(step).__name__ == "FunctionTransformer" else ""
     return f"step {label!r} of the pipeline ({type(step).__name__}{f' with {how}' if how else ''})"
 
 
-def _refusal(label: str, step: Any, reason: str, how: str = "") -> CounterleafError:
-    return CounterleafError(f"{_title(label, step, how)} cannot be folded: {reason}")
+def _refusal(label: str, step: Any, reason: str) -> CounterleafError:
+    return CounterleafError(f"{_title(label, step)} cannot be folded: {reason}")
 
 
 def _check_fitted(step: Any) -> None:
@@ -301,4 +366,4 @@ def _check_fitted(step: Any) -> None:
     try:
         check_is_fitted(step)
     except NotFittedError:
-        raise CounterleafError("this Pipeline is not fitted; call fit first") from None
+        raise CounterleafError(_UNFITTED) from None

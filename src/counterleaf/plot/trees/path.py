@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.text import outcome
 from counterleaf.answer.tree_text import leaf_counts
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import NORMAL, SMALL, SOURCE, headline, short, tint, width
@@ -45,8 +46,8 @@ def draw_paths(answer: Explanation) -> Figure:
     """
     from matplotlib.lines import Line2D
 
-    tree = answer.certificate.problem.tree
-    ends = [tree.leaf_of(answer.certificate.problem.source)] + [c.leaf for c in answer[:1]]
+    tree = answer.decision.picture
+    ends = [tree.leaf_of(answer.certificate.problem.source), *answer.certificate.findings.leaves[:1].tolist()]
     paths = [path_to(tree, leaf) for leaf in ends]
     drawn, below = prune(tree, paths, MOST_LEAVES), leaf_counts(tree)
     texts, widths = {}, {}
@@ -60,9 +61,9 @@ def draw_paths(answer: Explanation) -> Figure:
             texts[node] = f"{below[node]} leaves"
         widths[node] = width(texts[node], SMALL) + 12
     title = headline(answer, answer[0] if len(answer) else None)
-    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(str(answer.source_label), 18)}")]
+    keys = [Line2D([], [], color=SOURCE, linestyle="--", linewidth=1.8, label=f"source: {short(outcome(answer), 18)}")]
     if len(answer):
-        keys.append(Line2D([], [], color="#C68DBC", linewidth=4, label=f"answer: {short(str(answer[0].label), 18)}"))
+        keys.append(Line2D([], [], color="#C68DBC", linewidth=4, label=f"answer: {short(outcome(answer, answer[0]), 18)}"))
     need = max(width(title, NORMAL, "bold"), sum(width(str(key.get_label()), SMALL) + 44 for key in keys))
     figure, page, at = lay_out(drawn, widths, 43.0, need)
     for path, key, order in zip(paths, keys, (3, 2), strict=False):

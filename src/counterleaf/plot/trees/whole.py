@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.answer.tree_text import leaf_counts, one_line
+from counterleaf.answer.tree_text import leaf_counts, leaf_words
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import NORMAL, QUIET, SMALL, short, style, tint, width
 from counterleaf.plot.image import image_shape
@@ -72,7 +73,7 @@ def _plan(
         if children:
             texts[node] = condition(tree, node, schema, left=True)[0] if pixels is None else note(tree, node)
         elif tree.left[node] < 0:
-            texts[node] = short(one_line(tree.classes[tree.value[node]]), 18)
+            texts[node] = short(leaf_words(tree, node), 18)
         else:
             texts[node] = f"{below[node]} leaves\n{_classes(tree, node)}"
         widths[node] = width(texts[node], SMALL) + 12
@@ -83,16 +84,16 @@ def _plan(
 
 def _classes(tree: Tree, node: int) -> str:
     """Return the classes below a node, those of most leaves first, as many as fit."""
-    counts = np.zeros(len(tree.classes), int)
+    leaves = []
     ahead = [node]
     while ahead:
         at = ahead.pop()
         if tree.left[at] < 0:
-            counts[tree.value[at]] += 1
+            leaves.append(at)
         else:
             ahead += [int(tree.left[at]), int(tree.right[at])]
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    names = [one_line(tree.classes[k]) for k in order]
+    leaves.sort(key=lambda leaf: int(tree.value[leaf]))
+    names = [name for name, _ in Counter(leaf_words(tree, leaf) for leaf in leaves).most_common()]
     if len(names) <= _NAMED + 1 and len(", ".join(names)) <= _LETTERS:
         return ", ".join(names)
     shown = [short(names[0], _LETTERS)]
