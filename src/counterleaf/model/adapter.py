@@ -337,10 +337,9 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
     schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
-    rescale = rescale_of(core_of(model), found.read)
     gaps.check_allowed(schema, folded.routes)
     known = found, data, folded.whole
-    return PipelineAdapter(model, schema, folded.tree, None, None, guard, rescale, *known, routes=folded.routes)
+    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, *known, routes=folded.routes)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
