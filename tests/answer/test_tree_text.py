@@ -171,7 +171,7 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (IRIS, {"max_depth": 2.5}, "max_depth is 2.5; expected a whole number from 1, or None"),
         (IRIS, {"max_depth": True}, "max_depth is True; expected a whole number"),
         (DecisionTreeClassifier(), {}, "this DecisionTreeClassifier is not fitted; call fit first"),
-        (DecisionTreeRegressor(), {}, "cannot read a DecisionTreeRegressor; expected a counterleaf Tree"),
+        (DecisionTreeRegressor(), {}, "this DecisionTreeRegressor is not fitted; call fit first"),
         (
             make_pipeline(StandardScaler(), IRIS),
             {},

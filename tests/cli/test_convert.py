@@ -109,15 +109,19 @@ def _write(folder):
 
 
 KNOWN = (
-    "expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or ExtraTreeClassifier, or a Pipeline "
-    "that ends with one"
+    "expected a counterleaf Tree or TAOClassifier, a decision tree or a linear model of scikit-learn, another model with a "
+    "single tree, or a Pipeline that ends with one"
 )
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["forest.pkl"], f"cannot read a RandomForestClassifier; {KNOWN}"),
+        (
+            ["forest.pkl"],
+            "cannot read a RandomForestClassifier: forests are not supported yet; explain one of its trees, "
+            "model.estimators_[0], or fit a DecisionTreeClassifier",
+        ),
         (["dict.pkl"], f"cannot read a dict; {KNOWN}"),
         (["raw.pkl"], "this DecisionTreeClassifier is not fitted; call fit first"),
         (["absent.pkl"], "absent.pkl: No such file or directory"),

@@ -5,7 +5,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 import counterleaf as cl
-import counterleaf.model.readers.table
+import counterleaf.model.readers.leaf_probes
 
 X, y = load_iris(return_X_y=True)
 
@@ -47,7 +47,7 @@ class Categorical(DecisionTreeClassifier):
         (DecisionTreeClassifier(), "not fitted"),
         (DecisionTreeClassifier().fit(X, np.c_[y, y]), "2 outputs"),
         (Categorical().fit(X, y), "categorical splits"),
-        (DecisionTreeRegressor().fit(X, y), "cannot read a DecisionTreeRegressor"),
+        (DecisionTreeRegressor().fit(X, np.c_[y, y]), "this DecisionTreeRegressor has 2 outputs; expected one"),
         (RandomForestClassifier(n_estimators=2).fit(X, y), "cannot read a RandomForestClassifier"),
         ("tree", "cannot read a str"),
     ],
@@ -59,12 +59,12 @@ def test_models_that_are_not_a_tree_are_refused_by_name(model, reason):
 
 def test_a_model_that_routes_otherwise_is_found_out(monkeypatch):
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    honest = counterleaf.model.readers.table.cuts
+    honest = counterleaf.model.readers.leaf_probes.cuts
 
     def shifted(tree):
         feature, swapped, _, high = honest(tree)
         return feature, swapped, high, high
 
-    monkeypatch.setattr(counterleaf.model.readers.table, "cuts", shifted)
+    monkeypatch.setattr(counterleaf.model.readers.leaf_probes, "cuts", shifted)
     with pytest.raises(cl.CounterleafError, match="does not route rows as its thresholds say"):
         cl.read_tree(model)

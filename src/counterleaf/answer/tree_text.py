@@ -12,9 +12,9 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain
 from counterleaf.errors import CounterleafError, check_whole_number
-from counterleaf.model.pipelines.steps import is_pipeline
 from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
+from counterleaf.model.wrappers import is_pipeline
 from counterleaf.table.features import MISSING, Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array

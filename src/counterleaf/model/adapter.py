@@ -13,9 +13,10 @@ from counterleaf.model import gaps
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of, unused_value
-from counterleaf.model.pipelines.steps import Survey, is_pipeline, survey
-from counterleaf.model.readers.table import read_tree
+from counterleaf.model.pipelines.steps import Survey, ends_in_pipeline, survey
+from counterleaf.model.readers.table import as_model, guard_of, read_core
 from counterleaf.model.tree import Tree
+from counterleaf.model.wrappers import Rescale, core_of, innermost, rescale_of
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
@@ -47,6 +48,8 @@ class ModelAdapter:
         The (columns, variables) matrix from variables to the model's columns, None if they are the same.
     guard : float
         The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
+    rescale : Rescale or None
+        The map from the linear outputs of a regression tree to the model's values, None if they are the same.
     routes : Routes or None
         Where the tree sends missing numbers, None if the model has no route for them.
     origin : (N,) array or None
@@ -59,6 +62,7 @@ class ModelAdapter:
     names: list[Any] | None
     columns: CSR | None
     guard: float
+    rescale: Rescale | None = None
     routes: Routes | None = field(default=None, kw_only=True)
     origin: Array | None = field(default=None, kw_only=True)
 
@@ -188,7 +192,7 @@ class PipelineAdapter(ModelAdapter):
 
     Parameters
     ----------
-    model, schema, tree, names, columns, guard : object
+    model, schema, tree, names, columns, guard, rescale : object
         As in ``ModelAdapter``.
     found : Survey
         What the steps do to each column.
@@ -198,9 +202,9 @@ class PipelineAdapter(ModelAdapter):
         Features whose whole numbers were tried one by one, so that the tree holds for whole numbers only.
     """
 
-    found: Survey
-    data: Any
-    whole: frozenset[str]
+    found: Survey = None  # type: ignore[assignment]
+    data: Any = None
+    whole: frozenset[str] = frozenset()
     takes_rows: ClassVar[bool] = True
 
     def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
@@ -307,7 +311,9 @@ def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAd
     ModelAdapter
         The model over the variables of the schema.
     """
-    return _adapt_pipeline(model, data, schema, bounds) if is_pipeline(model) else _adapt_columns(model, data, schema, bounds)
+    return (
+        _adapt_pipeline(model, data, schema, bounds) if ends_in_pipeline(model) else _adapt_columns(model, data, schema, bounds)
+    )
 
 
 def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
@@ -330,9 +336,11 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
     schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
-    guard = 0.0 if folded.exact else _GUARD
+    guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
+    rescale = rescale_of(core_of(model), found.read)
     gaps.check_allowed(schema, folded.routes)
-    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found, data, folded.whole, routes=folded.routes)
+    made = folded.tree, None, None, guard, rescale, found, data, folded.whole
+    return PipelineAdapter(model, schema, *made, routes=folded.routes)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
@@ -374,9 +382,12 @@ def _check_kinds(schema: Schema, found: Survey) -> None:
 
 
 def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    tree = read_tree(model)
-    found = gaps.read_routes(model, tree)
-    known = getattr(model, "feature_names_in_", None)
+    core = core_of(model)
+    tree = read_core(core)
+    rescale = rescale_of(core, tree)
+    found = gaps.read_routes(core, tree)
+    model, guard = as_model(model), guard_of(model)
+    known = _known_names(model, data)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
     if schema is None and data is not None:
@@ -396,7 +407,17 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
-    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, 0.0, routes=routes)
+    labels = None if known is None else list(known)
+    return ModelAdapter(model, schema, tree, labels, to_columns, guard, rescale, routes=routes)
+
+
+def _known_names(model: Any, data: Any) -> Any:
+    """Return the names that a model knows its columns by; LightGBM puts underscores for the spaces of the data."""
+    known = getattr(model, "feature_names_in_", getattr(innermost(model), "feature_names_in_", None))
+    if known is None or not is_frame(data):
+        return known
+    names = [name for name, _ in columns(data)]
+    return names if [str(name).replace(" ", "_") for name in names] == [str(name) for name in known] else known
 
 
 def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool, routed: bool) -> Schema:
@@ -429,5 +450,7 @@ def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool,
 
 
 def _over_variables(tree: Tree, to_columns: CSR) -> Tree:
-    weights = tree.weights @ to_columns
-    return Tree(tree.left, tree.right, weights, tree.bias, tree.value, tree.classes, closed=tree.closed, dtype=tree.dtype)
+    outputs = tree.outputs
+    if outputs is not None and outputs.slope is not None:
+        outputs = replace(outputs, slope=outputs.slope @ to_columns)
+    return replace(tree, weights=tree.weights @ to_columns, outputs=outputs)

@@ -62,12 +62,12 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
             return np.asarray((f > 0) | (owns_zero & (f == 0)))
 
         top = float(np.finfo(tree.dtype).max)
-        first = _first(high, len(single), top)
+        first = first_number(high, len(single), top)
         high_side[single] = first
         low_side[single] = _before(first)
         if margin > 0:
-            above = _first(lambda x: sign * score(x) >= margin, len(single), top)
-            under = _before(_first(lambda x: sign * score(x) > -margin, len(single), top))
+            above = first_number(lambda x: sign * score(x) >= margin, len(single), top)
+            under = _before(first_number(lambda x: sign * score(x) > -margin, len(single), top))
             high_side[single] = np.maximum(first, _beyond_margin(above, sign * w, sign * b, margin, np.inf))
             low_side[single] = np.minimum(low_side[single], _beyond_margin(under, -sign * w, -sign * b, margin, -np.inf))
     none = np.flatnonzero(inner & (counts == 0))
@@ -79,7 +79,7 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
     return feature, swapped, low_side, high_side
 
 
-def _first(holds: Callable[[Array], Array], size: int, top: float) -> Array:
+def first_number(holds: Callable[[Array], Array], size: int, top: float) -> Array:
     """Return the least number in [-top, top] at which a monotone condition holds: inf where never, -inf where always."""
     ends = np.full(size, top)
     never, always = ~holds(ends), holds(-ends)

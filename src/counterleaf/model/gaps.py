@@ -15,6 +15,7 @@ import numpy as np
 from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
+from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
@@ -279,10 +280,8 @@ def check_labels(tree: Tree, points: Array, labels: Array) -> None:
 
 def read_routes(model: Any, tree: Tree) -> tuple[Array, Array] | None:
     """Return the column that each split of a model tests, and whether a missing number goes right; None without routes."""
-    arrays: Any = getattr(model, "tree_", None)
-    if hasattr(arrays, "missing_go_to_left") and len(arrays.feature) == tree.n_nodes:
-        return np.where(tree.left >= 0, arrays.feature, -1), np.asarray(arrays.missing_go_to_left) == 0
-    return None
+    found = gap_routes(model)
+    return None if found is None or len(found.feature) != tree.n_nodes else (found.feature, found.right)
 
 
 def by_feature(column: Array, right: Array, schema: Schema, data: Any) -> Routes:

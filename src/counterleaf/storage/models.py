@@ -11,8 +11,8 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explainer import Explainer
-from counterleaf.model.pipelines.steps import is_pipeline
 from counterleaf.model.tree import Tree
+from counterleaf.model.wrappers import is_pipeline
 from counterleaf.storage.files import read_frame
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import Frame, cells_of, column_names, copy_of, kind_of

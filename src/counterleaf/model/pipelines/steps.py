@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers.table import read_tree
+from counterleaf.model.readers.refusals import refusal
+from counterleaf.model.readers.table import is_known, read_core
 from counterleaf.model.tree import Tree
+from counterleaf.model.wrappers import around, innermost, is_pipeline, is_sampler, unwrap
 from counterleaf.table.features import is_missing
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
@@ -95,11 +97,6 @@ class Survey:
     statistics: Mapping[str, list[Any]] = field(repr=False)
 
 
-def is_pipeline(model: Any) -> bool:
-    """Whether a model is a Pipeline of scikit-learn, or one of imbalanced-learn, which derives from it."""
-    return any(c.__name__ == "Pipeline" and c.__module__.startswith("sklearn.") for c in type(model).__mro__)
-
-
 def survey(pipeline: Any) -> Survey:
     """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
 
@@ -131,10 +128,10 @@ def survey(pipeline: Any) -> Survey:
     >>> found.names, found.known
     (['age', 'job'], {'job': ['clerk', 'cook']})
     """
-    if not is_pipeline(pipeline):
+    if not ends_in_pipeline(pipeline):
         raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
-    *front, (label, model) = list(_flat(pipeline, "")) or [("", None)]
-    tree = _tree(label, model)
+    *front, (label, core) = list(_unwrapped("", pipeline)) or [("", None)]
+    tree, model = _tree(label, core), innermost(core)
     entry = next((step for _, step in front if _width(step) is not None), model)
     width = _width(entry) or tree.n_features
     names = [str(name) for name in getattr(entry, "feature_names_in_", [])]
@@ -167,26 +164,47 @@ def survey(pipeline: Any) -> Survey:
     )
 
 
+def ends_in_pipeline(model: Any) -> bool:
+    """Whether a model is a pipeline, or a wrapper around one."""
+    while not is_pipeline(model):
+        model = unwrap(model)
+        if model is None:
+            return False
+    return True
+
+
 def _flat(pipeline: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the steps of a pipeline and of the pipelines within it; ``__`` joins their names as in ``set_params``."""
     for name, step in pipeline.steps:
-        if is_pipeline(step):
-            yield from _flat(step, f"{path}{name}__")
-        elif hasattr(step, "fit_resample") and not hasattr(step, "transform"):
-            continue  # a sampler changes the rows of the fit only
-        elif step is not None and not (isinstance(step, str) and step == "passthrough"):
-            yield f"{path}{name}", step
+        if step is not None and not (isinstance(step, str) and step == "passthrough") and not is_sampler(step):
+            yield from _unwrapped(f"{path}{name}", step)
+
+
+def _unwrapped(label: str, step: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a step, or the steps within it; a wrapper around a pipeline is moved to the last step of that pipeline."""
+    if is_pipeline(step):
+        yield from _flat(step, f"{label}__" if label else "")
+        return
+    inside = unwrap(step)
+    found = [] if inside is None else list(_unwrapped(label, inside))
+    if not found:
+        yield label, step
+        return
+    *front, (last, core) = found
+    yield from front
+    yield last, around(step, core)
 
 
 def _tree(label: str, model: Any) -> Tree:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
-    try:
-        return read_tree(model)
-    except CounterleafError as error:
-        if "is not fitted" in str(error):
-            raise CounterleafError(_UNFITTED) from None
-        raise _refusal(label, model, str(error)) from None
+    bare = innermost(model)
+    if not is_known(bare):
+        reason = str(refusal(bare)).removeprefix(f"cannot read a {type(bare).__name__}").lstrip(":; ")
+        raise _refusal(label, bare, reason)
+    if not isinstance(getattr(bare, "tree_", bare), Tree):
+        _check_fitted(bare)
+    return read_core(model)
 
 
 def _raws(columns: Columns) -> frozenset[int]:

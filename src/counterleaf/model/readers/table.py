@@ -1,35 +1,60 @@
-"""Read the models of scikit-learn and of ``counterleaf.learn`` as trees."""
+"""The models that can be read, and the file that reads each of them."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.cuts import cuts
+from counterleaf.model.readers import boosting, linear, linear_tree, scikit_trees
+from counterleaf.model.readers.leaf_probes import Gaps, Reads
+from counterleaf.model.readers.refusals import refusal
 from counterleaf.model.tree import Tree
-from counterleaf.sparse import CSR
+from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, rescale_of, unwrap
 from counterleaf.types import Array
 
-_PROBES = 4_000_000  # cells of the rows sent through the model to check its routing
+
+class Reader(Protocol):
+    """A file that reads the models of a library.
+
+    Attributes
+    ----------
+    READS : tuple
+        Pairs of the beginning of a module's name and the names of classes; no names stand for all classes.
+    """
+
+    READS: Reads
+
+    def read(self, model: Any) -> Tree:
+        """Return the tree of a fitted model over its columns."""
+
+    def guard(self, model: Any) -> float:
+        """Return the relative error of an oblique split's sum, 0 if the model adds as a Tree does."""
+
+    def as_model(self, model: Any) -> Any:
+        """Return a model with a predict that takes arrays and tables, mostly the model itself."""
+
+    def gaps(self, model: Any) -> Gaps | None:
+        """Return where missing numbers go; None if the model refuses them."""
+
+
+_READERS: tuple[Reader, ...] = (scikit_trees, boosting, linear, linear_tree)
 
 
 def read_tree(model: Any) -> Tree:
     """Return the tree of a model, node for node.
 
-    How a scikit-learn tree routes rows is checked by sending rows on both sides of every split through the installed model.
+    How the model routes rows and what its leaves hold is checked by sending rows through the installed model.
 
     Parameters
     ----------
-    model : Tree, TAOClassifier, DecisionTreeClassifier or ExtraTreeClassifier
-        A fitted model.
+    model : object
+        A ``Tree``, or a fitted model with a single tree or a linear function: the page "Which models?" lists them.
 
     Returns
     -------
     Tree
-        The tree, with the node numbers of the model.
+        The tree. The tree of a scikit-learn model has the node numbers of the model; a linear model has one split between two
+        classes, or one leaf.
 
     Raises
     ------
@@ -44,97 +69,98 @@ def read_tree(model: Any) -> Tree:
     >>> read_tree(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)).n_nodes
     5
     """
-    if isinstance(model, Tree):
-        return model
-    kind = type(model).__name__
-    tree = getattr(model, "tree_", None)
-    if isinstance(tree, Tree):
-        return tree
-    if any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__):
-        raise CounterleafError(f"this {kind} is not fitted; call fit first")
-    if any(c.__name__ == "DecisionTreeClassifier" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
-        return _read_sklearn(model, kind)
-    if any(c.__name__ == "Pipeline" and c.__module__.startswith("sklearn.") for c in type(model).__mro__):
+    inside = model
+    while not is_pipeline(inside) and (within := unwrap(inside)) is not None:
+        inside = within
+    if is_pipeline(inside):
         raise CounterleafError(
             "cannot read a Pipeline, whose tree uses the columns that its steps make: pass model[-1], or use Explainer(model)"
         )
-    raise CounterleafError(
-        f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a scikit-learn DecisionTreeClassifier or "
-        f"ExtraTreeClassifier, or a Pipeline that ends with one"
-        f"{': pass its best_estimator_' if hasattr(model, 'best_estimator_') else ''}"
-    )
-
-
-def _read_sklearn(model: Any, kind: str) -> Tree:
-    arrays = getattr(model, "tree_", None)
-    if arrays is None:
-        raise CounterleafError(f"this {kind} is not fitted; call fit first")
-    if model.n_outputs_ != 1:
-        raise CounterleafError(f"this {kind} has {model.n_outputs_} outputs; expected one: fit one tree per output")
-    if np.any(getattr(arrays, "is_categorical", False)) or getattr(model, "categorical_features", None) is not None:
-        raise CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
-    _check_nodes(model, arrays, kind)
-    n = arrays.node_count
-    inner = np.flatnonzero(arrays.children_left >= 0)
-    threshold = arrays.threshold[inner]
-    # an infinite threshold separates missing values only: all numbers go one way
-    real = np.isfinite(threshold)
-    bias = np.zeros(n)
-    bias[inner] = np.where(real, -threshold, -np.sign(threshold))
-    weights = CSR.from_entries(inner, arrays.feature[inner], real, (n, arrays.n_features))
-    value = arrays.value[:, 0, :].argmax(axis=1)
-    tree = Tree(
-        arrays.children_left, arrays.children_right, weights, bias, value, model.classes_, closed="left", dtype="float32"
-    )
-    _probe(model, tree, kind)
+    core = core_of(model)
+    tree = read_core(core)
+    if rescale_of(core, tree) is not None:
+        raise CounterleafError(
+            f"cannot read a {type(model).__name__} as a Tree: its values are a transform of a linear "
+            f"function; use Explainer(model)"
+        )
     return tree
 
 
-def _check_nodes(model: Any, arrays: Any, kind: str) -> None:
-    """Check the indices of the nodes, which scikit-learn follows unchecked and a file can set to anything."""
-    leaf, n = arrays.children_left < 0, arrays.n_features
-    sound = (
-        n == model.n_features_in_
-        and arrays.value.shape[1:] == (1, len(model.classes_))
-        and (arrays.children_left[leaf] == -1).all()
-        and ((arrays.feature[~leaf] >= 0) & (arrays.feature[~leaf] < n)).all()
-    )
-    if not sound:
-        raise CounterleafError(f"this {kind} has nodes whose indices are out of range: the file is damaged; fit it again")
+def read_core(core: Any) -> Tree:
+    """Return the tree of a model with its wrappers, before a linear value is rescaled."""
+    return adjusted(core, _read(innermost(core)))
 
 
-def _probe(model: Any, tree: Tree, kind: str) -> None:
-    """Send the last row left and the first row right of every split through the model itself."""
-    feature, _, low_side, high_side = cuts(tree)
-    most = max(_PROBES // tree.n_features, 1)
-    rows: list[Array] = []
-    reached: list[int] = []
-    stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
-    while stack and len(rows) < most:
-        node, box = stack.pop()
-        if tree.left[node] < 0:
-            continue
-        d = int(feature[node])
-        low, high = box.get(d, (-np.inf, np.inf))
-        for child, side in (
-            (tree.left[node], (low, min(high, low_side[node]))),
-            (tree.right[node], (max(low, high_side[node]), high)),
-        ):
-            if side[0] > side[1] or side[0] == np.inf or side[1] == -np.inf:
-                continue
-            within = {**box, d: side}
-            row = np.zeros(tree.n_features)
-            for k, (a, b) in within.items():
-                row[k] = a if np.isfinite(a) else b if np.isfinite(b) else 0.0
-            cut = side[1] if child == tree.left[node] else side[0]
-            row[d] = cut if np.isfinite(cut) else row[d]
-            rows.append(row)
-            reached.append(int(child))
-            stack.append((int(child), within))
-    if not rows:
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the model may know its columns by name
-        path = model.decision_path(np.array(rows)).tocsr()
-    if not np.asarray(path[np.arange(len(rows)), reached]).all():
-        raise CounterleafError(f"this {kind} does not route rows as its thresholds say; report your scikit-learn version")
+def gap_routes(model: Any) -> Gaps | None:
+    """Return the column that each split of a model tests, and whether a missing number goes right there.
+
+    A split that separates missing numbers from all others has no weights in the tree; its column is here.
+
+    Parameters
+    ----------
+    model : object
+        A model that can be read, or a pipeline that ends with one.
+
+    Returns
+    -------
+    Gaps or None
+        The columns, -1 at leaves, and the directions; None if the model refuses missing numbers.
+    """
+    bare = innermost(model)
+    reader = _reader(bare)
+    return None if reader is None else reader.gaps(bare)
+
+
+def gap_directions(model: Any) -> Array | None:
+    """Return whether a missing number goes right at each node of a model's tree; None if the model refuses missing numbers."""
+    found = gap_routes(model)
+    return None if found is None else found.right
+
+
+def as_model(model: Any) -> Any:
+    """Return a model with a predict that takes arrays and tables, mostly the model itself."""
+    reader = _reader(model)
+    return model if reader is None else reader.as_model(model)
+
+
+def guard_of(model: Any) -> float:
+    """Return the relative error of the sums of a model, 0 if it adds as a Tree does."""
+    bare = innermost(model)
+    reader = _reader(bare)
+    return 0.0 if reader is None else reader.guard(bare)
+
+
+def is_known(model: Any) -> bool:
+    """Whether a model inside wrappers is of a kind that can be read."""
+    bare = innermost(model)
+    return _own(bare) or _reader(bare) is not None
+
+
+def _own(model: Any) -> bool:
+    learned = any(c.__module__.startswith("counterleaf.learn.") for c in type(model).__mro__)
+    return isinstance(model, Tree) or isinstance(getattr(model, "tree_", None), Tree) or learned
+
+
+def _reader(model: Any) -> Reader | None:
+    """Return the reader of a model, if there is one."""
+    if _own(model):
+        return None
+    for reader in _READERS:
+        for prefix, names in reader.READS:
+            for c in type(model).__mro__:
+                if c.__module__.startswith(prefix) and (c.__name__ in names or (not names and hasattr(model, "predict"))):
+                    return reader
+    return None
+
+
+def _read(model: Any) -> Tree:
+    if isinstance(model, Tree):
+        return model
+    if isinstance(tree := getattr(model, "tree_", None), Tree):
+        return tree
+    if _own(model):
+        raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
+    reader = _reader(model)
+    if reader is None:
+        raise refusal(model)
+    return reader.read(model)

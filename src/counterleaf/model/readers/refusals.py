@@ -1,0 +1,61 @@
+"""What is said about models that cannot be read, with the nearest thing that works."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from counterleaf.errors import CounterleafError
+
+_ADVICE = (
+    (
+        r"^(sklearn\.ensemble|imblearn\.ensemble|xgboost|lightgbm)\..*(RandomForest|ExtraTrees|XGBRF)",
+        "forests are not supported yet; explain one of its trees, model.estimators_[0], or fit a DecisionTree{task}",
+    ),
+    (
+        r"^(treeple|sktree)\..*(Forest|Trees)",
+        "forests are not supported yet; explain one of its trees, model.estimators_[0], or fit an ObliqueDecisionTree{task}",
+    ),
+    (
+        r"^sklearn\.ensemble\..*Bagging",
+        "many models vote; explain one of them, model.estimators_[0], or fit a DecisionTree{task}",
+    ),
+    (
+        r"^sklearn\.ensemble\..*(AdaBoost|GradientBoosting)|^catboost\.",
+        "boosting adds up many trees; fit a HistGradientBoosting{task} with max_iter=1, or a DecisionTree{task}",
+    ),
+    (r"^sklearn\.ensemble\..*(Voting|Stacking)", "it combines several models; explain one of them, model.estimators_[0]"),
+    (r"^sklearn\.ensemble\..*IsolationForest", "it is not a classifier; fit a DecisionTreeClassifier on its labels"),
+    (r"^lineartree\.", "many trees; use a LinearTree{task}"),
+    (r"^sklearn\.neighbors\.", "its regions are not those of a tree; fit a DecisionTree{task} or a linear model"),
+    (
+        r"^sklearn\.neural_network\.|^(keras|tensorflow|tf_keras|torch|skorch)\.",
+        "neural networks are not supported; fit a DecisionTree{task}, or a TAO{task} for oblique splits",
+    ),
+    (
+        r"^sklearn\.(naive_bayes|gaussian_process|kernel_ridge|isotonic|mixture|cluster|cross_decomposition)\.",
+        "it is neither a tree nor linear; fit a DecisionTree{task}, or a linear model",
+    ),
+    (r"^sklearn\.(multiclass|multioutput)\.", "several models in one; explain one of them, model.estimators_[0]"),
+    (r"^sklearn\.dummy\.", "its prediction does not depend on the row; there is nothing to change"),
+    (
+        r"^sklearn\.(preprocessing|decomposition|compose|feature_selection|impute)\.",
+        "it has no predict; pass the whole pipeline",
+    ),
+)
+
+
+def refusal(model: Any) -> CounterleafError:
+    """Return the error for a model that no reader knows."""
+    kind = type(model).__name__
+    task = "Regressor" if "Regress" in kind or kind == "SVR" else "Classifier"
+    for c in type(model).__mro__:
+        for pattern, advice in _ADVICE:
+            if re.search(pattern, f"{c.__module__}.{c.__name__}"):
+                return CounterleafError(f"cannot read a {kind}: {advice.format(task=task)}")
+    if isinstance(model, type):
+        return CounterleafError(f"cannot read the class {model.__name__}; pass a fitted model: {model.__name__}(...).fit(X, y)")
+    return CounterleafError(
+        f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a decision tree or a linear model of "
+        f"scikit-learn, another model with a single tree, or a Pipeline that ends with one"
+    )

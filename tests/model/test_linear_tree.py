@@ -1,0 +1,103 @@
+"""The library linear-tree: splits on one column, and a linear model in each leaf."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge, RidgeClassifier
+from sklearn.utils.validation import validate_data
+
+import counterleaf as cl
+
+lineartree = pytest.importorskip("lineartree")
+CANCER, BENIGN = load_breast_cancer(return_X_y=True)
+CANCER = ((CANCER - CANCER.mean(axis=0)) / CANCER.std(axis=0))[:, [0, 1, 4]]
+BENIGN = np.where(BENIGN, "benign", "malignant")
+DIABETES, PROGRESS = load_diabetes(return_X_y=True)
+DIABETES = DIABETES[:, :4]
+
+
+@pytest.fixture(autouse=True)
+def patched(monkeypatch):
+    """linear-tree 0.3.5 calls a method that scikit-learn 1.7 no longer has."""
+    base = lineartree._classes._LinearTree
+    if not hasattr(base, "_validate_data"):
+
+        def validated(self, *arrays, **options):
+            options.pop("force_all_finite")
+            return validate_data(self, *arrays, **options)
+
+        monkeypatch.setattr(base, "_validate_data", validated, raising=False)
+
+
+def rows_of(X):
+    return np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (2000, X.shape[1]))
+
+
+@pytest.mark.parametrize("inside", [LinearRegression(), Ridge()])
+@pytest.mark.parametrize("features", [None, [0, 2, 3]])
+def test_regression(inside, features):
+    model = lineartree.LinearTreeRegressor(inside, max_depth=2, max_bins=10, linear_features=features).fit(DIABETES, PROGRESS)
+    tree = cl.read_tree(model)
+    rows = rows_of(DIABETES)
+    np.testing.assert_allclose(tree.predict(rows), model.predict(rows), rtol=1e-4, atol=1e-3)
+    assert tree.is_regression
+    assert tree.n_nodes > 3
+
+
+@pytest.mark.parametrize(("inside", "kind"), [(LogisticRegression(), "logistic"), (RidgeClassifier(), None)])
+def test_two_classes(inside, kind):
+    model = lineartree.LinearTreeClassifier(inside, max_depth=2, max_bins=10).fit(CANCER, BENIGN)
+    tree = cl.read_tree(model)
+    rows = rows_of(CANCER)
+    assert (tree.predict(rows) == model.predict(rows)).all()
+    assert (tree.outputs and tree.outputs.kind) == kind
+    if kind:
+        np.testing.assert_allclose(tree.predict_proba(rows), model.predict_proba(rows), atol=1e-5)
+    explainer = cl.Explainer(model, data=CANCER)
+    for row in CANCER[:20]:
+        assert explainer.explain(row, margin=1e-5)[0].confirmed  # the model adds in float32
+
+
+@pytest.mark.parametrize(("inside", "kind"), [(LogisticRegression(max_iter=1000), "softmax"), (RidgeClassifier(), "score")])
+def test_several_classes_some_of_which_a_leaf_lacks(inside, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    y = np.where(X[:, 0] > 0.5, 3, np.where(X[:, 0] < -0.5, (X @ [0, 1, 1] > 0), 1 + (X @ [0, 1, -1] > 0.2)))
+    model = lineartree.LinearTreeClassifier(inside, max_depth=2, max_bins=20, min_samples_leaf=20).fit(X, y)
+    assert any(len(leaf.classes) < 4 for leaf in model._leaves.values())
+    tree = cl.read_tree(model)
+    rows = rows_of(X)
+    assert (tree.predict(rows) == model.predict(rows)).all()
+    assert tree.outputs.kind == kind
+    if kind == "softmax":
+        np.testing.assert_allclose(tree.predict_proba(rows), model.predict_proba(rows), atol=1e-5)
+
+
+def test_trees_that_cannot_be_read():
+    regressor, classifier = lineartree.LinearTreeRegressor, lineartree.LinearTreeClassifier
+    cases = [
+        (regressor(LinearRegression()), "this LinearTreeRegressor is not fitted; call fit first"),
+        (
+            regressor(LinearRegression(), max_depth=1, max_bins=10).fit(DIABETES, np.c_[PROGRESS, PROGRESS]),
+            "this LinearTreeRegressor has 2 outputs; expected one: fit one tree per output",
+        ),
+        (
+            classifier(RidgeClassifier(), max_depth=1, max_bins=10, categorical_features=[0]).fit(np.round(CANCER), BENIGN),
+            "this LinearTreeClassifier has categorical_features; leave them out: they are split as numbers either way",
+        ),
+        (
+            regressor(PoissonRegressor(solver="newton-cholesky"), max_depth=1, max_bins=10, criterion="mse").fit(
+                DIABETES, PROGRESS
+            ),
+            "cannot read a tree with a PoissonRegressor in its leaves; use a LinearRegression",
+        ),
+        (
+            lineartree.LinearForestClassifier(LogisticRegression()),
+            "cannot read a LinearForestClassifier: many trees; use a LinearTreeClassifier",
+        ),
+        (lineartree.LinearBoostRegressor(Ridge()), "cannot read a LinearBoostRegressor: many trees; use a LinearTreeRegressor"),
+    ]
+    for model, reason in cases:
+        with pytest.raises(cl.CounterleafError) as error:
+            cl.read_tree(model)
+        assert str(error.value) == reason
