@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.table import gap_routes
@@ -167,6 +167,35 @@ def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[T
         outputs=None if tree.outputs is None else _outputs(tree.outputs, origin, moved, wider.width),
     )
     return out, origin
+
+
+def tree_with_gaps(adapter: Adapter, gaps: Mapping[str, float | None]) -> Tree | None:
+    """Return the tree of a model for rows with these gaps, as in ``Schema.gaps``; None if it has no route for them."""
+    if not gaps:
+        tree: Tree = adapter.tree
+        return tree
+    if adapter.routes is None or not set(gaps) <= set(adapter.schema.names):
+        return None
+    return expand(adapter.tree, adapter.schema, replace(adapter.schema, gaps=gaps), adapter.routes)[0]
+
+
+def predict_rows(adapter: Adapter, rows: Iterable[Any]) -> list[Any]:
+    """Return what the tree of a model predicts for rows of the table, which may lack numbers."""
+    made: dict[tuple[str, ...], Adapter] = {(): adapter}
+    out: list[Any] = []
+    for row in rows:
+        names: tuple[str, ...] = ()
+        try:
+            point = adapter.schema.encode(row)
+        except MissingNumbersError as error:
+            names = error.names
+            if adapter.routes is None:
+                raise
+            if names not in made:
+                made[names] = adapter_with_gaps(adapter, names)
+            point = made[names].schema.encode(row)
+        out.append(made[names].tree.predict(point[None])[0])
+    return out
 
 
 def _outputs(outputs: Outputs, origin: Array, moved: Array, width: int) -> Outputs:
