@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import KBinsDiscretizer
@@ -351,3 +352,60 @@ def test_a_pipeline_without_a_route_is_refused():
         cl.Explainer(filling, schema=schema)
     with pytest.raises(cl.CounterleafError, match=r"""'a' has missing="allowed", but the model has no route"""):
         cl.Explainer(model, schema=schema)
+
+
+def boosted(kind, regression):
+    if kind == "hist":
+        made = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
+        return made(max_iter=1, max_depth=3, min_samples_leaf=5, learning_rate=1.0)
+    library = pytest.importorskip("xgboost" if kind == "xgboost" else "lightgbm")
+    name = {"xgboost": "XGB", "lightgbm": "LGBM"}[kind] + ("Regressor" if regression else "Classifier")
+    options = {"verbose": -1, "min_child_samples": 5} if kind == "lightgbm" else {}
+    return getattr(library, name)(n_estimators=1, max_depth=3, learning_rate=1.0, **options)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize("kind", ["hist", "xgboost", "lightgbm"])
+def test_boosted_trees_route_gaps(kind, regression):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.normal(size=(400, 3)).round(1), columns=["a", "b", "c"]).mask(rng.random((400, 3)) < 0.3)
+    score = table["a"].fillna(2.0) - table["b"].fillna(-1.0) + 3 * table["c"].isna()
+    model = boosted(kind, regression).fit(table, score if regression else (score > 1.5).astype(int))
+    explainer = cl.Explainer(model, table)
+    targets = [cl.value(at_least=3.0)] if regression else [1, 0, cl.probability(1, at_least=0.8)]
+    for target in targets:
+        out = explainer.explain_many(table[:40], target=target)
+        assert set(out["status"]) <= {"optimal", "infeasible"}
+        assert out["confirmed"][out["status"] == "optimal"].all()
+        assert (out["status"] == "optimal").sum() > 5
+        for k in range(12):
+            answer = explainer.explain(table.iloc[k], target=target)
+            assert str(answer.status) == out["status"][k]
+            assert answer.certificate.check()
+            if len(answer):
+                assert answer[0].confirmed
+                assert answer[0].cost == out["cost"][k]
+            again = cl.Explanation.from_json(answer.to_json())
+            assert str(again) == str(answer)
+
+
+@pytest.mark.parametrize("kind", ["tree", "hist", "xgboost", "lightgbm"])
+def test_a_split_that_only_separates_gaps(kind):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(200, 2)).round(1), columns=["a", "b"]).mask(rng.random((200, 2)) < 0.3)
+    y = np.where(table["a"].isna(), "unknown", "known")
+    model = DecisionTreeClassifier() if kind == "tree" else boosted(kind, False)
+    codes = np.unique(y, return_inverse=True)[1] if kind == "xgboost" else y
+    explainer = cl.Explainer(model.fit(table, codes), table)
+    known, unknown = explainer.tree.classes.tolist()
+    gap, full = {"a": None, "b": 1.0}, {"a": 0.3, "b": None}
+    answer = explainer.explain(gap, target=known)
+    assert answer[0].cost == 1.0
+    assert list(answer[0].changes) == ["a"]
+    assert answer[0].confirmed
+    assert not explainer.explain(full, target=unknown)
+    allowed = explainer.with_features(cl.Numeric("a", -4, 4, missing="allowed"))
+    left_out = allowed.explain(full, target=unknown)[0]
+    assert np.isnan(left_out.row["a"])
+    assert left_out.row["b"] is None
+    assert left_out.confirmed

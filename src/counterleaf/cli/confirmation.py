@@ -6,7 +6,7 @@ Proofs are compared line by line; the model predicts the rows of a file all at o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explainer import Explainer
 from counterleaf.model.decision import Decision, Range
+from counterleaf.model.gaps import tree_with_gaps
+from counterleaf.model.tree import Tree
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import make_frame
@@ -111,8 +113,10 @@ class ModelCheck:
 
     def _compare_json(self, answer: Explanation) -> str:
         """Return why an answer is not about the tree of a JSON file, or ""."""
-        known = self._read.tree if isinstance(self._read, Explainer) else self._read
-        if answer.decision.model.to_json() != known.to_json():
+        known: Tree | None = self._read if isinstance(self._read, Tree) else None
+        if isinstance(self._read, Explainer):
+            known = tree_with_gaps(self._read._adapter, answer.schema.gaps)
+        if known is None or answer.decision.model.to_json() != known.to_json():
             return f"the proof is about a different tree than that of {self.path}"
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):
@@ -122,10 +126,12 @@ class ModelCheck:
 
     def _compare_estimator(self, answer: Explanation, tree: str) -> str:
         """Return why the scikit-learn model, read with the answer's features, is not the tree of the proof, or ""."""
-        key = str(_kinds(answer.schema))
+        gaps = answer.schema.gaps
+        key = str((_kinds(answer.schema), sorted(gaps)))
         try:
             if key not in self._trees:
-                self._trees[key] = Explainer(self._estimator, schema=answer.schema).tree.to_json()
+                known = tree_with_gaps(Explainer(self._estimator, schema=replace(answer.schema, gaps={}))._adapter, gaps)
+                self._trees[key] = "" if known is None else known.to_json()
         except CounterleafError as error:
             return f"{self.path} does not fit the features of the answer ({error})"
         return "" if self._trees[key] == tree else f"the proof is about a different tree than that of {self.path}"

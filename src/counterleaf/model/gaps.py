@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
+from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.features import Categorical, Numeric
@@ -171,6 +172,35 @@ def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[T
     return out, origin
 
 
+def tree_with_gaps(adapter: Adapter, gaps: Mapping[str, float | None]) -> Tree | None:
+    """Return the tree of a model for rows with these gaps, as in ``Schema.gaps``; None if it has no route for them."""
+    if not gaps:
+        tree: Tree = adapter.tree
+        return tree
+    if adapter.routes is None or not set(gaps) <= set(adapter.schema.names):
+        return None
+    return expand(adapter.tree, adapter.schema, replace(adapter.schema, gaps=gaps), adapter.routes)[0]
+
+
+def predict_rows(adapter: Adapter, rows: Iterable[Any]) -> list[Any]:
+    """Return what the tree of a model predicts for rows of the table, which may lack numbers."""
+    made: dict[tuple[str, ...], Adapter] = {(): adapter}
+    out: list[Any] = []
+    for row in rows:
+        names: tuple[str, ...] = ()
+        try:
+            point = adapter.schema.encode(row)
+        except MissingNumbersError as error:
+            names = error.names
+            if adapter.routes is None:
+                raise
+            if names not in made:
+                made[names] = adapter_with_gaps(adapter, names)
+            point = made[names].schema.encode(row)
+        out.append(made[names].tree.predict(point[None])[0])
+    return out
+
+
 def _outputs(outputs: Outputs, origin: Array, moved: Array, width: int) -> Outputs:
     slope = outputs.slope
     if slope is not None:
@@ -282,10 +312,8 @@ def check_labels(tree: Tree, points: Array, labels: Array) -> None:
 
 def read_routes(model: Any, tree: Tree) -> tuple[Array, Array] | None:
     """Return the column that each split of a model tests, and whether a missing number goes right; None without routes."""
-    arrays: Any = getattr(model, "tree_", None)
-    if hasattr(arrays, "missing_go_to_left") and len(arrays.feature) == tree.n_nodes:
-        return np.where(tree.left >= 0, arrays.feature, -1), np.asarray(arrays.missing_go_to_left) == 0
-    return None
+    found = gap_routes(model)
+    return None if found is None or len(found.feature) != tree.n_nodes else (found.feature, found.right)
 
 
 def by_feature(column: Array, right: Array, schema: Schema, data: Any) -> Routes:

@@ -11,6 +11,7 @@ import typer
 
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, check_json, check_out, one_line
 from counterleaf.explainer import Explainer
+from counterleaf.model.gaps import predict_rows
 from counterleaf.storage.files import write
 from counterleaf.storage.models import fitted_columns, read_estimator, read_table
 from counterleaf.table.frames import Frame, records, take
@@ -67,10 +68,8 @@ def convert(
 def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bool]:
     """Return a report, and whether the model and the JSON agree on the rows."""
     some = take(rows, slice(_CHECKED))
-    points = np.array([explainer.schema.encode(row) for row in records(some[explainer.schema.names])])
-    same = np.asarray(
-        estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())
-    ) == explainer.tree.predict(points)
+    expected = np.array(predict_rows(explainer._adapter, records(some[explainer.schema.names])))
+    same = np.asarray(estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())) == expected
     if same.all():
         return f"; agrees with the model on all {len(some):,} rows tried", True
     return f"the JSON and the model disagree on {(~same).sum():,} of {len(some):,} rows", False

@@ -18,7 +18,7 @@ from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count
 from counterleaf.cli.output import RowResult, Summary, alternatives_frame, check_names, json_line, read_format, table, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
-from counterleaf.errors import CounterleafError, near, some
+from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import aside, write, write_frame
@@ -311,7 +311,8 @@ def _result(explainer: Explainer, name: Any, row: Any, query: dict[str, Any], re
     try:
         explainer.schema.encode(row)
     except CounterleafError as error:
-        return RowResult(name, None, str(error))
+        if not isinstance(error, MissingNumbersError) or explainer._adapter.routes is None:
+            return RowResult(name, None, str(error))
     try:
         return RowResult(name, explainer.explain(row, **query))
     except CounterleafError as error:

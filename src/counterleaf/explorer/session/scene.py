@@ -11,6 +11,7 @@ import numpy as np
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
+from counterleaf.model.gaps import predict_rows
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.frames import Frame, take
 from counterleaf.table.rows import TableRows
@@ -67,8 +68,7 @@ class Scene:
 
     def predict(self, values: dict[str, Any]) -> str:
         """The class that the model predicts for a row."""
-        tree = self.explainer.tree
-        return str(tree.classes[tree.value[tree.leaf_of(self.explainer.schema.encode(values))]])
+        return str(predict_rows(self.explainer._adapter, [values])[0])
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:
         """The first row from ``start`` on that the model predicts as ``label``; rows with invalid values are skipped."""

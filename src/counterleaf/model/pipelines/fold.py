@@ -24,6 +24,7 @@ from counterleaf.model.pipelines.steps import Survey, survey
 from counterleaf.model.pipelines.study import Study
 from counterleaf.model.pipelines.sums import Form, Sums
 from counterleaf.model.pipelines.unroll import Pieces, unroll
+from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.table.features import Numeric
@@ -126,15 +127,13 @@ class _Splits:
     def of(cls, model: Any, tree: Tree) -> _Splits:
         w, inner = tree.weights, tree.left >= 0
         closed_right, narrow = tree.closed == "right", tree.dtype == "float32"
-        arrays: Any = getattr(model, "tree_", tree)
-        if not hasattr(arrays, "missing_go_to_left") or len(arrays.threshold) != len(inner):
-            columns, weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
+        columns, weights = (np.split(part, w.indptr[1:-1]) for part in (w.indices, w.data))
+        found = gap_routes(model)
+        if found is None or len(found.feature) != len(inner):
             return cls(columns, weights, tree.bias, np.zeros(len(inner), bool), closed_right, narrow)
-        # the thresholds themselves: a Tree cannot hold an infinite one, which separates the missing values
-        columns = [arrays.feature[[i]] if inner[i] else arrays.feature[:0] for i in range(len(inner))]
-        weights = [np.ones(len(part)) for part in columns]
-        gap_right = ~arrays.missing_go_to_left.astype(bool)
-        return cls(columns, weights, np.where(inner, -arrays.threshold, 0.0), gap_right, closed_right, narrow)
+        for i in np.flatnonzero(inner & (np.diff(w.indptr) == 0)).tolist():  # it separates the missing values
+            columns[i], weights[i] = found.feature[[i]], np.zeros(1)
+        return cls(columns, weights, tree.bias, found.right, closed_right, narrow)
 
     def right(self, nodes: Any, terms: list[tuple[Any, Array]]) -> Array:
         """Return whether the model sends rows to the right; ``terms`` are (weight, what the tree sees) in order."""

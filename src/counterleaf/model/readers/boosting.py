@@ -231,6 +231,7 @@ def _lightgbm(model: Any, kind: str) -> Iterator[_Plain]:
             if part["missing_type"] == "Zero":
                 raise CounterleafError(f"this {kind} takes 0 for missing; use zero_as_missing=False")
             threshold = float(part["threshold"])
+            threshold = np.inf if threshold >= 1e300 else threshold  # LightGBM cuts off numbers there
             # without missing numbers in the fit, a missing one counts as 0
             gap_right = not part["default_left"] if part["missing_type"] == "NaN" else threshold < 0.0
             left, right = add(part["left_child"]), add(part["right_child"])
