@@ -20,6 +20,17 @@ class CounterleafError(ValueError):
     """
 
 
+class MissingNumbersError(CounterleafError):
+    """Raised for a row without some of its numbers; ``names`` are their features."""
+
+    def __init__(self, message: str, names: tuple[str, ...]) -> None:
+        super().__init__(message, names)
+        self.names = names
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def flat(message: object) -> str:
     """Return a text, or the message of an error, in one line."""
     return " ".join(str(message).split())

@@ -13,16 +13,17 @@ from counterleaf.answer.explanation import Counterfactual, Explanation, describe
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
 from counterleaf.core.stopping import current, has_ended
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.decision import Decision
+from counterleaf.model.gaps import adapter_with_gaps
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
 from counterleaf.question.kinds import Constraint
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.aims import Aims
 from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.prepared import Source
+from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
@@ -66,7 +67,8 @@ class Explainer:
     def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None) -> None:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
         self.schema, self.tree = adapter.schema, adapter.tree
-        self._aims = Aims(self.tree, self.schema, adapter.guard)
+        self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale)
+        self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
 
@@ -249,17 +251,9 @@ class Explainer:
             One row, in the units of the table.
         margins : list of float
             The margins; each is 0 or more.
-        target : class, list of classes or dict, optional
+        target, cost, constraints, count : optional
             As in ``explain``.
-        cost : Cost, optional
-            As in ``explain``.
-        constraints : Constraint or list of Constraint, default=()
-            As in ``explain``.
-        count : int or None, default=1
-            As in ``explain``.
-        time_limit : float, optional
-            As in ``explain``, for each margin.
-        max_nodes : int, optional
+        time_limit, max_nodes : optional
             As in ``explain``, for each margin.
 
         Returns
@@ -308,12 +302,10 @@ class Explainer:
             A pandas or polars frame or a 2-D array, in the units of the table.
         target : class, list of classes or dict, optional
             As in ``explain``. By default, for each row, any class except its own.
-        cost : Cost, optional
+        cost, margin : optional
             As in ``explain``.
         constraints : Constraint or list of Constraint, default=()
             As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
-        margin : float, default=0.0
-            As in ``explain``.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
@@ -353,9 +345,8 @@ class Explainer:
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size)
-        threads = batch.workers(n_jobs)
-        task = batch.Batch(self._aims, self._adapter, TableRows(rows, self.schema), query, threads)
-        return batch.run(task, chunk_size, progress)
+        threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
+        return batch.run(batch.Batch(self._aims, self._adapter, table, query, threads, self._with_gaps), chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
@@ -369,9 +360,20 @@ class Explainer:
             self._priced = (cost, prices)
         return prices
 
+    def _with_gaps(self, missing: tuple[str, ...]) -> Explainer:
+        return self._variants.get(missing, lambda: self._of(adapter_with_gaps(self._adapter, missing), self.spreads))
+
     def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""
-        source = self._aims.locate(row)
+        try:
+            source = self._aims.locate(row)
+        except MissingNumbersError as error:
+            if self._adapter.routes is None:
+                raise
+            return self._with_gaps(error.names)._answers(row, query, margins)
+        if self._adapter.leaves_out:
+            return self._with_gaps(())._answers(row, query, margins)
+        query = replace(query, prices=self._prices(query.cost))  # those of this explainer, if it is one with gaps
         row = copy_of(row)
         answers: list[Explanation] = []
         last: Any = None

@@ -112,14 +112,16 @@ def refused(explainer, rows, bad, **question):
 def test_rows_that_cannot_be_queried():
     rows = X[:8].copy()
     rows[1, 2], rows[3, 0], rows[4, 3] = np.nan, np.inf, 1e300
-    messages = refused(tree_explainer(), rows, [1, 3, 4])
+    explainer = cl.Explainer(tree_explainer().tree)  # a Tree has no route for a missing number
+    messages = refused(explainer, rows, [1, 3, 4])
     assert messages[0] == "feature 'x2' of the row is nan; expected a finite number: fill it in first"
     assert "the model takes float32, up to 3.403e+38" in messages[2]
-    refused(tree_explainer(), rows, [1, 3, 4], target="high", constraints=cl.linear({"x0": 1, "x1": 1}, "<=", 18))
-    refused(tree_explainer(), rows, [1, 3, 4], target="high", cost=cl.Quadratic(np.eye(4)), constraints=cl.freeze("x1"))
+    refused(explainer, rows, [1, 3, 4], target="high", constraints=cl.linear({"x0": 1, "x1": 1}, "<=", 18))
+    refused(explainer, rows, [1, 3, 4], target="high", cost=cl.Quadratic(np.eye(4)), constraints=cl.freeze("x1"))
+    refused(tree_explainer(), rows, [3, 4])
     words = X[:6].astype(object)
     words[0, 0], words[1, 1], words[2, 2], words[3, 3] = "ten", None, 10**400, 1j
-    messages = refused(tree_explainer(), words, [0, 1, 2, 3])
+    messages = refused(explainer, words, [0, 1, 2, 3])
     assert messages[0] == "feature 'x0' is 'ten'; expected a number"
 
 

@@ -26,14 +26,15 @@ def test_a_tree_is_read_as_itself():
     assert cl.read_tree(tree) is tree
 
 
-def test_a_tree_with_missing_value_routes_is_read_and_a_row_without_gaps_explained():
+def test_a_tree_with_missing_value_routes_is_read_and_rows_with_and_without_gaps_explained():
     gappy = X.copy()
     gappy[::7, 2] = np.nan
     model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(gappy, y)
     answer = cl.Explainer(model).explain(X[0], target=2)
     assert answer[0].confirmed
+    assert cl.Explainer(model).explain(gappy[0], target=2)[0].confirmed
     with pytest.raises(cl.CounterleafError, match="'x2' of the row is nan"):
-        cl.Explainer(model).explain(gappy[0], target=2)
+        cl.Explainer(cl.read_tree(model)).explain(gappy[0], target=2)  # a Tree has no route for it
 
 
 class Categorical(DecisionTreeClassifier):

@@ -182,7 +182,7 @@ def _second_opinion(rows, curved, box, row, curve, slope):
     def point(v):
         return row + v[:D] - v[D:]
 
-    limits = [{"type": "ineq", "fun": lambda v: room - np.exp(W @ point(v) + b).sum()}]
+    limits = [{"type": "ineq", "fun": lambda v: room - np.exp(np.minimum(W @ point(v) + b, 50.0)).sum()}]
     limits += [{"type": "ineq", "fun": lambda v, w=w, c=c: w @ point(v) + c} for w, c in rows]
     limits += [{"type": "ineq", "fun": lambda v: point(v) - box[0]}, {"type": "ineq", "fun": lambda v: box[1] - point(v)}]
     squares, linear = np.concatenate([curve[0], curve[1]]), np.concatenate([slope[0], -slope[1]])

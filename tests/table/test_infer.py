@@ -21,8 +21,8 @@ def test_infer_prints_what_it_guessed():
     printed = [
         "7 features, as guessed from the data:",
         "  age     whole number, 20 to 61",
-        "  pay     number, 1.5 to 2",
-        "  count   whole number, 1 to 3",
+        "  pay     number, 1.5 to 2, may be missing",
+        "  count   whole number, 1 to 3, may be missing",
         "  job     one of 2: clerk, cook, may be missing",
         "  owner   yes or no",
         "  school  3 levels: none < HS < BA",
@@ -64,7 +64,7 @@ def test_objects_are_numbers_booleans_or_categories_by_their_values():
     table = pd.DataFrame({"n": [1, 2.5], "i": [1, None], "b": [True, None], "m": [2, "x"]}, dtype=object)
     assert list(cl.Schema.infer(table)) == [
         cl.Numeric("n", 1, 2.5),
-        cl.Numeric("i", 1, 1, integer=True),
+        cl.Numeric("i", 1, 1, integer=True, missing=True),
         cl.Boolean("b", missing=True),
         cl.Categorical("m", [2, "x"]),
     ]

@@ -41,7 +41,8 @@ def test_rewritten_rows_have_the_new_codes_and_the_old_types(rows):
 def test_refused_cells_are_not_numbers():
     rows = pd.DataFrame({"a": [1, "2", None, b"3", 1j], "b": [1.0, 2.0, 3.0, 4.0, 5.0]}, dtype=object)
     codes = TableRows(rows, WIDE).codes(slice(0, 5))
-    assert np.isnan(codes[:, 0]).tolist() == [False, True, True, True, True]
+    assert np.isnan(codes[:, 0]).tolist() == [False, False, True, False, False]
+    assert np.isinf(codes[:, 0]).tolist() == [False, True, False, True, True]
     whole = cl.Schema([cl.Numeric("a", integer=True)])
     assert TableRows(np.array([[1.5], [2.0]]), whole).codes(slice(0, 2)).ravel().tolist() == [np.inf, 2.0]
     job = cl.Schema([cl.Categorical("job", ["clerk", "cook"])])

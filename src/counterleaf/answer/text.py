@@ -166,6 +166,7 @@ def _moves(answer: Explanation, listed: list[int]) -> list[list[float]]:
     schema, found = answer.schema, answer.certificate.findings
     source = schema.gather(answer.certificate.problem.source)
     moves = schema.gather(found.points) - source
+    moves[:, np.isnan(source)] = np.where(np.isnan(schema.gather(found.points))[:, np.isnan(source)], 0.0, math.nan)
     for d, feature in enumerate(schema):
         directed = isinstance(feature, Numeric) or (isinstance(feature, Ordinal) and source[d] < len(feature.values))
         if not directed:
@@ -224,7 +225,8 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
     row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
     changes = answer[k].changes
-    return {d: plain(row[numbers[d]]) if d in numbers else word(changes[schema.names[d]][1]) for d in places}
+    new = {d: changes[schema.names[d]][1] for d in places}
+    return {d: plain(row[numbers[d]]) if d in numbers and not is_missing(new[d]) else word(new[d]) for d in places}
 
 
 def word(value: Any) -> str:

@@ -233,8 +233,19 @@ def values_right(tree: Tree, node: int, schema: Schema) -> tuple[Finite, Array] 
     return feature, (score > 0) | ((score == 0) & (tree.closed == "right"))
 
 
+def gap_of(tree: Tree, node: int, schema: Schema) -> str | None:
+    """Return the name of the feature if a split sends the rows in which it is missing to the right, None for other splits."""
+    variables = tree.weights.row(node)[0]
+    d = int(np.searchsorted(schema.starts, variables[0], side="right")) - 1 if len(variables) == 1 else -1
+    is_gap = d >= 0 and schema.names[d] in schema.gaps and variables[0] > schema.starts[d]
+    return schema.names[d] if is_gap else None
+
+
 def by_values(tree: Tree, node: int, schema: Schema) -> tuple[str, str] | None:
     """Return the values that go left and those that go right, in words; None unless the split uses one such feature alone."""
+    name = gap_of(tree, node, schema)
+    if name is not None:
+        return f"{name} is known", f"{name} is {MISSING}"
     found = values_right(tree, node, schema)
     if found is None:
         return None

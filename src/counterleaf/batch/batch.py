@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -22,9 +24,10 @@ from counterleaf.question.kinds import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.aims import Aim, Aims
+from counterleaf.search.prepared import RecentValues
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
-from counterleaf.table.rows import TableRows
+from counterleaf.table.rows import TableRows, differs
 from counterleaf.types import Array
 
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
@@ -41,15 +44,24 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-class Batch:
-    """One query about many rows. Everything that does not depend on the row is computed once, here."""
+Parts = Callable[[tuple[str, ...]], Any]  # from the names of missing numbers to the explainer of rows that lack them
 
-    def __init__(self, aims: Aims, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int) -> None:
+
+class Batch:
+    """One query about many rows. Everything that does not depend on the row is computed once, here.
+
+    Rows that lack the same numbers are a batch of their own, made by ``parts``.
+    """
+
+    def __init__(
+        self, aims: Aims, adapter: ModelAdapter, rows: TableRows, query: Query, threads: int, parts: Parts | None = None
+    ) -> None:
         self.aims, self.adapter, self.rows, self.query, self.threads = aims, adapter, rows, query, threads
+        self._parts, self._made = None if adapter.routes is None else parts, RecentValues()
         self.schema, self.model = aims.schema, aims.tree
         by_class = query.target is None and not self.model.is_regression
         sources = range(len(self.model.classes)) if by_class else (0,)  # without a target, one per class of the row
-        self.each = [aims.at(query.goal(self.model, source)) for source in sources]
+        self.each = [aims.at(aims.goal(query, source)) for source in sources]
         self.search, self.decision = self.each[0].search, self.each[0].decision
         self.tree = self.search.tree
         self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own
@@ -60,8 +72,15 @@ class Batch:
         self.axis_aligned = self._axis_aligned()
         # the least class cost below each node, one line per target
         self.least = np.stack([one["below"] for one in nodes[: 1 if self.apart else None]])
+        numbers = [isinstance(feature, Numeric) for feature in self.schema]
+        self._may_be_missing = np.array(numbers) & (self._parts is not None)
+        self._leaves_out = self._parts is not None and adapter.leaves_out
+
+    @functools.cached_property
+    def results(self) -> Results:
+        """The answers."""
         computed = not self.decision.same_splits or isinstance(self.decision.goal, Range)
-        self.results = Results(rows.n, self.model.is_regression) if computed else Results(rows.n)
+        return Results(self.rows.n, self.model.is_regression) if computed else Results(self.rows.n)
 
     def _neutral(self) -> Array:
         """Return a row that widens no bounds and has no missing value."""
@@ -78,6 +97,7 @@ class Batch:
         limits, prices = self.limits, self.query.prices
         if (
             self.apart
+            or self.schema.gaps
             or self.decision.curved
             or limits.rows
             or limits.clauses
@@ -106,33 +126,76 @@ class Batch:
     def answer(self, at: slice) -> None:
         """Find the answers for a chunk of rows and add them to the results."""
         codes, results = self.rows.codes(at), self.results
-        found = self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+        found = self._solve(codes)
+        for part, here in self._gappy_parts(codes, np.arange(len(codes))):
+            solved = part._solve(codes[here])
+            solved.leaves[:] = part._model_leaves(solved.leaves)
+            _put(found, here, solved)
         results.status[at] = np.where(found.outcome == Outcome.FOUND, _OPTIMAL, _INFEASIBLE)
         for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
-            results.status[at.start + k] = self._alone(at.start + k, k, found)
+            results.status[at.start + k] = self._alone(at.start + k, codes[k], k, found)
         answered = found.leaves >= 0
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
         results.bounds[at], results.leaves[at] = found.bounds, found.leaves
         if results.labels is not None:
-            self._note_labels(at, found.points, answered)
+            self._note_labels(at, codes, found.points, answered)
         results.confirmed[at] = self._confirm(at, codes, found, answered)
         self._note_changes(at, codes, found.points, answered)
 
-    def _note_labels(self, at: slice, after: Array, answered: Array) -> None:
+    def _solve(self, codes: Array) -> Outcomes:
+        return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
+
+    def _gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Batch, Array]]:
+        """Yield those of some lines that lack numbers, as the lines that lack the same ones and the batch of these."""
+        gaps = np.isnan(codes[lines]) & self._may_be_missing
+        left = gaps.any(axis=1) | self._leaves_out
+        if not left.any():
+            return
+        patterns, which = np.unique(gaps[left], axis=0, return_inverse=True)
+        for k in range(len(patterns)):
+            here = lines[left][which.ravel() == k]
+            with contextlib.suppress(CounterleafError):  # the rows are then refused one by one
+                yield self._part(codes[here[0]]), here
+
+    def _part(self, code: Array) -> Batch:
+        """Return the batch of the rows that lack the same numbers as this one."""
+        names = tuple(self.schema.names[d] for d in np.flatnonzero(np.isnan(code) & self._may_be_missing).tolist())
+        if self._parts is None or not (names or self._leaves_out):
+            return self
+        parts = self._parts
+
+        def make() -> Batch:
+            made = parts(names)
+            query = replace(self.query, prices=made._prices(self.query.cost))
+            return Batch(made._aims, made._adapter, self.rows, query, self.threads)
+
+        return self._made.get(names, make)
+
+    def _model_leaves(self, leaves: Array) -> Array:
+        """Return the leaves of the model's tree in place of those of a tree expanded for gaps."""
+        origin = self.adapter.origin
+        return leaves if origin is None else np.asarray(np.where(leaves >= 0, origin[leaves], -1))
+
+    def _note_labels(self, at: slice, before: Array, after: Array, answered: Array) -> None:
         """Keep the class or value of each answer, and its probability if the target is about one."""
         lines, labels = np.flatnonzero(answered), self.results.labels
         assert labels is not None
-        points = self._spread(after[lines])
-        for k, label in zip(lines.tolist(), self.decision.labels(points), strict=True):
-            labels[at.start + k] = label
-        if self.decision.predicted >= 0:
-            self.results.probabilities[at.start + lines] = self.decision.numbers(points)
+        parts = list(self._gappy_parts(before, lines))
+        known = np.setdiff1d(lines, np.concatenate([np.empty(0, np.int64), *(here for _, here in parts)]))
+        for part, here in [(self, known), *parts]:
+            points = part._spread(after[here])
+            for k, label in zip(here.tolist(), part.decision.labels(points), strict=True):
+                labels[at.start + k] = label
+            if self.decision.predicted >= 0:
+                self.results.probabilities[at.start + here] = part.decision.numbers(points)
 
     def _note_changes(self, at: slice, before: Array, after: Array, answered: Array) -> None:
         """Count the changed features of each row and keep their new codes."""
-        differ = before != after
+        differ = before != after if self._parts is None else differs(before, after)
         if not answered.all():
             differ &= answered[:, None]
+        if self._leaves_out:
+            after = np.where(differ & np.isnan(after), np.inf, after)
         counts = self.results.counts[at]
         for d in np.flatnonzero(_any_line(differ)).tolist():
             counts += differ[:, d]
@@ -223,20 +286,21 @@ class Batch:
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
 
-    def _alone(self, line: int, k: int, found: Outcomes) -> int:
+    def _alone(self, line: int, code: Array, k: int, found: Outcomes) -> int:
         """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
         found.bounds[k] = np.nan
         try:
-            certificate, decision = self._certified(self.rows.one(line))
+            part = self._part(code)
+            certificate, decision = part._certified(self.rows.one(line))
         except CounterleafError as error:
             self.results.problems[line] = str(error)
             return _INVALID
         answer = certificate.findings
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
-            leaf = decision.origin[answer.leaves[0]]
+            leaf = part._model_leaves(decision.origin[answer.leaves[:1]])[0]
             found.leaves[k], found.costs[k], found.bounds[k] = leaf, answer.costs[0], answer.bounds[0]
-            found.points[k] = self.schema.gather(answer.points[0])
+            found.points[k] = part.schema.gather(answer.points[0])
         return list(Status).index(answer.status)
 
     def _certified(self, row: Any, guard: float = 0.0) -> tuple[Certificate, Decision]:
@@ -257,23 +321,24 @@ class Batch:
                 out[lines] = self._agree(predicted, at.start + lines, found.leaves[lines])
         except CounterleafError:  # the model fails on some row
             for k in lines.tolist():
-                out[k] = self._confirm_alone(at.start + k, after[k], int(found.leaves[k]))
+                out[k] = self._confirm_alone(at.start + k, codes[k], after[k], int(found.leaves[k]))
         return out
 
     def _agree(self, predicted: Array, lines: Array, leaves: Array) -> Array:
         """Return whether predictions are those that the answers to some lines claim."""
         goal, labels = self.decision.goal, self.results.labels
         if isinstance(goal, Range):
-            return np.asarray((predicted >= goal.low) & (predicted <= goal.high))
+            return np.asarray(goal.holds(predicted))
         claimed = self.model.classes[self.model.value[leaves]] if labels is None else labels[lines]
         return np.asarray(predicted == claimed)
 
-    def _confirm_alone(self, line: int, code: Array, leaf: int) -> bool:
+    def _confirm_alone(self, line: int, before: Array, code: Array, leaf: int) -> bool:
         """Return whether the model agrees with one answer; if it fails, note the error as the row's problem."""
-        point = self._spread(code[None])[0]
+        part = self._part(before)
+        point = part._spread(code[None])[0]
         try:
-            rows = [self.schema.decode(point, self.rows.one(line))]
-            predicted = self.adapter.predictions(point[None], rows, self.decision.predicted)
+            rows = [part.schema.decode(point, self.rows.one(line))]
+            predicted = part.adapter.predictions(point[None], rows, self.decision.predicted)
             return bool(self._agree(predicted, np.array([line]), np.array([leaf]))[0])
         except CounterleafError as error:
             self.results.problems[line] = str(error)
@@ -284,7 +349,11 @@ class Batch:
         return self._spread(np.where(self._fit(codes)[:, None], codes, 0.0))
 
     def _fit(self, codes: Array) -> Array:
-        """Return which rows have no missing number and none that the model does not take."""
+        """Return which rows have no number that the model does not take, and a missing one only where there are gaps."""
+        missing = [d for d, name in enumerate(self.schema.names) if name in self.schema.gaps]
+        if missing:
+            codes = codes.copy()
+            codes[:, missing] = np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf)
         return np.asarray(np.abs(codes).max(axis=1) <= self.limit)
 
     def _spread(self, codes: Array) -> Array:

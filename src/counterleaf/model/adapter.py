@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.model import gaps
+from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of, unused_value
 from counterleaf.model.pipelines.steps import Survey, ends_in_pipeline, survey
@@ -48,6 +50,10 @@ class ModelAdapter:
         The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
     rescale : Rescale or None
         The map from the linear outputs of a regression tree to the model's values, None if they are the same.
+    routes : Routes or None
+        Where the tree sends missing numbers, None if the model has no route for them.
+    origin : (N,) array or None
+        For each node of a tree that was expanded for missing numbers, the node of the tree before.
     """
 
     model: Any
@@ -57,11 +63,16 @@ class ModelAdapter:
     columns: CSR | None
     guard: float
     rescale: Rescale | None = None
+    routes: Routes | None = field(default=None, kw_only=True)
+    origin: Array | None = field(default=None, kw_only=True)
 
     takes_rows: ClassVar[bool] = False  # whether predictions need the user's rows, or the points alone
 
     def _predict(self, points: Array, rows: list[Any], method: str) -> Any:
         """Return what a method of the model makes of some points; ``rows`` are the same points as rows of the user's table."""
+        if self.model is self.tree and not np.isnan(points).any():
+            return getattr(self.tree, method)(points)
+        points = self.schema.without_gaps(points)
         X = points if self.columns is None else (self.columns @ points.T).T
         return getattr(self.model, method)(X if self.names is None else make_frame(X, names=self.names))
 
@@ -119,6 +130,11 @@ class ModelAdapter:
         """
         return _one_each(lambda method: self._predict_many(sheet, at, codes, method), len(codes[1]), output)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether an answer may leave out a number that the row has."""
+        return self.routes is not None and any(feature.missing == "allowed" for feature in self.schema)
+
     def with_features(self, features: Iterable[Feature]) -> ModelAdapter:
         """Return the same model and tree with some features replaced by others of the same name.
 
@@ -157,7 +173,9 @@ class ModelAdapter:
                     f"feature {feature.name!r} has {_listed(feature)} and had {_listed(old)}; "
                     f"with_features keeps the values: pass schema= to Explainer"
                 )
-        return replace(self, schema=self.schema.replace(*new.values()))
+        schema = self.schema.replace(*new.values())
+        gaps.check_allowed(schema, self.routes)
+        return replace(self, schema=schema)
 
     def spread_codes(self, data: Any) -> Array:
         """Return the data as one number per cell, NaN where a value is missing."""
@@ -242,8 +260,10 @@ class PipelineAdapter(ModelAdapter):
 
     def _predict_group(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         rows = sheet.rewritten(at, *codes)
-        if sheet.named or not self.found.named:
-            return getattr(self.model, method)(self._fitted(rows) if sheet.named else rows)
+        if sheet.named:
+            return getattr(self.model, method)(self._fitted(rows))
+        if not self.found.named:
+            return getattr(self.model, method)(rows)
         return self._predict(codes[1], list(rows), method)
 
 
@@ -317,7 +337,9 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
     schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
-    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, found, data, folded.whole)
+    gaps.check_allowed(schema, folded.routes)
+    known = found, data, folded.whole
+    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, *known, routes=folded.routes)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
@@ -362,12 +384,13 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     core = core_of(model)
     tree = read_core(core)
     rescale = rescale_of(core, tree)
+    found = gaps.read_routes(core, tree)
     model, guard = as_model(model), guard_of(model)
     known = _known_names(model, data)
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
     if schema is None and data is not None:
-        schema = _infer_numbers(data, names, width, bounds)
+        schema = _infer_numbers(data, names, width, bounds, found is not None)
     elif schema is None:
         schema = Schema([Numeric(name) for name in names or [f"x{k}" for k in range(width)]])
     to_columns = None if schema.numeric else schema.columns_of()
@@ -377,11 +400,14 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         raise CounterleafError(f"the schema has {described}; the model needs {width}")
     if names is not None and size == len(schema) and schema.names != names:
         raise CounterleafError(f"the schema has the features [{some(schema.names)}]; the model was fitted on [{some(names)}]")
+    routes = None if found is None else gaps.by_feature(*found, schema, data)
+    gaps.check_allowed(schema, routes)
     if to_columns is not None and to_columns.is_identity:
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
-    return ModelAdapter(model, schema, tree, None if known is None else list(known), to_columns, guard, rescale)
+    named = None if known is None else list(known)
+    return ModelAdapter(model, schema, tree, named, to_columns, guard, rescale, routes=routes)
 
 
 def _known_names(model: Any, data: Any) -> Any:
@@ -393,8 +419,11 @@ def _known_names(model: Any, data: Any) -> Any:
     return names if [str(name).replace(" ", "_") for name in names] == [str(name) for name in known] else known
 
 
-def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool) -> Schema:
-    """Return the features of the data of a model that takes numbers; ``names`` are those that it was fitted with."""
+def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool, routed: bool) -> Schema:
+    """Return the features of the data of a model that takes numbers, and missing ones if these are ``routed``.
+
+    ``names`` are those that it was fitted with.
+    """
     found = columns(data)
     if names is not None and is_frame(data):
         present = {name for name, _ in found}
@@ -414,7 +443,7 @@ def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool)
             raise CounterleafError(
                 f"column {feature.name!r} of the data holds text, and this model takes numbers: pass the whole pipeline"
             )
-        if isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
+        if not routed and isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
             raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
     return schema if names is None or is_frame(data) else schema.renamed(names)
 

@@ -23,7 +23,7 @@ __all__ = ["draw", "draw_margins"]
 def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:
     """Return the figure of ``Explanation.plot``, or raise an error that says why there is none."""
     if kind is None:
-        plane = features is not None or (len(answer.schema) == 2 and not _not_numeric(answer))
+        plane = features is not None or (len(answer.schema) == 2 and not _not_numeric(answer) and not answer.schema.gaps)
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
@@ -48,6 +48,8 @@ def _not_numeric(answer: Explanation) -> list[str]:
 
 def _image_shape(answer: Explanation, shape: Any) -> tuple[int, ...]:
     n, others = len(answer.schema), _not_numeric(answer)
+    if answer.schema.gaps:
+        raise CounterleafError(f'feature {next(iter(answer.schema.gaps))!r} may be missing; use kind="changes"')
     if others:
         raise CounterleafError(f'feature {others[0]!r} is not a number, so the row is not an image; use kind="changes"')
     return image_shape(shape, n, "the row has {} features", colour=True)
@@ -66,6 +68,10 @@ def _pair(answer: Explanation, features: Any) -> list[int]:
     if a == b:
         raise CounterleafError(f"features names {features[0]!r} twice; expected two different features")
     for d in (a, b):
+        if answer.schema.names[d] in answer.schema.gaps:
+            raise CounterleafError(
+                f"feature {answer.schema.names[d]!r} may be missing; regions are drawn over two numbers: pass other features"
+            )
         if answer.schema.names[d] in _not_numeric(answer):
             raise CounterleafError(
                 f"feature {answer.schema.names[d]!r} is not a number; regions are drawn over two numbers: pass other features"

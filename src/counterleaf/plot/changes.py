@@ -73,6 +73,8 @@ def _lines(answer: Explanation, shown: Sequence[Counterfactual]) -> list[_Line]:
 
 def _scale(feature: Feature, values: Array) -> tuple[tuple[float, float] | None, tuple[str, str]]:
     """Return the ends of a feature's scale, as numbers and as text."""
+    if np.isnan(values).any():  # a missing number has no place on the scale
+        return None, ("", "")
     if isinstance(feature, Numeric):
         low, high = reach(values, feature.lower, feature.upper)
         return (low, high), (number(low), number(high))

@@ -13,8 +13,9 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.question.arrays import SeparableCost
-from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix
-from counterleaf.table.features import Categorical, Finite, Numeric
+from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix, without
+from counterleaf.question.variables import moves
+from counterleaf.table.features import Categorical, Numeric
 from counterleaf.table.frames import axis_names, by_name
 from counterleaf.table.infer import SPREADS, Spreads
 from counterleaf.table.schema import Schema
@@ -339,6 +340,7 @@ class _Lowering:
         self.finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
         self.of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         self.numbers = schema.starts[self.of_numbers]
+        self.gaps = [(schema.index(name), filled is not None) for name, filled in schema.gaps.items()]
         self.separable = SeparableCost(*np.zeros((4, schema.width)))
         self.moves = [np.zeros((feature.size, feature.size)) for _, feature in self.finite]
         self.Q: Any = None
@@ -367,7 +369,9 @@ class _Lowering:
         self.Q = part if self.Q is None else self.Q + part
         if not self.priced:
             for table, (_, feature) in zip(self.moves, self.finite, strict=True):
-                table += _moves(feature, factor, factor, 2, None)
+                table += moves(feature, factor, factor, 2, None)
+            for d, _ in self.gaps:
+                self._price_gap(d, 2.0 * factor)
 
     def _add_norm(self, factor: float, term: L1 | L2) -> None:
         power = 1 if isinstance(term, L1) else 2
@@ -384,39 +388,38 @@ class _Lowering:
             self.separable.curve_up[self.numbers] += up[self.of_numbers]
             self.separable.curve_down[self.numbers] += down[self.of_numbers]
         for table, (d, feature) in zip(self.moves, self.finite, strict=True):
-            table += _moves(feature, float(up[d]), float(down[d]), power, float(multiplier[d]) if named else None)
+            table += moves(feature, float(up[d]), float(down[d]), power, float(multiplier[d]) if named else None)
+        for d, _ in self.gaps:
+            self._price_gap(d, float(multiplier[d] if named else up[d] + down[d]))
+
+    def _price_gap(self, d: int, price: float) -> None:
+        """Charge for filling in a gap, or for making one, what a change of category costs."""
+        v = self.schema.starts[d] + 1
+        self.separable.slope_up[v] += price
+        self.separable.slope_down[v] -= price
+
+    def _free_numbers(self) -> None:
+        """Remove the prices of numbers that the source lacks: a gap is filled in with any number at the same cost."""
+        free = [int(self.schema.starts[d]) for d, missing in self.gaps if missing]
+        for line in self.separable:
+            line[free] = 0.0
+        if self.Q is not None and free:
+            self.Q = without(self.Q, free)
 
     def prices(self) -> Prices:
-        cost, numbers, moves = self.separable, self.numbers, tuple(self.moves)
+        self._free_numbers()
+        cost, numbers, tables = self.separable, self.numbers, tuple(self.moves)
         curve = np.maximum(cost.curve_up, cost.curve_down)
         slope = np.maximum(np.abs(cost.slope_up), np.abs(cost.slope_down))
         runs = bool((cost.slope_up < 0).any() or (cost.slope_down > 0).any())
         if self.Q is None or not self.Q.nnz:
             size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-            curved = bool(cost.curve_up[numbers].all() and cost.curve_down[numbers].all())
-            return Prices(cost, size, curved, not curve.any(), runs, None, moves)
+            curved = bool(not self.gaps and cost.curve_up[numbers].all() and cost.curve_down[numbers].all())
+            return Prices(cost, size, curved, not curve.any(), runs, None, tables)
         Q = make_convex(self.Q)
         curve = curve + Q.diagonal()
         size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-        return Prices(cost, size, False, False, runs, couple(Q, size, numbers), moves)
-
-
-def _moves(feature: Finite, up: float, down: float, power: int, named: float | None) -> Array:
-    """The cost of each change of value, from by to.
-
-    An ordered feature pays per level moved. A category pays twice, for the 0/1 variable that falls and the one that rises;
-    under a named weight, ``named`` times 1. A table of costs replaces that 2, that 1, or the number of levels.
-    """
-    n = len(feature.values)
-    change = up + down if named is None else named
-    out = np.full((feature.size, feature.size), change)  # to and from a missing value, as between categories
-    if feature.costs is not None:
-        out[:n, :n] = (0.5 * (up + down) if named is None else named) * np.array(feature.costs)
-    elif feature.ordered:
-        moved = np.arange(n)[None, :] - np.arange(n)[:, None]
-        out[:n, :n] = np.where(moved > 0, up, down) * np.abs(moved) ** power
-    np.fill_diagonal(out, 0.0)
-    return out
+        return Prices(cost, size, False, False, runs, couple(Q, size, numbers), tables)
 
 
 def _linear(coef: Any, schema: Schema) -> Array:

@@ -120,6 +120,14 @@ def couple(matrix: Any, size: Array, numbers: Array) -> Coupling:
     return Coupling(CSR.of(Q), curve, order, CSR.of(P), theta)
 
 
+def without(Q: Any, variables: list[int]) -> Any:
+    """Q without the entries of some variables."""
+    entries = Q.tocoo()
+    left = ~np.isin(entries.coords, variables).any(axis=0)
+    row, column = entries.coords
+    return type(Q)((entries.data[left], (row[left], column[left])), shape=Q.shape)
+
+
 def _least_curve(Q: Any) -> Array:
     """(D,) the curvature of a tangent if Q is nearly singular: half of the effect of rounding on its factor."""
     unit = _units(Q)

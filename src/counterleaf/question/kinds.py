@@ -121,8 +121,10 @@ def _aligned(rows: Any, schema: Schema) -> Array:
     for d, name in enumerate(schema.names):
         if name in schema.fills:
             vectors[np.isnan(vectors[:, d]), d] = schema.fills[name]
-    if not np.isfinite(vectors).all():
-        bad = schema.names[int(np.flatnonzero(~np.isfinite(vectors).all(axis=0))[0])]
+    known = [schema.gaps.get(name) is not None for name in schema.names]
+    wrong = ~(np.isfinite(vectors) | (np.isnan(vectors) & known)).all(axis=0)
+    if wrong.any():
+        bad = schema.names[int(np.flatnonzero(wrong)[0])]
         raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")
     return vectors if schema.numeric else schema.spread(vectors)
 

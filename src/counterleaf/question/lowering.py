@@ -62,10 +62,7 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
     if schema.inferred:
         lower, upper = np.minimum(lower, sources, out=lower), np.maximum(upper, sources, out=upper)
     out = Limits(lower, upper)
-    for d, feature in enumerate(() if schema.numeric else schema):
-        if not isinstance(feature, Numeric) and feature.missing:  # a missing value may stay; no other value may become missing
-            last = schema.span(d).stop - 1
-            upper[:, last] = sources[:, last]
+    upper[:, schema.kept] = sources[:, schema.kept]  # a missing value may stay; no other value may become missing
     for constraint in constraints:
         if isinstance(constraint, (Limit, Choice)):
             _intersect(out, _box(constraint, schema, sources))
@@ -101,7 +98,7 @@ def _box(constraint: Limit | Choice, schema: Schema, sources: Array) -> Box:
         if constraint.from_lower and constraint.from_upper and constraint.lower == constraint.upper == 0:
             out += [Interval(v, sources[:, v], sources[:, v]) for v in range(at.start, at.stop)]
         elif isinstance(feature, Numeric):
-            out.append(_number_interval(constraint, feature, at.start, sources[:, at.start]))
+            out += _number_box(constraint, feature, at, sources)
         elif not (constraint.from_lower or constraint.from_upper) and constraint.lower == constraint.upper:
             out += _only(feature, at.start, [_place(constraint, feature, constraint.lower)])
         elif isinstance(feature, Categorical):
@@ -121,6 +118,22 @@ def _choice_box(constraint: Choice, schema: Schema) -> Box:
     named = {_place(constraint, feature, value) for value in constraint.values}
     left = [k for k in range(len(feature.values)) if (k in named) == constraint.allowed]
     return _only(feature, start, left, keep=not constraint.allowed)
+
+
+def _number_box(constraint: Limit, feature: Numeric, at: slice, sources: Array) -> Box:
+    """The bounds of a number; it must not be missing, except that a gap has nothing to increase or decrease and stays."""
+    number = _number_interval(constraint, feature, at.start, sources[:, at.start])
+    if at.stop == at.start + 1:
+        return [number]
+    gap = sources[:, at.start + 1]
+    if not (constraint.from_lower or constraint.from_upper) or not gap.any():
+        return [number, Interval(at.start + 1, 0.0, 0.0)]
+    if max(constraint.lower, -constraint.upper) > 0:
+        raise CounterleafError(
+            f"{constraint}: feature {feature.name!r} of the row is missing, so it has no number to compare with; use between"
+        )
+    lower, upper = np.where(gap > 0, -math.inf, number.lower), np.where(gap > 0, math.inf, number.upper)
+    return [Interval(at.start, lower, upper), Interval(at.start + 1, gap, gap)]
 
 
 def _number_interval(constraint: Limit, feature: Numeric, variable: int, source_value: Array) -> Interval:
@@ -178,6 +191,9 @@ def _add_row(limits: Limits, constraint: Row, schema: Schema) -> None:
     if not terms:
         raise CounterleafError(f"{constraint}: the coefficients cancel; at least one must not be 0")
     features = {int(np.searchsorted(schema.starts, d, side="right")) - 1 for d in terms}
+    for d in features:
+        if schema.names[d] in schema.gaps:  # a sum needs all of its numbers
+            _intersect(limits, [Interval(int(schema.starts[d]) + 1, 0.0, 0.0)])
     if len(features) > 1:
         limits.rows.append(LinearRow(terms, constraint.relation, constraint.rhs))
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterleaf.question.arrays import Table
-from counterleaf.table.features import Numeric
+from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -32,6 +32,8 @@ class Variables:
         for d, feature in enumerate(schema):
             if isinstance(feature, Numeric) and feature.grid is not None:
                 step[:, schema.starts[d]] = feature.grid.numerator, feature.grid.denominator
+            if feature.name in schema.gaps:
+                step[:, schema.starts[d] + 1] = 1  # missing or not
         sizes = np.diff(schema.starts)
         return cls(group, schema.starts[:-1][finite], schema.starts[1:][finite], step, np.repeat(np.arange(len(schema)), sizes))
 
@@ -50,3 +52,21 @@ class Variables:
         chosen = np.flatnonzero((source == 1.0) & (self.group >= 0))
         out[self.group[chosen]] = chosen
         return out
+
+
+def moves(feature: Finite, up: float, down: float, power: int, named: float | None) -> Array:
+    """The cost of each change of value, from by to.
+
+    An ordered feature pays per level moved. A category pays twice, for the 0/1 variable that falls and the one that rises;
+    under a named weight, ``named`` times 1. A table of costs replaces that 2, that 1, or the number of levels.
+    """
+    n = len(feature.values)
+    change = up + down if named is None else named
+    out = np.full((feature.size, feature.size), change)  # to and from a missing value, as between categories
+    if feature.costs is not None:
+        out[:n, :n] = (0.5 * (up + down) if named is None else named) * np.array(feature.costs)
+    elif feature.ordered:
+        moved = np.arange(n)[None, :] - np.arange(n)[:, None]
+        out[:n, :n] = np.where(moved > 0, up, down) * np.abs(moved) ** power
+    np.fill_diagonal(out, 0.0)
+    return out

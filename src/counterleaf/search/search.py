@@ -25,7 +25,6 @@ from counterleaf.question.splits import Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.search.prepared import PreparedTarget, PreparedTree, RecentValues, Run, Source, Target
 from counterleaf.search.refine import refine, runaway
-from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -75,15 +74,11 @@ class Search:
     def _free(self) -> _core.Limits:
         """The limits of a question without constraints: the schema's bounds, widened to hold the source if inferred."""
         lower, upper = (np.ascontiguousarray(end, float)[None] for end in self.schema.bounds())
-        missing = [
-            self.schema.span(d).stop - 1
-            for d, feature in enumerate(self.schema)
-            if not isinstance(feature, Numeric) and feature.missing
-        ]
         none = np.empty(0, np.int64), np.empty((1, 0)), np.empty((1, 0))
         clauses = _core.Clauses(np.empty((0, 3), np.int64), *none)
         rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), self.schema.width)
-        return _core.Limits(lower, upper, bool(self.schema.inferred), np.array(missing, np.int64), rows, 0, -1, clauses)
+        kept = np.array(self.schema.kept, np.int64)
+        return _core.Limits(lower, upper, bool(self.schema.inferred), kept, rows, 0, -1, clauses)
 
     def limits(self, constraints: Sequence[Constraint], source: Array) -> tuple[Limits | None, _core.Limits]:
         """The constraints on a source (None if there are none), and the same for the core."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, flat, some
+from counterleaf.model import gaps
 from counterleaf.model.adapter import ModelAdapter
+from counterleaf.model.gaps import Routes
 from counterleaf.model.tree import Tree
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads
@@ -17,7 +19,7 @@ from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
 from counterleaf.table.schema import Schema
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
-_PARTS = ("format", "version", "tree", "schema", "spreads", "guard")
+_PARTS = ("format", "version", "tree", "schema", "spreads", "guard")  # and "routes" if the model routes missing numbers
 _GUARD = 1e-6  # rounding is far below
 _LONGEST = 600  # characters of an error message
 _OTHERS = {
@@ -77,6 +79,8 @@ def _cut(line: str) -> str:
 
 
 def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
+    if adapter.rescale is not None:
+        raise CounterleafError("an explainer of a transformed target has no JSON; explain model.regressor_ itself")
     content = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -84,6 +88,7 @@ def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
         "schema": schema_out(adapter.schema),
         "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
         "guard": adapter.guard,
+        **({} if adapter.routes is None else {"routes": _routes_out(adapter.routes)}),
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
@@ -101,7 +106,9 @@ def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
     spreads, guard = _spreads(parts[2], len(schema)), parts[3]
     if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
         raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
-    adapter = ModelAdapter(tree, schema, tree, None, None, float(guard))
+    routes = _routes_in(content["routes"], tree, schema) if "routes" in content else None
+    gaps.check_allowed(schema, routes)
+    adapter = ModelAdapter(tree, schema, tree, None, None, float(guard), routes=routes)
     again = _content(adapter, spreads)
     for name in sorted({*content, *again}):
         if name not in again or not _same(content[name], again[name]):
@@ -110,6 +117,33 @@ def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
             )
     json.dumps(again, ensure_ascii=False).encode()  # refuses half a surrogate pair
     return adapter, spreads
+
+
+def _routes_out(routes: Routes) -> dict[str, Any]:
+    return {
+        "feature": routes.feature.tolist(),
+        "right": routes.right.astype(int).tolist(),
+        "typical": [None if np.isnan(value) else value for value in routes.typical.tolist()],
+        "refused": [routes.refused.get(d) for d in range(len(routes.typical))],
+    }
+
+
+def _routes_in(content: Any, tree: Tree, schema: Schema) -> Routes:
+    """The routes of missing numbers, checked to fit the tree and the features."""
+    feature, right = (np.array(content[name], np.int64) for name in ("feature", "right"))
+    typical = np.array([np.nan if value is None else float(value) for value in content["typical"]])
+    number = [d for d, one in enumerate(schema) if isinstance(one, Numeric)]
+    sound = (
+        feature.shape == right.shape == tree.left.shape
+        and typical.shape == (len(schema),)
+        and np.isin(feature, [-1, *number]).all()
+        and np.isin(right, (0, 1)).all()
+        and not np.isinf(typical).any()
+    )
+    if not sound:
+        raise CounterleafError("the explainer's routes of missing numbers do not fit its tree; write it again with to_json")
+    refused = {d: str(reason) for d, reason in enumerate(content["refused"]) if reason is not None}
+    return Routes(feature, right == 1, typical, refused)
 
 
 def _check_values(tree: Tree, schema: Schema) -> None:

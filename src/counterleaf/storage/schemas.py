@@ -12,13 +12,14 @@ from counterleaf.table.schema import Schema
 
 
 def schema_out(schema: Schema) -> dict[str, Any]:
-    """Write the features in order, the values that fill gaps, and the columns of a row."""
+    """Write the features in order, the values that fill gaps, the columns of a row, and the numbers that may be missing."""
     return {
         "inferred": schema.inferred,
         "features": [_feature_out(feature) for feature in schema],
         "fills": dict(schema.fills),
         "columns": list(schema.columns),
         **({"domains": {name: list(map(number_out, ends)) for name, ends in schema.domains.items()}} if schema.domains else {}),
+        **({"gaps": dict(schema.gaps)} if schema.gaps else {}),
     }
 
 
@@ -27,21 +28,25 @@ def schema_in(content: Mapping[str, Any]) -> Schema:
     fills = {str(name): float(value) for name, value in content["fills"].items()}
     features = [_feature_in(one) for one in content["features"]]
     domains = {str(name): (float(low), float(high)) for name, (low, high) in content.get("domains", {}).items()}
-    return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])), domains)
+    gaps = {str(name): None if value is None else float(value) for name, value in content.get("gaps", {}).items()}
+    return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])), domains, gaps)
 
 
 def _feature_out(feature: Feature) -> list[Any]:
     if isinstance(feature, Numeric):
         step = None if feature.step is None else float(feature.step)
-        return ["number", feature.name, number_out(feature.lower), number_out(feature.upper), bool(feature.integer), step]
+        ends = number_out(feature.lower), number_out(feature.upper)
+        gap = [feature.missing] if feature.missing else []  # left out by default, as in older files
+        return ["number", feature.name, *ends, bool(feature.integer), step, *gap]
     return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
 
 
 def _feature_in(entry: list[Any]) -> Feature:
     kind, name, *rest = entry
     if kind == "number":
-        lower, upper, integer, step = rest
-        return Numeric(name, float(lower), float(upper), bool(integer), None if step is None else float(step))
+        lower, upper, integer, step, *gap = rest
+        step = None if step is None else float(step)
+        return Numeric(name, float(lower), float(upper), bool(integer), step, *gap)
     values, costs, missing = rest
     if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
         raise ValueError("a table of costs that is not square")  # before memory is allocated for it

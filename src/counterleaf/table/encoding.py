@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError, MissingNumbersError, some
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import cells_of, column_names, columns, first_row, is_frame, is_series, numbers_of
 from counterleaf.table.row_types import fitting, retype_series, rewrite_row
@@ -36,16 +36,26 @@ def codes(schema: Schema, row: Any) -> Array:
     if x.shape != (len(schema),):
         raise CounterleafError(f"the row has shape {x.shape}; expected {len(schema)} numbers, one per feature")
     if not np.isfinite(x).all():
-        bad = int(np.flatnonzero(~np.isfinite(x))[0])
-        raise CounterleafError(
-            f"feature {schema.names[bad]!r} of the row is {x[bad]}; expected a finite number: fill it in first"
-        )
+        _check_finite(schema, x)
     for name, (low, high) in schema.domains.items():
-        if not low <= x[schema.index(name)] <= high:
+        value = x[schema.index(name)]
+        if value < low or value > high:
             raise CounterleafError(
-                f"feature {name!r} of the row is {x[schema.index(name)]:g}; the model takes numbers from {low:g} to {high:g}"
+                f"feature {name!r} of the row is {value:g}; the model takes numbers from {low:g} to {high:g}"
             )
     return x
+
+
+def _check_finite(schema: Schema, x: Array) -> None:
+    """Refuse infinite numbers, and missing ones except where the schema has gaps."""
+    infinite, missing = np.flatnonzero(np.isinf(x)).tolist(), np.flatnonzero(np.isnan(x)).tolist()
+    bad = [*infinite, *(d for d in missing if schema.names[d] not in schema.gaps)]
+    if not bad:
+        return
+    message = f"feature {schema.names[bad[0]]!r} of the row is {x[bad[0]]}; expected a finite number: fill it in first"
+    if infinite:
+        raise CounterleafError(message)
+    raise MissingNumbersError(message, tuple(schema.names[d] for d in missing))
 
 
 def _cells(schema: Schema, row: Any) -> Any:
@@ -129,13 +139,45 @@ def _real(value: Any, name: str) -> float:
         raise CounterleafError(f"feature {name!r} is {value!r}; expected a number") from None
 
 
+def spread(schema: Schema, codes: Array) -> Array:
+    """Return codes as variables; NaN stays NaN except where the schema has gaps."""
+    out = np.zeros((len(codes), schema.width))
+    if schema._gaps:
+        codes = codes.copy()
+    for d, number in schema._gaps:
+        gap = np.isnan(codes[:, d])
+        out[gap, schema.starts[d] + 1], codes[gap, d] = 1.0, number
+    at = schema.starts[:-1] + np.where(schema._finite, codes, 0.0).astype(np.int64)
+    out[np.arange(len(codes))[:, None], at] = np.where(schema._finite, 1.0, codes)
+    return out
+
+
+def gather(schema: Schema, x: Array) -> Array:
+    """Return variables as codes, NaN for a gap."""
+    out = np.empty((*x.shape[:-1], len(schema)))
+    for d, feature in enumerate(schema):
+        block = x[..., schema.span(d)]
+        out[..., d] = block[..., 0] if isinstance(feature, Numeric) else block.argmax(axis=-1)
+    for d, _ in schema._gaps:
+        out[x[..., schema.starts[d] + 1] == 1.0, d] = np.nan
+    return out
+
+
+def without_gaps(schema: Schema, x: Array) -> Array:
+    """Return vectors without the variables of gaps, NaN where a number is missing."""
+    out, at = x.copy(), [int(schema.starts[d]) for d, _ in schema._gaps]
+    for v in at:
+        out[x[:, v + 1] == 1.0, v] = np.nan
+    return np.delete(out, [v + 1 for v in at], axis=1)
+
+
 def decode(schema: Schema, x: Array, like: Any) -> Any:
     """Return the row of vector ``x`` in the type of the row ``like``; unchanged cells stay, integers stay integers."""
     if schema.plain and not schema.columns and isinstance(like, np.ndarray) and like.dtype.kind in "fiub":
         return x.astype(fitting(x, like.dtype))  # the common case: no need to look at each cell
     source, target = schema.codes(like), schema.gather(x)
     new: dict[str, Any] = {}
-    for d in np.flatnonzero(target != source).tolist():
+    for d in np.flatnonzero((target != source) & ~(np.isnan(target) & np.isnan(source))).tolist():
         feature = schema.features[d]
         new[feature.name] = float(target[d]) if isinstance(feature, Numeric) else feature.values[int(target[d])]
     names = list(schema.columns or schema.names)

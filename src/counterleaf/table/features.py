@@ -33,11 +33,15 @@ class Numeric:
         Whether the feature takes whole numbers only.
     step : float, optional
         The feature takes multiples of this number only.
+    missing : bool or "allowed", default=False
+        Whether rows may lack the number. Wherever the model has a route for a missing number, a row can keep it missing, and
+        an answer can fill it in. With "allowed", an answer can also leave out a number that the row has.
 
     Raises
     ------
     CounterleafError
-        If no number satisfies the bounds, or if ``step`` is not positive or contradicts ``integer``.
+        If no number satisfies the bounds, if ``step`` is not positive or contradicts ``integer``, or if ``missing`` is
+        something else.
 
     Examples
     --------
@@ -50,9 +54,14 @@ class Numeric:
     upper: float = math.inf
     integer: bool = False
     step: float | None = None
+    missing: bool | str = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if not (self.missing is True or self.missing is False or self.missing == "allowed"):
+            raise CounterleafError(
+                f'feature {self.name!r}: missing is {brief(self.missing)}; expected True, False or "allowed"'
+            )
         for end in (self.lower, self.upper):
             if isinstance(end, (str, bytes)) or not hasattr(end, "__float__"):
                 raise CounterleafError(f"feature {self.name!r}: a bound is {brief(end)}; expected a number")
@@ -262,6 +271,13 @@ def with_name(feature: Feature, name: str) -> Feature:
     return type(feature)(name, feature.values, feature.costs, feature.missing)
 
 
+def variable_names(feature: Feature, gap: bool) -> list[str]:
+    """Return the names of the solver's variables of a feature; a number with a ``gap`` has a second one."""
+    if not isinstance(feature, Numeric):
+        return [feature.column(k) for k in range(feature.size)]
+    return [feature.name, f"{feature.name}={MISSING}"] if gap else [feature.name]
+
+
 def describe(feature: Feature) -> str:
     """Return a feature in words."""
     if isinstance(feature, Numeric):
@@ -270,9 +286,11 @@ def describe(feature: Feature) -> str:
             what += f" in steps of {float(feature.step):g}"
         low, high = (None if math.isinf(end) else f"{end:g}" for end in (feature.lower, feature.upper))
         if low and high:
-            return f"{what}, {low} to {high}"
-        return what + (f", at least {low}" if low else f", at most {high}" if high else "")
-    gap = ", may be missing" if feature.missing else ""
+            what += f", {low} to {high}"
+        else:
+            what += f", at least {low}" if low else f", at most {high}" if high else ""
+        return what + _gap_words(feature)
+    gap = _gap_words(feature)
     if isinstance(feature, Boolean):
         return f"yes or no{gap}"
     shown = [str(value) for value in feature.values]
@@ -280,6 +298,10 @@ def describe(feature: Feature) -> str:
     if isinstance(feature, Ordinal):
         return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
     return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
+
+
+def _gap_words(feature: Feature) -> str:
+    return "" if not feature.missing else ", may be missing" if feature.missing is True else ", may be left out"
 
 
 def _initialize(feature: Any, name: str, values: Any, costs: Any, missing: bool) -> None:

@@ -116,7 +116,7 @@ def _guess_number(name: str, X: Array, whole: bool, bounds: bool) -> Numeric:
         raise CounterleafError(f"column {name!r} of the data holds infinity; expected finite numbers")
     low, high = (float(X.min()), float(X.max())) if bounds else (-np.inf, np.inf)
     whole = whole or bool(gaps and (X % 1 == 0).all())  # pandas stores whole numbers with gaps as floats
-    return Numeric(name, low, high, integer=whole)
+    return Numeric(name, low, high, integer=whole, missing=bool(gaps))
 
 
 def _has_gaps(column: Column) -> bool:

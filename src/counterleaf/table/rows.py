@@ -125,15 +125,18 @@ class TableRows:
     def changed(self, d: int, codes: Array, answered: Array) -> Column:
         """Return column ``d`` with new values, in its type if that holds them, empty where there is no answer.
 
-        ``codes`` are the new ones, NaN where a cell does not change; the array is overwritten.
+        ``codes`` are the new ones, NaN where a cell does not change and infinite where it becomes missing; the array is
+        overwritten.
         """
         feature, column = self.schema.features[d], self.columns[d]
+        filled = answered & ~np.isinf(codes)
         if self.holds_codes(d):
             np.copyto(codes, column, where=np.isnan(codes))
-            codes[~answered] = np.nan
+            codes[~filled] = np.nan
             return codes
+        codes[np.isinf(codes)] = np.nan
         write = _polars_column if self.polars else _pandas_column
-        return write(feature, column, codes, answered)
+        return write(feature, column, codes, filled)
 
     def groups(self, before: Array, after: Array) -> list[Array]:
         """Return which rows to rewrite together, so that no row is widened because of another.
@@ -144,7 +147,7 @@ class TableRows:
         wide = np.zeros(before.shape, bool)
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
             if isinstance(feature, Numeric) and not self.holds_codes(d):
-                differ = before[:, d] != after[:, d]
+                differ = differs(before[:, d], after[:, d]) & ~np.isnan(after[:, d])
                 wide[differ, d] = _outgrown(column, after[differ, d])
         if not wide.any():
             return [np.arange(len(before))]
@@ -153,7 +156,8 @@ class TableRows:
 
     def rewritten(self, at: Any, before: Array, after: Array) -> Any:
         """Return some of the rows with the codes ``after`` in place of ``before``."""
-        part, differ, everywhere = self.part(at), before != after, np.ones(len(after), bool)
+        part, differ, everywhere = self.part(at), differs(before, after), np.ones(len(after), bool)
+        after = np.where(np.isnan(after), np.inf, after)
         cells = TableRows(part, self.schema)
         new = {
             d: cells.changed(d, np.where(differ[:, d], after[:, d], np.nan), everywhere)
@@ -169,6 +173,11 @@ class TableRows:
                 part[cells.columns[d].name] = column
             return part
         return _rewrite_array(part, {self._order.index(self.schema.names[d]): column for d, column in new.items()})
+
+
+def differs(before: Array, after: Array) -> Array:
+    """Return where two arrays of codes differ; a missing number equals another one."""
+    return np.asarray((before != after) & ~(np.isnan(before) & np.isnan(after)))
 
 
 def _array(rows: Any) -> Array:
@@ -190,13 +199,13 @@ def _is_native(feature: Feature, column: Column) -> bool:
 
 
 def _number(value: Any) -> float:
-    """Return a cell as a number, NaN if ``explain`` would refuse it."""
+    """Return a cell as a number, NaN if it is missing, infinite if ``explain`` would refuse it."""
     if is_missing(value) or isinstance(value, (str, bytes)):
-        return np.nan
+        return np.nan if is_missing(value) else np.inf
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return np.nan
+        return np.inf
 
 
 def _places(feature: Finite, column: Column) -> Array:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, near, number, some
+from counterleaf.errors import CounterleafError, brief, near, number, some
 from counterleaf.sparse import CSR
 from counterleaf.table import encoding
-from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, describe, with_name
+from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, describe, variable_names, with_name
 from counterleaf.table.frames import by_name, columns
 from counterleaf.table.infer import guess
 from counterleaf.types import Array
@@ -38,6 +38,9 @@ class Schema:
         The columns of a row, if the model ignores some of them; these keep their values.
     domains : mapping, optional
         The lowest and the highest number that the model takes, by feature. Unlike bounds, they are never widened.
+    gaps : mapping, optional
+        The numbers that may be missing in this question, by feature: the number from which a gap is filled in, or None if the
+        row has a number that an answer may leave out. Such a feature has a second variable, which is 1 where it is missing.
 
     Attributes
     ----------
@@ -50,7 +53,9 @@ class Schema:
     plain : bool
         Whether every feature is a number without a grid.
     numeric : bool
-        Whether every feature is a number, and so one variable.
+        Whether every feature is a number without a gap, and so one variable.
+    kept : list of int
+        The variables that stand for a missing value: they may stay 1, but not become 1.
 
     Raises
     ------
@@ -71,22 +76,26 @@ class Schema:
     fills: Mapping[str, float] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     domains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    gaps: Mapping[str, float | None] = field(default_factory=dict)
     names: list[str] = field(init=False, repr=False, compare=False)
     variables: list[str] = field(init=False, repr=False, compare=False)
     starts: Array = field(init=False, repr=False, compare=False)
     plain: bool = field(init=False, repr=False, compare=False)
     numeric: bool = field(init=False, repr=False, compare=False)
+    kept: list[int] = field(init=False, repr=False, compare=False)
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)  # name -> position
     _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
     _box: tuple[Array, Array] = field(init=False, repr=False, compare=False)  # bounds of the variables
     # for each feature: the type of values that equal their codes, and the codes of texts; other values are checked
     _kinds: tuple[Any, ...] = field(init=False, repr=False, compare=False)
     _places: tuple[dict[Any, int], ...] = field(init=False, repr=False, compare=False)
+    _gaps: tuple[tuple[int, float], ...] = field(init=False, repr=False, compare=False)  # features of gaps, numbers to fill
 
     def __post_init__(self) -> None:
         features, index = _checked(self.features)
+        gaps = _checked_gaps(self.gaps, features, index)
         finite = np.array([not isinstance(f, Numeric) for f in features])
-        starts = np.cumsum([0, *(feature.size for feature in features)])
+        starts = np.cumsum([0, *(feature.size + (d in gaps) for d, feature in enumerate(features))])
         lower, upper = np.zeros(starts[-1]), np.ones(starts[-1])
         for at, feature in zip(starts, features, strict=False):
             if isinstance(feature, Numeric):
@@ -95,15 +104,21 @@ class Schema:
         derived = {
             "features": features,
             "names": list(index),
-            "variables": [f.name if isinstance(f, Numeric) else f.column(k) for f in features for k in range(f.size)],
+            "variables": [name for d, f in enumerate(features) for name in variable_names(f, d in gaps)],
             "starts": starts,
-            "plain": all(isinstance(f, Numeric) and f.grid is None for f in features),
-            "numeric": not finite.any(),
+            "plain": not gaps and all(isinstance(f, Numeric) and f.grid is None for f in features),
+            "numeric": not gaps and not finite.any(),
+            "kept": [
+                int(starts[d + 1]) - 1
+                for d, f in enumerate(features)
+                if (f.missing != "allowed" if d in gaps else f.missing and not isinstance(f, Numeric))
+            ],
             "_index": index,
             "_finite": finite,
             "_box": (lower, upper),
             "_kinds": tuple(float if isinstance(f, Numeric) and not f.integer else None for f in features),
             "_places": tuple({} if isinstance(f, Numeric) else f._places for f in features),
+            "_gaps": tuple(gaps.items()),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -180,6 +195,8 @@ class Schema:
                 rows.append(at if one else at + k)
                 cols.append(start + k)
                 data.append(float(k) if one else 1.0)
+            if feature.name in self.gaps:
+                raise CounterleafError(f"feature {feature.name!r}: a tree has no column for a missing number")
             at += 1 if one else feature.size
         return CSR.from_entries(rows, cols, data, (at, self.width))
 
@@ -305,10 +322,7 @@ class Schema:
         codes : (n, F) array
             One row of codes per row of the table.
         """
-        out = np.zeros((len(codes), self.width))
-        at = self.starts[:-1] + np.where(self._finite, codes, 0.0).astype(np.int64)
-        out[np.arange(len(codes))[:, None], at] = np.where(self._finite, 1.0, codes)
-        return out
+        return encoding.spread(self, codes)
 
     def gather(self, x: Array) -> Array:
         """Return variables as codes, the inverse of ``spread``.
@@ -318,13 +332,17 @@ class Schema:
         x : (D,) or (n, D) array
             One vector of variables, or several in rows.
         """
-        if self.numeric:
-            return x
-        out = np.empty((*x.shape[:-1], len(self)))
-        for d, feature in enumerate(self):
-            block = x[..., self.span(d)]
-            out[..., d] = block[..., 0] if isinstance(feature, Numeric) else block.argmax(axis=-1)
-        return out
+        return x if self.numeric else encoding.gather(self, x)
+
+    def without_gaps(self, x: Array) -> Array:
+        """Return vectors without the variables of gaps, NaN where a number is missing.
+
+        Parameters
+        ----------
+        x : (n, D) array
+            Vectors of variables.
+        """
+        return encoding.without_gaps(self, x) if self._gaps else x
 
     def changed(self, x: Array, source: Array) -> list[int]:
         """Return the features in which two vectors differ.
@@ -337,7 +355,8 @@ class Schema:
         differ = np.flatnonzero(x != source)
         if self.numeric:
             return list(differ.tolist())
-        return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()))
+        idle = {d for d, _ in self._gaps if x[self.starts[d] + 1] == source[self.starts[d] + 1] == 1.0}  # missing in both
+        return sorted(set((np.searchsorted(self.starts, differ, side="right") - 1).tolist()) - idle)
 
     def decode(self, x: Array, like: Any) -> Any:
         """Return the row of a vector; unchanged cells stay as they are, integers stay integers.
@@ -401,6 +420,14 @@ class Schema:
             One name per feature.
         """
         return replace(self, features=[with_name(f, name) for f, name in zip(self, names, strict=True)])
+
+
+def _checked_gaps(gaps: Mapping[str, float | None], features: tuple[Feature, ...], index: dict[Any, int]) -> dict[int, float]:
+    """Return the numbers from which gaps are filled in, by the position of the feature, in order; 0 for None."""
+    for name, value in gaps.items():
+        if name not in index or not isinstance(features[index[name]], Numeric) or not np.isfinite(value or 0.0):
+            raise CounterleafError(f"the schema's gaps are {brief(dict(gaps))}; expected finite numbers by numeric feature")
+    return dict(sorted((index[name], 0.0 if value is None else float(value)) for name, value in gaps.items()))
 
 
 def _checked(features: Any) -> tuple[tuple[Feature, ...], dict[Any, int]]:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from counterleaf.model.cuts import cuts
+from counterleaf.model.gaps import Routes
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines import probing
 from counterleaf.model.pipelines.check import check
+from counterleaf.model.pipelines.gap_routes import probe_routes
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.model.pipelines.steps import Survey, survey
 from counterleaf.model.pipelines.study import Study
@@ -50,6 +52,8 @@ class Folded:
         The lowest and the highest number of a feature for which the tree is that of the pipeline; none if it holds everywhere.
     whole : frozenset of str
         Features for which it holds for whole numbers only.
+    routes : Routes or None
+        Where missing numbers go, None if the tree does not have the nodes of the pipeline's tree.
     """
 
     tree: Tree
@@ -57,6 +61,7 @@ class Folded:
     exact: bool
     domains: dict[str, tuple[float, float]] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+    routes: Routes | None = None
 
 
 def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
@@ -102,7 +107,8 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
     check(probe, tree, origin, folding.exact, study)
     domains = {} if study is None else {found.names[k]: ends for k, ends in study.domains.items()}
     whole = frozenset() if study is None else frozenset(found.names[k] for k in study.whole)
-    return Folded(tree, probe.fills(), folding.exact, domains, whole)
+    routes = folding.routes() if np.array_equal(origin, np.arange(folding.size)) else None
+    return Folded(tree, probe.fills(), folding.exact, domains, whole, routes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +176,15 @@ class _Folding:
             self._forms |= {i: [sums.form(*self._split(i))] for i in oblique}
             self._forms |= {i: self._leaf(sums, i) for i in linear}
         self._closed = self._old.closed if oblique else "left"
+
+    @property
+    def size(self) -> int:
+        """The number of nodes of the pipeline's tree."""
+        return self._old.n_nodes
+
+    def routes(self) -> Routes:
+        """Return where missing numbers go in the pipeline's tree."""
+        return probe_routes(self._probe, self._splits.columns, self._splits.weights, self._splits.right)
 
     def _sorted(self) -> tuple[Array, list[int]]:
         """Return the splits on one raw number and the oblique ones; the others are settled."""

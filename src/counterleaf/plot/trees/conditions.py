@@ -6,7 +6,7 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.text import word
-from counterleaf.answer.tree_text import Inequality, inequality, values_right
+from counterleaf.answer.tree_text import Inequality, gap_of, inequality, values_right
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS, number, short
 from counterleaf.table.features import MISSING, Boolean, Finite, Ordinal
@@ -21,6 +21,9 @@ def condition(tree: Tree, node: int, schema: Schema, left: bool = False) -> tupl
 
     With ``left``, it is always the left child.
     """
+    name = gap_of(tree, node, schema)
+    if name is not None:
+        return f"{short(name, 24)}\n{'is known' if left else f'is {MISSING}'}", 1 if left else -1
     found = values_right(tree, node, schema)
     if found is not None:
         feature, right = found

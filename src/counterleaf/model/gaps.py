@@ -1,0 +1,309 @@
+"""Missing numbers that a model routes by itself: where they go, and a tree in which being missing is a variable of its own.
+
+A number x that may be missing gets a second variable m, which is 1 where x is missing. A path through the new tree splits on m
+before it first tests x. Where x is missing, its tests are resolved; all other splits stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.cuts import cuts
+from counterleaf.model.outputs import Outputs
+from counterleaf.model.tree import Tree
+from counterleaf.sparse import CSR
+from counterleaf.table.features import Categorical, Numeric
+from counterleaf.table.frames import columns, is_frame, numbers_of
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+Adapter = Any  # a ModelAdapter
+
+_MOST_NODES = 1_000_000
+_MOST_CHECKED = 20_000  # leaves
+_WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no margin reaches it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routes:
+    """Where the splits of a tree send rows that lack a number.
+
+    Parameters
+    ----------
+    feature : (N,) array of int
+        The position of the feature that a split tests; -1 for a leaf and for a split without a route for missing numbers.
+    right : (N,) array of bool
+        Whether a row without that number goes right.
+    typical : (F,) array
+        The number of each feature from which a gap is filled in, such as the median; NaN if it is not known.
+    refused : dict, optional
+        The features without a route, by position, and the reason.
+    """
+
+    feature: Array
+    right: Array
+    typical: Array
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+
+def typical_numbers(schema: Schema, data: Any) -> Array:
+    """Return the median of each column of the data, NaN where there is none."""
+    out = np.full(len(schema), np.nan)
+    found = [] if data is None else columns(data)
+    by_name = dict(found if is_frame(data) else zip(schema.names, (column for _, column in found), strict=False))
+    for d, feature in enumerate(schema):  # the data may hold categories that the schema leaves out
+        if isinstance(feature, Numeric) and feature.name in by_name:
+            column = numbers_of(by_name[feature.name], feature.name)
+            present = np.sort(column[~np.isnan(column)])
+            if len(present):
+                out[d] = present[(len(present) - 1) // 2]  # a number of the data, not one between two of them
+    return out
+
+
+def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
+    """Return the schema of a row that lacks some numbers; features with missing="allowed" may become missing too."""
+    gaps: dict[str, float | None] = {
+        feature.name: None for feature in schema if isinstance(feature, Numeric) and feature.missing == "allowed"
+    }
+    for name in missing:
+        d = schema.index(name)
+        if d in routes.refused:
+            raise CounterleafError(routes.refused[d])
+        feature = schema.features[d]
+        assert isinstance(feature, Numeric)
+        low, high = (float(ends[schema.starts[d]]) for ends in schema.bounds())
+        gaps[name] = _within(feature, float(routes.typical[d]), low, high)
+    return replace(schema, gaps=gaps)
+
+
+def _within(feature: Numeric, value: float, low: float, high: float) -> float:
+    """Return the number of the feature within these bounds that is nearest to ``value``, or to 0 if that is NaN."""
+    value = min(max(0.0 if np.isnan(value) else value, low), high)
+    grid = feature.grid
+    if grid is None:
+        return value
+    k = round(value / float(grid))
+    near = [(k + step) * grid.numerator / grid.denominator for step in (-1, 0, 1)]
+    return min((one for one in near if low <= one <= high), key=lambda one: abs(one - value), default=value)
+
+
+def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
+    """Return the adapter of a model for rows that lack some numbers; answers may keep these gaps or fill them in.
+
+    Parameters
+    ----------
+    adapter : ModelAdapter
+        The adapter for rows without gaps.
+    missing : iterable of str
+        The features that are missing.
+
+    Returns
+    -------
+    ModelAdapter
+        A new adapter, whose tree has another variable for each gap.
+
+    Raises
+    ------
+    CounterleafError
+        If the model has no route for missing numbers, or does not follow it.
+    """
+    if adapter.routes is None:
+        raise CounterleafError("the model has no route for missing numbers; fill them in first")
+    schema = with_gaps(adapter.schema, missing, adapter.routes)
+    tree, origin = expand(adapter.tree, adapter.schema, schema, adapter.routes)
+    model = tree if adapter.model is adapter.tree else adapter.model
+    made = replace(adapter, model=model, schema=schema, tree=tree, routes=None, origin=origin)
+    points = points_in_leaves(tree, schema)
+    if model is not tree and len(points):
+        rows = made_up_rows(schema, points) if adapter.takes_rows else []
+        check_labels(tree, points, made.predictions(points, rows))
+    return made
+
+
+def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:
+    """Return the tree over the variables of a schema with gaps, and the node of the old tree behind each node.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree over the variables of ``schema``.
+    schema, wider : Schema
+        The same features without and with gaps.
+    routes : Routes
+        Where missing numbers go.
+
+    Returns
+    -------
+    tuple of Tree and (N,) array
+        The new tree, and for each of its nodes the old one. For a split on whether a number is missing, it is the split
+        that tests the number.
+
+    Raises
+    ------
+    CounterleafError
+        If a split or a leaf has no route for a missing number, or the new tree has too many nodes.
+    """
+    gaps = {wider.index(name) for name in wider.gaps}
+    _check_routes(tree, schema, gaps, routes)
+    nodes = list(_walk(tree, gaps, routes))
+    origin, gap, left, right = (np.array(part) for part in zip(*nodes, strict=True))
+    splits = np.flatnonzero(gap >= 0)
+    moved = np.delete(np.arange(wider.width), [wider.starts[d] + 1 for d in sorted(gaps)])  # variables without the new ones
+    copied = tree.weights[origin]
+    kept = gap[copied.rows] < 0
+    rows = np.concatenate([copied.rows[kept], splits])
+    columns = np.concatenate([moved[copied.indices[kept]], wider.starts[gap[splits]] + 1])
+    data = np.concatenate([copied.data[kept], np.full(len(splits), _WEIGHT)])
+    out = replace(
+        tree,
+        left=left,
+        right=right,
+        weights=CSR.from_entries(rows, columns, data, (len(origin), wider.width)),
+        bias=np.where(gap >= 0, -0.5 * _WEIGHT, tree.bias[origin]),
+        value=tree.value[origin],
+        outputs=None if tree.outputs is None else _outputs(tree.outputs, origin, moved, wider.width),
+    )
+    return out, origin
+
+
+def _outputs(outputs: Outputs, origin: Array, moved: Array, width: int) -> Outputs:
+    slope = outputs.slope
+    if slope is not None:
+        copied = slope[(origin[:, None] * outputs.count + np.arange(outputs.count)).ravel().tolist()]
+        slope = CSR(copied.indptr, moved[copied.indices], copied.data, (copied.shape[0], width))
+    return Outputs(outputs.kind, outputs.intercept[origin], slope)
+
+
+def _check_routes(tree: Tree, schema: Schema, gaps: set[int], routes: Routes) -> None:
+    """Check that no split and no leaf computes with a number that may be missing, except where there is a route for it."""
+    of_variable = np.repeat(np.arange(len(schema)), np.diff(schema.starts))
+    used = of_variable[tree.weights.indices]
+    lost = np.isin(used, list(gaps)) & (routes.feature[tree.weights.rows] != used)
+    slope = None if tree.outputs is None else tree.outputs.slope
+    computed = [] if slope is None else [d for d in of_variable[slope.indices].tolist() if d in gaps]
+    for d in [*used[lost].tolist(), *computed]:
+        raise CounterleafError(
+            f"feature {schema.names[d]!r} of the row is missing, and the model computes a sum with it; fill it in first"
+        )
+
+
+class _Node(NamedTuple):
+    """A node of the new tree: the old one, the feature whose gaps it separates (-1 if none), and its children."""
+
+    origin: int
+    gap: int
+    left: int
+    right: int
+
+
+def _walk(tree: Tree, gaps: set[int], routes: Routes) -> Iterator[_Node]:
+    """Yield the nodes of the new tree in order."""
+    missing: dict[int, bool]
+    level: list[tuple[int, dict[int, bool]]] = [(0, {})]  # nodes, and which numbers are known to be missing or not
+    made = 1
+    while level:
+        below: list[tuple[int, dict[int, bool]]] = []
+        for start, missing in level:
+            node, d = start, int(routes.feature[start])
+            while tree.left[node] >= 0 and missing.get(d, False):
+                node = int((tree.right if routes.right[node] else tree.left)[node])
+                d = int(routes.feature[node])
+            if tree.left[node] < 0:
+                yield _Node(node, -1, -1, -1)
+                continue
+            open_gap = d in gaps and d not in missing
+            if open_gap:
+                below += [(node, {**missing, d: False}), (node, {**missing, d: True})]
+            else:
+                below += [(int(tree.left[node]), missing), (int(tree.right[node]), missing)]
+            yield _Node(node, d if open_gap else -1, made, made + 1)
+            made += 2
+            if made > _MOST_NODES:
+                raise CounterleafError(
+                    f"the tree would need more than {_MOST_NODES:,} nodes for the missing numbers; fill some of them in first"
+                )
+        level = below
+
+
+def points_in_leaves(tree: Tree, schema: Schema) -> Array:
+    """Return a row in each of the leaves that can be reached, as variables; none if a split is oblique or a leaf linear."""
+    variable, swapped, low_side, high_side = cuts(tree)
+    if (variable[tree.left >= 0] < 0).any() or (tree.outputs is not None and tree.outputs.slope is not None):
+        return np.empty((0, schema.width))
+    usual, lower, upper = np.zeros(schema.width), np.full(schema.width, -np.inf), np.full(schema.width, np.inf)
+    for name, (least, most) in schema.domains.items():
+        lower[schema.starts[schema.index(name)]], upper[schema.starts[schema.index(name)]] = least, most
+    found: list[Array] = []
+    stack = [(0, lower, upper)]
+    while stack and len(found) < _MOST_CHECKED:
+        node, lower, upper = stack.pop()
+        if tree.left[node] < 0:
+            found.append(np.clip(usual, lower, upper))
+            continue
+        v = int(variable[node])
+        low, high = (tree.right, tree.left) if swapped[node] else (tree.left, tree.right)
+        for child, side, ends in ((low[node], upper, low_side), (high[node], lower, high_side)):
+            narrowed = side.copy()
+            narrowed[v] = (min if side is upper else max)(side[v], ends[node])
+            ways = (lower, narrowed) if side is upper else (narrowed, upper)
+            if ways[0][v] <= ways[1][v] and ways[0][v] < np.inf and ways[1][v] > -np.inf:
+                stack.append((int(child), *ways))
+    points = np.array(found)
+    for d, _ in schema._gaps:
+        points[:, schema.starts[d] + 1] = points[:, schema.starts[d] + 1] > 0.5
+    return points
+
+
+def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
+    """Return rows of the table with these variables."""
+    return [
+        {
+            feature.name: (None if np.isnan(code) else float(code))
+            if isinstance(feature, Numeric)
+            else (*feature.values, None)[int(code)]
+            for feature, code in zip(schema, codes, strict=True)
+        }
+        for codes in schema.gather(points)
+    ]
+
+
+def check_labels(tree: Tree, points: Array, labels: Array) -> None:
+    """Check that the model predicts what the tree says for rows that lack numbers."""
+    expected = tree.predict(points)
+    same = np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected
+    if not np.all(same):
+        raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
+
+
+def read_routes(model: Any, tree: Tree) -> tuple[Array, Array] | None:
+    """Return the column that each split of a model tests, and whether a missing number goes right; None without routes."""
+    arrays: Any = getattr(model, "tree_", None)
+    if hasattr(arrays, "missing_go_to_left") and len(arrays.feature) == tree.n_nodes:
+        return np.where(tree.left >= 0, arrays.feature, -1), np.asarray(arrays.missing_go_to_left) == 0
+    return None
+
+
+def by_feature(column: Array, right: Array, schema: Schema, data: Any) -> Routes:
+    """Return the routes of missing numbers by feature, given those by column of the model."""
+    owner = [
+        d if isinstance(feature, Numeric) else -1
+        for d, feature in enumerate(schema)
+        for _ in range(feature.size if isinstance(feature, Categorical) else 1)
+    ]
+    return Routes(np.append(owner, -1)[column], right, typical_numbers(schema, data))
+
+
+def check_allowed(schema: Schema, routes: Routes | None) -> None:
+    """Refuse numbers that may be left out if the model has no route for that, or fills them in."""
+    for feature in schema:
+        if not isinstance(feature, Numeric) or feature.missing != "allowed":
+            continue
+        routed = routes is not None and schema.index(feature.name) not in routes.refused
+        if not routed or feature.name in schema.fills:
+            why = "fills it in" if routed else "has no route for a missing number"
+            raise CounterleafError(f'feature {feature.name!r} has missing="allowed", but the model {why}; use missing=True')
