@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
@@ -18,7 +18,7 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, PowerTransformer, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PowerTransformer, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -257,3 +257,34 @@ def test_wrappers_that_cannot_be_read(model, reason):
     with pytest.raises(cl.CounterleafError) as error:
         cl.read_tree(model)
     assert str(error.value) == reason
+
+
+def people():
+    rng = np.random.default_rng(0)
+    ages, pay, jobs = rng.integers(18, 80, 300), rng.normal(3000, 900, 300).round(2), rng.choice(["cook", "clerk", "none"], 300)
+    frame = pd.DataFrame({"age": ages, "pay": pay, "job": jobs})
+    return frame, np.where(pay / 100 + ages * 0.3 + 10 * (jobs == "clerk") + rng.normal(0, 5, 300) > 48, "yes", "no")
+
+
+@pytest.mark.parametrize("inside", [logistic, tree])
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda model: model,
+        lambda model: FixedThresholdClassifier(model, threshold=0.4, pos_label="yes"),
+        lambda model: GridSearchCV(model, {}),
+        lambda model: CalibratedClassifierCV(model, ensemble=False),
+        lambda model: FixedThresholdClassifier(CalibratedClassifierCV(model, ensemble=False), threshold=0.7, pos_label="no"),
+    ],
+)
+def test_wrappers_around_and_inside_a_pipeline_are_the_same(inside, wrapped):
+    frame, y = people()
+    steps = ColumnTransformer([("n", StandardScaler(), ["age", "pay"]), ("c", OneHotEncoder(), ["job"])])
+    for model in (wrapped(make_pipeline(steps, inside())), make_pipeline(steps, wrapped(inside()))):
+        explainer = cl.Explainer(model.fit(frame, y), data=frame)
+        for k in range(8):
+            answer = explainer.explain(frame.iloc[k])
+            assert answer[0].confirmed
+            assert (
+                model.predict(answer[0].row.to_frame().T.astype(frame.dtypes.to_dict()))[0] != model.predict(frame.iloc[[k]])[0]
+            )
