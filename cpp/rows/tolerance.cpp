@@ -88,12 +88,12 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
     for (std::size_t t = 0; t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
         const double count = static_cast<double>(terms.size()) + 2.0;
-        const bool casts = question.tree.narrow && t >= question.user_rows();
-        const double room =
-            (16.0 * count * ROUND + (casts ? 0x1p-22 : 0.0)) * (terms.size_at(x) + question.offset(path.row[t]));
+        const bool split = t >= question.user_rows(), casts = question.tree.narrow && split;
+        const double share = std::max(16.0 * count * ROUND, split ? 2.0 * question.guard : 0.0) + (casts ? 0x1p-22 : 0.0);
+        const double room = share * (terms.size_at(x) + question.offset(path.row[t]));
         const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
         const bool open =
-            question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && t >= question.user_rows();
+            question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && split;
         // at the origin, no step is small compared with the number itself, so it is measured by its cost
         const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
         total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});

@@ -21,7 +21,7 @@ from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.cost import L1, L2, Prices, lower_cost
 from counterleaf.question.kinds import Constraint
 from counterleaf.question.query import Query, wanted
-from counterleaf.search.aims import Aims
+from counterleaf.search.aims import GUARDS, Aims
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
@@ -29,8 +29,6 @@ from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
-
-_GUARDS = (2.0**-34, 2.0**-30)  # of its terms: how far answers keep from a split if the model refutes them
 
 
 class Explainer:
@@ -394,7 +392,7 @@ class Explainer:
         """Return an explanation that the model confirms, if another order of summation than expected has refuted it."""
         if answer.decision.same_splits and not self._adapter.guard:
             return answer
-        for guard in _GUARDS:
+        for guard in GUARDS:
             if all(one.confirmed for one in answer) or time.perf_counter() >= until:
                 break
             found = self._solve(source, query, until, False, None, guard)

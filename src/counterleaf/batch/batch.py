@@ -23,7 +23,7 @@ from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.question.kinds import Limit
 from counterleaf.question.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.search.aims import Aim, Aims
+from counterleaf.search.aims import GUARDS, Aim, Aims
 from counterleaf.search.prepared import RecentValues
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.output import COLUMNS, STATUSES, Results, results_frame
@@ -135,12 +135,26 @@ class Batch:
         for k in np.flatnonzero(found.outcome == Outcome.UNANSWERED).tolist():
             results.status[at.start + k] = self._alone(at.start + k, codes[k], k, found)
         answered = found.leaves >= 0
-        results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
-        results.bounds[at], results.leaves[at] = found.bounds, found.leaves
         if results.labels is not None:
             self._note_labels(at, codes, found.points, answered)
-        results.confirmed[at] = self._confirm(at, codes, found, answered)
+        confirmed = self._confirm(at, codes, found, answered)
+        for k in np.flatnonzero(answered & ~confirmed).tolist() if self.search.guard else ():
+            confirmed[k] = self._clear_of_rounding(at, codes, k, found)
+        results.confirmed[at] = confirmed
+        results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
+        results.bounds[at], results.leaves[at] = found.bounds, found.leaves
         self._note_changes(at, codes, found.points, answered)
+
+    def _clear_of_rounding(self, at: slice, codes: Array, k: int, found: Outcomes) -> bool:
+        """Solve a row whose answer the model refutes again, further from the splits; return whether it confirms that."""
+        line, only = at.start + k, np.arange(len(codes)) == k
+        for guard in () if line in self.results.problems else GUARDS:
+            self.results.status[line] = self._alone(line, codes[k], k, found, guard)
+            if self.results.labels is not None:
+                self._note_labels(at, codes, found.points, only)
+            if self._confirm_alone(line, codes[k], found.points[k], int(found.leaves[k])):
+                return True
+        return False
 
     def _solve(self, codes: Array) -> Outcomes:
         return self._by_search(codes) if self.axis_aligned is None else self._by_boxes(codes, self.axis_aligned)
@@ -184,8 +198,12 @@ class Batch:
         known = np.setdiff1d(lines, np.concatenate([np.empty(0, np.int64), *(here for _, here in parts)]))
         for part, here in [(self, known), *parts]:
             points = part._spread(after[here])
-            for k, label in zip(here.tolist(), part.decision.labels(points), strict=True):
+            targets = part._lines_of(part._sources(before[here]))
+            classes = self.model.classes.tolist()
+            for k, label, place in zip(here.tolist(), part.decision.labels(points), targets.tolist(), strict=True):
                 labels[at.start + k] = label
+                reached = isinstance(self.decision.goal, Range) or label in {classes[t] for t in self.targets[place]}
+                self.results.reached[at.start + k] = reached
             if self.decision.predicted >= 0:
                 self.results.probabilities[at.start + here] = part.decision.numbers(points)
 
@@ -286,12 +304,12 @@ class Batch:
         points = self.schema.gather(found.points)
         _put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
 
-    def _alone(self, line: int, code: Array, k: int, found: Outcomes) -> int:
+    def _alone(self, line: int, code: Array, k: int, found: Outcomes, guard: float = 0.0) -> int:
         """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
         found.bounds[k] = np.nan
         try:
             part = self._part(code)
-            certificate, decision = part._certified(self.rows.one(line))
+            certificate, decision = part._certified(self.rows.one(line), guard)
         except CounterleafError as error:
             self.results.problems[line] = str(error)
             return _INVALID
@@ -329,8 +347,9 @@ class Batch:
         goal, labels = self.decision.goal, self.results.labels
         if isinstance(goal, Range):
             return np.asarray(goal.holds(predicted))
-        claimed = self.model.classes[self.model.value[leaves]] if labels is None else labels[lines]
-        return np.asarray(predicted == claimed)
+        if labels is None:
+            return np.asarray(predicted == self.model.classes[self.model.value[leaves]])
+        return np.asarray((predicted == labels[lines]) & self.results.reached[lines])
 
     def _confirm_alone(self, line: int, before: Array, code: Array, leaf: int) -> bool:
         """Return whether the model agrees with one answer; if it fails, note the error as the row's problem."""

@@ -202,8 +202,9 @@ class Certificate:
     def allowed(self, answer: Answer, place: Place) -> float:
         """The most by which an optimal answer may exceed its bound: GAP of its cost, plus the cost of rounding at its faces.
 
-        An answer stays away from each face by the rounding of the face's sum, and the float next to the best number may be as
-        far away. It is 0 if the region has no faces: then the answer meets its bound exactly.
+        An answer stays away from each face by the rounding of the face's sum, or by the guard if the model sums in its own
+        order, and the float next to the best number may be as far away. It is 0 if the region has no faces: then the answer
+        meets its bound exactly.
 
         Parameters
         ----------
@@ -225,7 +226,8 @@ class Certificate:
         for face in place.region.faces:
             terms = float(np.abs(face.weights * answer.row[face.columns]).sum()) + sum(map(abs, face.constants))
             cast = 2.0**-22 if self.problem.question.narrow and not face.size else 0.0
-            room = (16 * (len(face.columns) + 2) * ROUNDING + cast) * terms
+            guard = 0.0 if face.size else 2 * self.problem.question.guard
+            room = (max(16 * (len(face.columns) + 2) * ROUNDING, guard) + cast) * terms
             out += place.region.price_of_moving(answer.row, face, room)
         return out
 

@@ -121,6 +121,7 @@ class Question(NamedTuple):
     widened: bool = False  # the user's rows hold only to HOLDS of their terms, because no row meets them to rounding
     matrix: CSR | None = None  # (D, D) of a cost that couples features
     tangent_curve: Array | None = None  # (D,) the curvature that remains in a tangent to that cost
+    guard: float = 0.0  # of its terms: the distance that answers keep from a split that the model sums in its own order
 
     def row(self, i: int) -> tuple[Array, Array]:
         """The columns and weights of a split or of one of the user's rows."""

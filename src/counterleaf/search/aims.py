@@ -22,6 +22,7 @@ from counterleaf.types import Array
 
 _FLOAT32 = float(np.finfo(np.float32).max)
 _GUARD = 1e-12  # of its terms: a leaf computes each output by itself, a row of the plain tree their difference
+GUARDS = (2.0**-34, 2.0**-28, 2.0**-22, 2.0**-18)  # larger ones, for answers that the model refutes
 _INSIDE = (1e-9, 1e-10, 1e-11, 1e-12)  # by how much the odds of an answer exceed those of its target, until it is proved
 _TANGENTS = 400  # rounds of tangents
 

@@ -30,8 +30,11 @@ _FEW = 6  # the largest number of faces, and of features in them, of a leaf that
 
 
 @np.errstate(all="ignore")
-def refine(found: Certificate, count: int | None) -> Certificate:
-    """Improve the rows and multipliers of the leaves in doubt; the caller has to check the new claims."""
+def refine(found: Certificate, count: int | None, keep: bool = False) -> Certificate:
+    """Improve the rows and multipliers of the leaves in doubt; the caller has to check the new claims.
+
+    With ``keep``, rows that were found stay: they keep a distance from faces that rounding may move.
+    """
     problem, parts = found.problem, dict(found.parts())
     trace = None if found.findings.answer is None else found.findings.answer.trace()
     left_open = set() if trace is None else set(trace["node"][trace["kind"] == Kind.UNSETTLED].tolist())
@@ -45,7 +48,7 @@ def refine(found: Certificate, count: int | None) -> Certificate:
         if not (place.part.empty or leaf in left_open or leaf in rows or wide):
             continue
         better = _improved(place, parts)
-        if better is not None and better[0] < cost:
+        if better is not None and better[0] < cost and not (keep and leaf in rows):
             rows[leaf] = better
     return _claim(found, parts, rows, count)
 

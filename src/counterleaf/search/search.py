@@ -101,13 +101,13 @@ class Search:
         answer = run.find(source, core, budget, earlier)
         found = self._certificate(run, answer)
         if _is_proved(found):
-            return found if not answer.thin or answer.stopped else _refined(found, budget)
+            return found if not answer.thin or answer.stopped else self._refined(found, budget)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
             wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
             found = self._certificate(run, run.find(source, wider, budget, None), widened=True)
             if _is_proved(found):
                 return found
-        better = _refined(found, budget)
+        better = self._refined(found, budget)
         if better is not found:
             return better
         self._check_bounded(_runaway(found))
@@ -120,6 +120,20 @@ class Search:
             return self.certify(source, query, target, budget)
         run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
         return self._certificate(run, run.find(source, core, budget, None))
+
+    def _refined(self, found: Certificate, budget: _core.Budget) -> Certificate:
+        """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate.
+
+        Rows that keep a guard from the faces stay if they are cheap enough.
+        """
+        for keep in (True, False) if self.guard else (False,):
+            try:
+                better = refine(found, budget.count, keep)
+            except UNPROVABLE:  # numbers such as 1e300 leave parts that are not a proof, which nothing can be built on
+                return found
+            if better.check():
+                return better
+        return found
 
     def _certificate(self, run: Run, answer: _core.Answer, widened: bool = False) -> Certificate:
         """The claims of the core's answer with their proof."""
@@ -155,6 +169,7 @@ class Search:
             features=_features(answer),
             equal=equal,
             margin=run.tree.margin,
+            guard=self.guard,
             right_closed=tree.closed == "right",
             narrow=tree.dtype == "float32",
             widened=widened,
@@ -223,15 +238,6 @@ def _is_proved(found: Certificate) -> bool:
     """Whether the claim of a search is proved: the core does not doubt it, or the check confirms it."""
     answer = found.findings.answer
     return answer.stopped or (found.status is not Status.LIMIT and (not answer.doubt or found.check()))
-
-
-def _refined(found: Certificate, budget: _core.Budget) -> Certificate:
-    """A certificate refined in rational numbers if its check succeeds; otherwise the same certificate."""
-    try:
-        better = refine(found, budget.count)
-    except UNPROVABLE:  # numbers such as 1e300 leave parts that are not a proof, which nothing can be built on
-        return found
-    return better if better.check() else found
 
 
 def _runaway(found: Certificate) -> int:

@@ -23,6 +23,7 @@ from counterleaf.strict_json import number_out, numbers_in, numbers_out
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
+_GUARD = 2.0**-16  # of its terms: the most that an answer may keep from a split
 _MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
 
 
@@ -49,6 +50,7 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
             [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
         ],
         "margin": q.margin,
+        "guard": q.guard,
         "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
         "rows": {
             "indptr": (q.indptr[n:] - start).tolist(),
@@ -120,7 +122,7 @@ def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lowe
         raise CounterleafError(
             f"the answer's JSON has {schema.width} columns for a tree of {tree.n_features}; write it again with to_json"
         )
-    if not 0 <= float(content["margin"]) < math.inf:
+    if not 0 <= float(content["margin"]) < math.inf or not 0 <= float(content["guard"]) <= _GUARD:
         raise CounterleafError(_MISFIT)
     variables = Variables.of(schema)
     findings = _findings_in(content, tree, status, lower_bound)
@@ -207,6 +209,7 @@ def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) ->
         features=Features(*features[:7]),
         equal=equal,
         margin=float(content["margin"]),
+        guard=float(content["guard"]),
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
         widened=bool(rows["widened"]),

@@ -139,7 +139,7 @@ def _from_4(content: Content) -> Content:
         **content,
         "version": 5,
         "counterfactuals": [{**one, "number": None} for one in content["counterfactuals"]],
-        "certificate": {**content["certificate"], "range": None, "tangents": []},
+        "certificate": {**content["certificate"], "guard": 0.0, "range": None, "tangents": []},
     }
 
 

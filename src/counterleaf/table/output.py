@@ -35,6 +35,7 @@ class Results:
         self.counts = np.zeros(n, np.int64)  # of changed features
         self.confirmed = np.zeros(n, bool)
         self.labels = None if values is None else np.full(n, np.nan if values else None, float if values else object)
+        self.reached = np.zeros(0 if values is None else n, bool)  # whether a label that a leaf computes is one of the target
         self.probabilities = np.full(n if values is False else 0, np.nan)
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> why it is invalid

@@ -13,7 +13,7 @@ from counterleaf.model.cuts import cuts
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
-NARROW_GUARD = 2.0**-31  # of sums in float32: the largest guard that the search takes; a margin keeps answers further away
+NARROW_GUARD = 2.0**-22  # of sums in float32, in any order
 CELLS = 4_000_000  # of the rows sent through a model at a time
 
 Reads = tuple[tuple[str, tuple[str, ...]], ...]  # the beginning of a module's name, and the names of classes
