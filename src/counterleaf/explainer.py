@@ -67,7 +67,7 @@ class Explainer:
     def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None) -> None:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
         self.schema, self.tree = adapter.schema, adapter.tree
-        self._aims = Aims(self.tree, self.schema, adapter.guard)
+        self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale)
         self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))

@@ -140,6 +140,16 @@ def test_a_sum_of_curves_is_refused(step, reason):
     assert "\n" not in str(caught.value)
 
 
+def test_a_curve_that_is_straight_within_the_bounds():
+    clip = FunctionTransformer(lambda Z: Z.clip(X["hours"].min(), X["hours"].max()) / 10)
+    model = make_pipeline(make_column_transformer((clip, ["hours"]), (StandardScaler(), ["pay"])), Linear()).fit(X, Y)
+    explainer = cl.Explainer(model, data=X)
+    assert explainer.schema.domains == {"hours": (X["hours"].min(), X["hours"].max())}
+    answers_hold(explainer, model, range(4))
+    with pytest.raises(cl.CounterleafError, match="feature 'hours' of the row is 200; the model takes numbers from"):
+        explainer.explain({**X.iloc[0], "hours": 200.0})
+
+
 def test_a_curve_over_listed_values_is_a_sum():
     model = make_pipeline(
         make_column_transformer((FunctionTransformer(np.log1p), ["age"]), (StandardScaler(), ["pay"])), Linear()

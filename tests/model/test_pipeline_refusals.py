@@ -55,7 +55,7 @@ def replaced(feature):
         (lambda: explain({**ONE.iloc[0], "job": "pilot"}), "feature 'job' is 'pilot'; expected one of"),
         (lambda: explain(pl.from_pandas(ONE.assign(job="pilot"))), "feature 'job' is 'pilot'; expected one of"),
         (lambda: explain(ONE.assign(job=None)), "feature 'job' of the row is missing and the model has no route for that"),
-        (lambda: explain(ONE.assign(age=np.nan)), "feature 'age' of the row is nan; expected a finite number: fill it in"),
+        (lambda: explain(ONE.assign(age=np.inf)), "feature 'age' of the row is inf; expected a finite number: fill it in"),
         (lambda: explain({**ONE.iloc[0], "owner": None}), "feature 'owner' of the row is missing"),
         (lambda: explain(ONE.assign(pay="much")), "feature 'pay' is 'much'; expected a number"),
         (lambda: explain(ONE.assign(pay="30000")), "feature 'pay' is '30000'; expected a number"),

@@ -61,7 +61,7 @@ class Batch:
         self.schema, self.model = aims.schema, aims.tree
         by_class = query.target is None and not self.model.is_regression
         sources = range(len(self.model.classes)) if by_class else (0,)  # without a target, one per class of the row
-        self.each = [aims.at(query.goal(self.model, source)) for source in sources]
+        self.each = [aims.at(aims.goal(query, source)) for source in sources]
         self.search, self.decision = self.each[0].search, self.each[0].decision
         self.tree = self.search.tree
         self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own
@@ -328,7 +328,7 @@ class Batch:
         """Return whether predictions are those that the answers to some lines claim."""
         goal, labels = self.decision.goal, self.results.labels
         if isinstance(goal, Range):
-            return np.asarray((predicted >= goal.low) & (predicted <= goal.high))
+            return np.asarray(goal.holds(predicted))
         claimed = self.model.classes[self.model.value[leaves]] if labels is None else labels[lines]
         return np.asarray(predicted == claimed)
 

@@ -337,10 +337,9 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
     schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
-    rescale = rescale_of(core_of(model), found.read)
     gaps.check_allowed(schema, folded.routes)
-    made = folded.tree, None, None, guard, rescale, found, data, folded.whole
-    return PipelineAdapter(model, schema, *made, routes=folded.routes)
+    known = found, data, folded.whole
+    return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, *known, routes=folded.routes)
 
 
 def _matching_columns(data: Any, found: Survey) -> Any:
@@ -407,8 +406,8 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
-    labels = None if known is None else list(known)
-    return ModelAdapter(model, schema, tree, labels, to_columns, guard, rescale, routes=routes)
+    named = None if known is None else list(known)
+    return ModelAdapter(model, schema, tree, named, to_columns, guard, rescale, routes=routes)
 
 
 def _known_names(model: Any, data: Any) -> Any:

@@ -29,15 +29,26 @@ LABELS = ("other", "target")  # the classes of a plain tree whose target is a ra
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The target that the probability of a class, or the value if ``output`` is -1, lies between two numbers."""
+    """The target that the probability of a class, or the value if ``output`` is -1, lies between two numbers.
+
+    If the model transforms the outputs of its tree into values, ``rescale`` is that map, and ``values`` is the range of the
+    values that belongs to the range of the outputs.
+    """
 
     output: int
     low: float
     high: float
+    rescale: Any = None
+    values: tuple[float, float] | None = None
 
-    def holds(self, number: float) -> bool:
-        """Whether a probability or a value is in the range."""
-        return self.low <= number <= self.high
+    def holds(self, numbers: Any) -> Any:
+        """Whether a probability or a value is in the range, or each of several."""
+        low, high = (self.low, self.high) if self.values is None else self.values
+        return (low <= numbers) & (numbers <= high)
+
+    def outward(self, values: Array) -> Array:
+        """Return the model's values for some outputs of its tree."""
+        return values if self.rescale is None else np.asarray(self.rescale.outward(values))
 
 
 Goal = Mapping[int, float] | Range  # class index -> class cost, or a range
@@ -89,7 +100,10 @@ class Decision:
 
     def labels(self, points: Array) -> list[Any]:
         """Return the class of each point as the model's tree computes it, or its value for regression."""
-        out: list[Any] = self.model.predict(points).tolist() if len(points) else []
+        if not len(points):
+            return []
+        found = self.model.predict(points)
+        out: list[Any] = (self.goal.outward(found) if isinstance(self.goal, Range) and self.goal.output < 0 else found).tolist()
         return out
 
     def numbers(self, points: Array) -> list[float] | None:
@@ -99,7 +113,7 @@ class Decision:
         if not len(points):
             return []
         if self.goal.output < 0:
-            return [float(one) for one in self.model.predict(points)]
+            return [float(one) for one in self.goal.outward(self.model.predict(points))]
         return [float(one) for one in self.model.predict_proba(points)[:, self.goal.output]]
 
     @functools.cached_property
@@ -118,7 +132,7 @@ class Decision:
         assert isinstance(goal, Range)
         found = outputs.intercept if goal.output < 0 else outputs.probabilities(outputs.intercept)
         assert found is not None
-        numbers = found[self.model.leaves, max(goal.output, 0)]
+        numbers = goal.outward(found[self.model.leaves, max(goal.output, 0)])
         return float(numbers.min()), float(numbers.max())
 
     @property
@@ -129,7 +143,7 @@ class Decision:
     def confirms(self, points: Array, predicted: Any) -> list[bool]:
         """Return whether the model's predictions for some points reach the goal, and are those of its tree if classes."""
         if isinstance(self.goal, Range):
-            return [self.goal.holds(float(one)) for one in predicted]
+            return [bool(self.goal.holds(float(one))) for one in predicted]
         wanted = {self.model.classes.tolist()[k] for k in self.target}
         return [bool(one == label and label in wanted) for one, label in zip(predicted, self.labels(points), strict=True)]
 

@@ -18,8 +18,8 @@ from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
-from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Numeric
+from counterleaf.table.frames import columns, is_frame, numbers_of
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -55,11 +55,14 @@ class Routes:
 def typical_numbers(schema: Schema, data: Any) -> Array:
     """Return the median of each column of the data, NaN where there is none."""
     out = np.full(len(schema), np.nan)
-    codes = np.empty((0, len(schema))) if data is None else encode_table(schema, data)
-    for d, column in enumerate(codes.T):
-        present = np.sort(column[~np.isnan(column)])
-        if len(present):
-            out[d] = present[(len(present) - 1) // 2]  # a number of the data, not one between two of them
+    found = [] if data is None else columns(data)
+    by_name = dict(found if is_frame(data) else zip(schema.names, (column for _, column in found), strict=False))
+    for d, feature in enumerate(schema):  # the data may hold categories that the schema leaves out
+        if isinstance(feature, Numeric) and feature.name in by_name:
+            column = numbers_of(by_name[feature.name], feature.name)
+            present = np.sort(column[~np.isnan(column)])
+            if len(present):
+                out[d] = present[(len(present) - 1) // 2]  # a number of the data, not one between two of them
     return out
 
 

@@ -47,10 +47,19 @@ class Aim:
 class Aims:
     """The searches for all targets of one model."""
 
-    def __init__(self, tree: Tree, schema: Schema, guard: float) -> None:
-        self.tree, self.schema, self.guard = tree, schema, guard
+    def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None) -> None:
+        self.tree, self.schema, self.guard, self.rescale = tree, schema, guard, rescale
         self.search = Search(tree, schema, guard)
         self._aims = RecentValues()
+
+    def goal(self, query: Query, source_class: int) -> Goal:
+        """The target of a question about a row of some class; values become outputs of the tree."""
+        goal = query.goal(self.tree, source_class)
+        if self.rescale is None or not isinstance(goal, Range) or goal.output >= 0:
+            return goal
+        wanted = goal.low, goal.high
+        low, high = self._aims.get(("outputs", *wanted), lambda: self.rescale.inward(*wanted))
+        return Range(goal.output, low, high, self.rescale, (goal.low, goal.high))
 
     def at(self, goal: Goal, guard: float = 0.0) -> Aim:
         """The target of a question, remembered for the next one; ``guard`` is the least guard of its search."""
@@ -86,7 +95,7 @@ class Aims:
         self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None, guard: float = 0.0
     ) -> tuple[Certificate, Decision]:
         """Find the cheapest leaves for one source, with their proof and the plain tree that it is about."""
-        goal = query.goal(self.tree, source.label)
+        goal = self.goal(query, source.label)
         aim = self.at(goal, guard)
         if not aim.decision.curved:
             return aim.certify(source, query, budget, earlier), aim.decision

@@ -35,6 +35,8 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
     q, n = problem.question, len(problem.question.nodes)
     start = int(q.indptr[n])
     below, tree, goal = q.nodes["below"], problem.tree, decision.goal
+    if isinstance(goal, Range) and goal.rescale is not None:
+        raise CounterleafError("an answer about a transformed target has no JSON; explain model.regressor_ itself")
     costs = {(int(tree.value[leaf]), float(below[leaf])) for leaf in tree.leaves if math.isfinite(below[leaf])}
     if not isinstance(goal, Range) and tree is not decision.model:
         costs = set(goal.items())

@@ -79,6 +79,8 @@ def _cut(line: str) -> str:
 
 
 def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
+    if adapter.rescale is not None:
+        raise CounterleafError("an explainer of a transformed target has no JSON; explain model.regressor_ itself")
     content = {
         "format": _FORMAT,
         "version": _VERSION,

@@ -72,7 +72,10 @@ def check(probe: Probe, tree: Tree, origin: Array, exact: bool, study: Study | N
     if reached is not None:
         same = origin[tree.apply(x)] == reached
     else:
-        same = _predicted(probe.found.tree, made, tree.predict(x)) | (_close(tree, x) & (not exact))
+        expected = tree.predict(x)
+        if probe.found.rescale is not None:
+            expected = probe.found.rescale.outward(expected)
+        same = _predicted(probe.found.core, made, expected) | (_close(tree, x) & (not exact))
     if not same.all():
         raise CounterleafError("the pipeline does not route rows as its steps say; report your scikit-learn version")
 

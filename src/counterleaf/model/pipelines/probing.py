@@ -55,6 +55,7 @@ class Probe:
         ]
         self.starts = [-1 if d is None else int(schema.starts[d]) for d in places]
         self.usual = [self._usual(k) for k in range(len(places))]
+        self._usual_row: tuple[list[Any], Any] | None = None  # as a table
         self.raws: list[tuple[int, ...]] = [(column.raw,) for column in found.columns or ()]
 
     def _usual(self, k: int) -> Any:
@@ -84,8 +85,9 @@ class Probe:
 
     def numbers(self, values: Mapping[int, Array]) -> Array:
         """Return what the tree sees of the usual row with other numbers in some columns, one row per entry of the arrays."""
-        rows = repeat_row(frame_of([self.usual], self.found, self.data), values)
-        return dense(transform(self.found.steps, rows))
+        if self._usual_row is None or self._usual_row[0] is not self.usual:
+            self._usual_row = (self.usual, frame_of([self.usual], self.found, self.data))
+        return dense(transform(self.found.steps, repeat_row(self._usual_row[1], values)))
 
     def safely(self, k: int, numbers: Array) -> Array:
         """Return what the tree sees of the usual row with each of the numbers in column ``k``, NaN where the steps fail."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers.refusals import refusal
-from counterleaf.model.readers.table import is_known, read_core
+from counterleaf.model.readers.table import read_core
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import around, innermost, is_pipeline, is_sampler, unwrap
+from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, rescale_of, unwrap
 from counterleaf.table.features import is_missing
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
@@ -66,6 +65,10 @@ class Survey:
         The categories of a column that all its encoders know.
     tree : object
         The model at the end of the pipeline.
+    core : object
+        The same with the wrappers around it.
+    rescale : Rescale or None
+        The map from the outputs of its tree to its values, if they differ.
     read : Tree
         Its tree.
     steps : tuple
@@ -88,6 +91,8 @@ class Survey:
     unused: frozenset[str]
     known: dict[str, list[Any]]
     tree: Any
+    core: Any
+    rescale: Rescale | None
     read: Tree = field(repr=False)
     steps: tuple[Any, ...] = field(repr=False)
     columns: tuple[Column, ...] | None = field(repr=False)
@@ -154,6 +159,8 @@ def survey(pipeline: Any) -> Survey:
         unused=frozenset(notes.names) - {notes.names[k] for k in _raws(columns)},
         known=named(notes.known),
         tree=model,
+        core=core,
+        rescale=rescale_of(core, tree),
         read=tree,
         steps=tuple(step for _, step in front),
         columns=tuple(columns) if isinstance(columns, list) else None,
@@ -198,13 +205,13 @@ def _unwrapped(label: str, step: Any) -> Iterator[tuple[str, Any]]:
 def _tree(label: str, model: Any) -> Tree:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
-    bare = innermost(model)
-    if not is_known(bare):
-        reason = str(refusal(bare)).removeprefix(f"cannot read a {type(bare).__name__}").lstrip(":; ")
-        raise _refusal(label, bare, reason)
-    if not isinstance(getattr(bare, "tree_", bare), Tree):
-        _check_fitted(bare)
-    return read_core(model)
+    try:
+        return read_core(model)
+    except CounterleafError as error:
+        if "is not fitted" in str(error):
+            raise CounterleafError(_UNFITTED) from None
+        bare = innermost(model)
+        raise _refusal(label, bare, str(error).removeprefix(f"cannot read a {type(bare).__name__}: ")) from None
 
 
 def _raws(columns: Columns) -> frozenset[int]:

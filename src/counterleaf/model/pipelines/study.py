@@ -97,10 +97,10 @@ class Study:
         def holds(k: int, wanted: bool, numbers: Array) -> Array:
             return np.asarray(self._fine(self.probe.safely(k, numbers.ravel())) == wanted).reshape(numbers.shape)
 
-        if lo > 0:
-            low = float(first_between(lambda t: holds(k, True, t), x[[lo - 1]], x[[lo]], 31)[0])
-        if hi < len(x) - 1:
-            high = float(first_between(lambda t: holds(k, False, t), x[[hi]], x[[hi + 1]], 31)[0])
+        if lo > 0 and -x[lo] < _ENDLESS:
+            low = float(first_between(lambda t: holds(k, True, t), x[[lo - 1]], x[[lo]], 1)[0])
+        if hi < len(x) - 1 and x[hi] < _ENDLESS:
+            high = float(first_between(lambda t: holds(k, False, t), x[[hi]], x[[hi + 1]], 1)[0])
             high = float(np.nextafter(high, -np.inf))
         ends = np.array([end for end in (low, high) if np.isfinite(end)])
         self.x[k], self.made[k] = self._merge(k, x[lo : hi + 1], made[lo : hi + 1], ends)

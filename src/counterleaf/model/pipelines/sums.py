@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -146,11 +147,29 @@ class Sums:
             return Form(weights, constant, [])
         if len(raws) > 1:
             raise study.mixed(raws)
+        within = self._within_bounds(raws[0], j, study)
+        if within is not None:
+            return within
         name = probe.found.names[raws[0]]
         raise CounterleafError(
             f"column {name!r} goes through a curve ({study.title}) before the model sums it up, which is not linear in the "
             f"column; transform the column beforehand, or list its values in the schema, as in Ordinal({name!r}, [...])"
         )
+
+    def _within_bounds(self, k: int, j: int, study: Study) -> Form | None:
+        """Return a column of one number that is a straight line within the bounds of its feature, which become its domain."""
+        feature: Any = self._probe.features[k]
+        low, high = max(feature.lower, study.x[k][0]), min(feature.upper, study.x[k][-1])
+        if not low < high or not np.isfinite([feature.lower, feature.upper]).all():
+            return None
+        x = np.concatenate([[low], study.x[k][(study.x[k] > low) & (study.x[k] < high)], [high]])
+        made = self._probe.safely(k, x)[:, j]
+        slope = float((made[-1] - made[0]) / (high - low))
+        constant = float(made[0] - slope * low)
+        if not (np.abs(slope * x + constant - made) <= _CLOSE * (np.abs(slope * x) + abs(constant))).all():
+            return None
+        study.domains[k] = (float(low), float(high))
+        return Form({self._probe.starts[k]: slope}, constant, [])
 
     def _stepped(self, k: int, study: Study, j: int) -> Form:
         values = study.made[k][:, j]

@@ -91,7 +91,7 @@ def read(model: Any) -> Tree:
     """Return the tree of a fitted model; several trees are merged into one if it is small enough."""
     kind = type(model).__name__
     trees = _trees(model)
-    splits = trees[0].tree() if len(trees) == 1 else _merged([one.tree() for one in trees], kind)
+    splits = trees[0].tree() if len(trees) == 1 else merged([one.tree() for one in trees], kind)
     predicts = as_model(model)
     labels = None if _is(model, "", "Booster") else getattr(model, "classes_", None)
     if labels is None:
@@ -243,7 +243,7 @@ def _lightgbm(model: Any, kind: str) -> Iterator[_Plain]:
         yield _Plain(left, right, feature, threshold, gap_right, booster.num_feature(), "left")
 
 
-def _merged(trees: list[Tree], kind: str) -> Tree:
+def merged(trees: list[Tree], kind: str) -> Tree:
     """Return one tree whose leaves are the regions in which every tree has one leaf."""
     sides = [cuts(tree) for tree in trees]
     left, right, entries, bias = [-1], [-1], [], [0.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.readers import boosting, linear, linear_tree, scikit_trees
+from counterleaf.model.readers import boosting, linear, linear_tree, onnx_trees, scikit_trees, ydf_trees
 from counterleaf.model.readers.leaf_probes import Gaps, Reads
 from counterleaf.model.readers.refusals import refusal
 from counterleaf.model.tree import Tree
@@ -37,7 +37,7 @@ class Reader(Protocol):
         """Return where missing numbers go; None if the model refuses them."""
 
 
-_READERS: tuple[Reader, ...] = (scikit_trees, boosting, linear, linear_tree)
+_READERS: tuple[Reader, ...] = (scikit_trees, boosting, linear, linear_tree, ydf_trees, onnx_trees)
 
 
 def read_tree(model: Any) -> Tree:

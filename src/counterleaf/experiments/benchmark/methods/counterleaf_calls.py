@@ -43,7 +43,7 @@ def _search(case: Case, k: int) -> tuple[Any, ...]:
     explainer = case.subject.explainer
     source = explainer._aims.locate(case.row(k))
     query = explainer._query(case.subject.targets[k], case.cost, case.constraints)
-    aim = explainer._aims.at(query.goal(explainer.tree, source.label))
+    aim = explainer._aims.at(explainer._aims.goal(query, source.label))
     search, target = aim.search, aim.decision.target
     _, limits = search.limits(query.constraints, source.vector)
     arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Budget(1)

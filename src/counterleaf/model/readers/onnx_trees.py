@@ -1,0 +1,168 @@
+"""ONNX models whose graph is a tree ensemble with one tree, or few enough to be one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.model.outputs import Outputs
+from counterleaf.model.readers.boosting import merged
+from counterleaf.model.readers.leaf_probes import Gaps, Reads, at_leaves, quiet, rows_at_splits
+from counterleaf.model.tree import Tree
+from counterleaf.sparse import CSR
+from counterleaf.types import Array
+
+READS: Reads = (("onnx.", ("ModelProto",)), ("counterleaf.model.readers.onnx_trees", ("OnnxModel",)))
+_CLOSED = {"BRANCH_LEQ": "left", "BRANCH_GT": "left", "BRANCH_LT": "right", "BRANCH_GTE": "right"}
+
+
+def guard(model: Any) -> float:
+    """Return 0: every split tests one column."""
+    return 0.0
+
+
+def as_model(model: Any) -> Any:
+    """Return a model that predicts with onnxruntime."""
+    return model if isinstance(model, OnnxModel) else OnnxModel(model)
+
+
+def gaps(model: Any) -> Gaps | None:
+    """Return None: missing numbers are not read from ONNX models."""
+    return None
+
+
+class OnnxModel:
+    """An ONNX model with the methods of a scikit-learn model, run by onnxruntime.
+
+    Parameters
+    ----------
+    proto : onnx.ModelProto
+        The model, as ``onnx.load`` returns it.
+    """
+
+    def __init__(self, proto: Any) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise CounterleafError("an ONNX model needs onnxruntime to predict; pip install onnxruntime") from None
+        self.proto = proto
+        try:
+            self._session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has an error class for each code
+            raise CounterleafError(f"onnxruntime cannot run this model ({flat(error)})") from None
+        (self._input, *others) = self._session.get_inputs()
+        if others or self._input.type not in ("tensor(float)", "tensor(double)"):
+            found = [one.type for one in self._session.get_inputs()]
+            raise CounterleafError(f"this ONNX model takes {found}; expected one input with a table of float or double numbers")
+        self.dtype = "float32" if self._input.type == "tensor(float)" else "float64"
+        node = _ensemble(proto)
+        if node.op_type == "TreeEnsembleClassifier":
+            held = _attributes(node)
+            texts = [label.decode() for label in held.get("classlabels_strings", [])]
+            self.classes_ = np.array(texts or held["classlabels_int64s"])
+
+    def predict(self, X: Any) -> Array:
+        """Return the label or the number of each row."""
+        found = np.asarray(self._run(X)[0])
+        return found.reshape(len(found), -1)[:, 0] if found.size == len(found) else found
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class."""
+        found = self._run(X)[1]
+        if isinstance(found, list):  # a dictionary per row
+            found = [[row[label] for label in self.classes_.tolist()] for row in found]
+        return np.asarray(found, dtype=float)
+
+    def _run(self, X: Any) -> Any:
+        return self._session.run(None, {self._input.name: np.asarray(X, dtype=self.dtype)})
+
+
+def _ensemble(proto: Any) -> Any:
+    """Return the node of the graph that holds the trees, which must read the input itself."""
+    (ensemble, *others) = [node for node in proto.graph.node if node.op_type.startswith("TreeEnsemble")] or [None]
+    if ensemble is None or others:
+        kinds = sorted({node.op_type for node in proto.graph.node})
+        raise CounterleafError(f"cannot read this ONNX model: it has {', '.join(kinds)}; expected one TreeEnsemble")
+    if ensemble.op_type not in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
+        raise CounterleafError(
+            f"cannot read this ONNX model: its {ensemble.op_type} is of a newer version; convert it with opset 3"
+        )
+    if ensemble.input[0] not in {one.name for one in proto.graph.input}:
+        before = next((node.op_type for node in proto.graph.node if ensemble.input[0] in node.output), "step")
+        raise CounterleafError(
+            f"cannot read this ONNX model: a {before} comes before its trees; explain the pipeline that it was converted from"
+        )
+    return ensemble
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    import onnx
+
+    out = {}
+    for one in node.attribute:
+        value = onnx.helper.get_attribute_value(one)
+        name = one.name.removesuffix("_as_tensor")
+        out[name] = onnx.numpy_helper.to_array(value) if one.name.endswith("_as_tensor") else value
+    return out
+
+
+def read(model: Any) -> Tree:
+    """Return the trees of a model as one."""
+    real = as_model(model)
+    trees = _trees(real)
+    splits = trees[0] if len(trees) == 1 else merged(trees, "ONNX model")
+    leaves, labels = at_leaves(splits, real.predict)
+    n = splits.n_nodes
+    if labels.ndim != 1:
+        raise CounterleafError(f"this ONNX model has {labels.shape[1]} outputs; expected one")
+    rows, _ = rows_at_splits(splits)
+    if not hasattr(real, "classes_"):
+        values = np.zeros((n, 1))
+        values[leaves, 0] = labels
+        tree = replace(splits, value=None, classes=None, outputs=Outputs("value", values))
+    else:
+        place = {label: k for k, label in enumerate(real.classes_.tolist())}
+        shares, value = np.zeros((n, len(place))), np.zeros(n, int)
+        value[leaves] = [place[label] for label in labels.tolist()]
+        leaves, shares[leaves] = at_leaves(splits, real.predict_proba)
+        sound = ((shares >= 0) & (shares <= 1)).all()  # otherwise they are scores
+        outputs = Outputs("probability", shares) if sound else None
+        tree = replace(splits, value=value, classes=real.classes_, outputs=outputs)
+    with quiet():
+        if len(rows) and not np.array_equal(tree.predict(rows), real.predict(rows)):
+            raise CounterleafError("this ONNX model does not route rows as its thresholds say; report your onnxruntime version")
+    return tree
+
+
+def _trees(real: OnnxModel) -> list[Tree]:
+    """Return the splits of each tree."""
+    held = _attributes(_ensemble(real.proto))
+    modes = [mode.decode() for mode in held["nodes_modes"]]
+    kinds = {mode for mode in modes if mode != "LEAF"}
+    if len({_CLOSED.get(mode) for mode in kinds}) > 1 or not kinds <= _CLOSED.keys():
+        raise CounterleafError(
+            f"this ONNX model has splits of the kinds {', '.join(sorted(kinds))}; expected one kind of < or <="
+        )
+    closed = _CLOSED[kinds.pop()] if len(kinds) == 1 else "left" if not kinds else _CLOSED[sorted(kinds)[0]]
+    trees, ids = np.asarray(held["nodes_treeids"]), np.asarray(held["nodes_nodeids"])
+    shape = real._input.shape
+    features = np.asarray(held["nodes_featureids"])
+    width = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else int(features.max()) + 1
+    values = np.asarray(held["nodes_values"], real.dtype).astype(float)
+    true, false = np.asarray(held["nodes_truenodeids"]), np.asarray(held["nodes_falsenodeids"])
+    out = []
+    for k in np.unique(trees):
+        at = np.flatnonzero(trees == k)
+        place = {int(ids[i]): p for p, i in enumerate(at.tolist())}
+        left, right = np.full(len(at), -1), np.full(len(at), -1)
+        inner = [p for p, i in enumerate(at.tolist()) if modes[i] != "LEAF"]
+        for p in inner:
+            yes, no = place[int(true[at[p]])], place[int(false[at[p]])]
+            left[p], right[p] = (yes, no) if modes[at[p]] in ("BRANCH_LEQ", "BRANCH_LT") else (no, yes)
+        weights = CSR.from_entries(inner, features[at[inner]] if inner else [], np.ones(len(inner)), (len(at), width))
+        bias = np.where(left >= 0, -values[at], 0.0)
+        out.append(Tree(left, right, weights, bias, np.zeros(len(at), int), closed=closed, dtype=real.dtype))
+    return out

@@ -1,0 +1,187 @@
+"""Trees of YDF (Yggdrasil Decision Forests): a CART tree, or a forest or a boosted model with one tree, oblique or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.outputs import Outputs
+from counterleaf.model.readers.leaf_probes import (
+    NARROW_GUARD,
+    Gaps,
+    Reads,
+    at_leaves,
+    quiet,
+    random_rows,
+    rows_at_splits,
+)
+from counterleaf.model.tree import Tree
+from counterleaf.types import Array
+
+READS: Reads = (("ydf.", ("DecisionForestModel",)),)
+
+
+def guard(model: Any) -> float:
+    """Return the guard of a split's sum: oblique splits add float32 numbers."""
+    return NARROW_GUARD
+
+
+def as_model(model: Any) -> Any:
+    """Return a model that predicts labels from arrays and tables."""
+    return YdfModel(model)
+
+
+def gaps(model: Any) -> Gaps | None:
+    """Return where missing numbers go; None if the tree has oblique splits, which fill them in."""
+    nodes = _Nodes.of(model)
+    if any(len(columns) > 1 for columns, _ in nodes.terms):
+        return None
+    feature = np.array([columns[0] if columns else -1 for columns, _ in nodes.terms])
+    return Gaps(feature, np.array(nodes.missing_right))
+
+
+class YdfModel:
+    """A model of YDF with the methods of a scikit-learn model.
+
+    Parameters
+    ----------
+    model : ydf.GenericModel
+        The model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.feature_names_in_ = np.array(model.input_feature_names(), dtype=object)
+        if model.task().name == "CLASSIFICATION":
+            self.classes_ = np.array(model.label_classes())
+
+    def predict(self, X: Any) -> Array:
+        """Return the label or the number of each row."""
+        data = self._table(X)
+        return np.asarray(self.model.predict_class(data) if hasattr(self, "classes_") else self.model.predict(data))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class."""
+        found = np.asarray(self.model.predict(self._table(X)))
+        return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
+
+    def _table(self, X: Any) -> dict[str, Array]:
+        columns = np.asarray(X, dtype=np.float32).T
+        return dict(zip(self.feature_names_in_.tolist(), columns, strict=True))
+
+
+@dataclass
+class _Nodes:
+    """The nodes of a tree; the positive side of a condition is on the right."""
+
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    terms: list[tuple[list[int], list[float]]] = field(default_factory=list)
+    threshold: list[float] = field(default_factory=list)
+    missing_right: list[bool] = field(default_factory=list)
+    held: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Any) -> _Nodes:
+        """Read the only tree of a model."""
+        kind = type(model).__name__
+        if model.num_trees() != 1:
+            raise CounterleafError(
+                f"this {kind} has {model.num_trees()} trees; expected one: use ydf.CartLearner, or num_trees=1"
+            )
+        known = [column.name for column in model.data_spec().columns]
+        names = {known.index(name): k for k, name in enumerate(model.input_feature_names())}
+        out = cls()
+        out._add(model.get_tree(0).root, names, kind)
+        return out
+
+    def _add(self, node: Any, names: dict[int, int], kind: str) -> int:
+        place = len(self.left)
+        for column in (self.left, self.right):
+            column.append(-1)
+        self.terms.append(([], []))
+        self.threshold.append(0.0)
+        self.missing_right.append(False)
+        self.held.append(node.value)
+        condition = getattr(node, "condition", None)
+        if condition is None:
+            return place
+        name = type(condition).__name__
+        if name == "NumericalHigherThanCondition":
+            self.terms[place] = [names[condition.attribute]], [1.0]
+        elif name == "NumericalSparseObliqueCondition":
+            self.terms[place] = [names[d] for d in condition.attributes], [float(w) for w in condition.weights]
+        else:
+            raise CounterleafError(f"this {kind} has a {name}; expected numerical splits: encode the other columns as numbers")
+        self.threshold[place], self.missing_right[place] = float(condition.threshold), bool(condition.missing)
+        self.right[place] = self._add(node.pos_child, names, kind)
+        self.left[place] = self._add(node.neg_child, names, kind)
+        return place
+
+
+def read(model: Any) -> Tree:
+    """Return the only tree of a model."""
+    kind, nodes, real = type(model).__name__, _Nodes.of(model), YdfModel(model)
+    if model.task().name not in ("CLASSIFICATION", "REGRESSION"):
+        raise CounterleafError(f"this {kind} is for {model.task().name.lower()}; expected classification or regression")
+    n, width = len(nodes.left), len(model.input_feature_names())
+    weights = np.zeros((n, width))
+    for i, (columns, numbers) in enumerate(nodes.terms):
+        np.add.at(weights[i], columns, numbers)
+    splits = Tree(
+        np.array(nodes.left), np.array(nodes.right), weights, -np.array(nodes.threshold), np.zeros(n, int), dtype="float32"
+    )
+    plain = all(len(columns) <= 1 for columns, _ in nodes.terms)
+    if plain:
+        rows, _ = rows_at_splits(splits)
+        tree = _with_leaves(splits, *_probed(splits, real), real)
+    else:
+        rows = random_rows(splits)
+        tree = _with_leaves(splits, np.arange(n), *_stored(nodes, splits, real, rows, kind), real)
+    with quiet():
+        same = np.mean(tree.predict(rows) == real.predict(rows)) if len(rows) else 1.0
+    if same < (1.0 if plain else 0.97):  # sums in float32 may differ from those of the tree
+        raise CounterleafError(f"this {kind} does not route rows as its conditions say; report your version of ydf")
+    return tree
+
+
+def _probed(splits: Tree, real: YdfModel) -> tuple[Array, Array, Array]:
+    """Return leaves, what the model computes for a row in each of them, and its prediction."""
+    leaves, labels = at_leaves(splits, real.predict)
+    return leaves, at_leaves(splits, real.predict_proba)[1] if hasattr(real, "classes_") else labels, labels
+
+
+def _stored(nodes: _Nodes, splits: Tree, real: YdfModel, rows: Array, kind: str) -> tuple[Array, Array]:
+    """Return what the nodes of an oblique tree hold, if the model predicts it for random rows."""
+    leaf = splits.apply(rows)
+    with quiet():
+        if not hasattr(real, "classes_"):
+            values = np.array([getattr(one, "value", np.nan) for one in nodes.held], np.float32).astype(float)
+            if np.isclose(values[leaf], real.predict(rows), rtol=1e-6).mean() > 0.97:
+                return values, values
+        elif all(hasattr(one, "probability") for one in nodes.held):
+            shares = np.array([one.probability for one in nodes.held])
+            votes = np.eye(shares.shape[1])[shares.argmax(axis=1)]  # a forest whose trees vote
+            found = real.predict_proba(rows)
+            for held in (shares.astype(np.float32).astype(float), votes):
+                if np.isclose(held[leaf], found, atol=1e-6).all(axis=1).mean() > 0.97:
+                    return held, real.classes_[held.argmax(axis=1)]
+    raise CounterleafError(f"cannot read an oblique {kind}; use ydf.CartLearner or ydf.RandomForestLearner with num_trees=1")
+
+
+def _with_leaves(splits: Tree, leaves: Array, held: Array, labels: Array, real: YdfModel) -> Tree:
+    """Return the tree with what its leaves hold."""
+    n = splits.n_nodes
+    if not hasattr(real, "classes_"):
+        values = np.zeros((n, 1))
+        values[leaves, 0] = held
+        return replace(splits, value=None, classes=None, outputs=Outputs("value", values))
+    shares, value = np.zeros((n, len(real.classes_))), np.zeros(n, int)
+    shares[leaves] = held
+    place = {label: k for k, label in enumerate(real.classes_.tolist())}
+    value[leaves] = [place[label] for label in np.asarray(labels).tolist()]
+    outputs = Outputs("probability", np.clip(shares, 0.0, 1.0))
+    return replace(splits, value=value, classes=real.classes_, outputs=outputs)
