@@ -270,6 +270,15 @@ def test_a_number_that_may_be_left_out(simple):
     assert wider.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cl.L1())[0].cost == 2.0
 
 
+def test_a_number_that_may_be_left_out_lies_within_its_bounds(simple):
+    explainer = cl.Explainer(simple, schema=cl.Schema([cl.Numeric("a", 0, 10, missing="allowed"), cl.Numeric("b")]))
+    with pytest.raises(cl.CounterleafError, match="feature 'a' of the row is 90, outside of its bounds, and has missing"):
+        explainer.explain({"a": 90.0, "b": 2.0}, target="refused")
+    out = explainer.explain_many(pd.DataFrame({"a": [90.0, 9.0, np.nan], "b": [2.0, 2.0, 2.0]}), target="refused")
+    assert out["status"].tolist() == ["invalid", "optimal", "optimal"]
+    assert out["problem"][0].startswith("feature 'a' of the row is 90, outside of its bounds")
+
+
 def test_what_cannot_be_missing_is_refused(simple, monkeypatch):
     with pytest.raises(cl.CounterleafError, match=r"""feature 'a': missing is 'maybe'; expected True, False or "allowed"$"""):
         cl.Numeric("a", missing="maybe")

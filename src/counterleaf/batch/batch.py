@@ -372,7 +372,9 @@ class Batch:
         missing = [d for d, name in enumerate(self.schema.names) if name in self.schema.gaps]
         if missing:
             codes = codes.copy()
-            codes[:, missing] = np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf)
+            lower, upper = (end[self.schema.starts[missing]] for end in self.schema.bounds())
+            beyond = ((codes[:, missing] < lower) | (codes[:, missing] > upper)) & (not self.schema.inferred)
+            codes[:, missing] = np.where(beyond, np.inf, np.nan_to_num(codes[:, missing], nan=0.0, posinf=np.inf))
         return np.asarray(np.abs(codes).max(axis=1) <= self.limit)
 
     def _spread(self, codes: Array) -> Array:

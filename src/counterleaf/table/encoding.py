@@ -37,6 +37,8 @@ def codes(schema: Schema, row: Any) -> Array:
         raise CounterleafError(f"the row has shape {x.shape}; expected {len(schema)} numbers, one per feature")
     if not np.isfinite(x).all():
         _check_finite(schema, x)
+    if schema.gaps and not schema.inferred:
+        _check_bounds(schema, x)
     for name, (low, high) in schema.domains.items():
         value = x[schema.index(name)]
         if value < low or value > high:
@@ -44,6 +46,17 @@ def codes(schema: Schema, row: Any) -> Array:
                 f"feature {name!r} of the row is {value:g}; the model takes numbers from {low:g} to {high:g}"
             )
     return x
+
+
+def _check_bounds(schema: Schema, x: Array) -> None:
+    """Refuse a number that may be left out and lies outside of its bounds: an answer may leave it out, but not keep it."""
+    for d, _ in schema._gaps:
+        feature, value = schema.features[d], x[d]
+        if isinstance(feature, Numeric) and (value < feature.lower or value > feature.upper):
+            raise CounterleafError(
+                f'feature {feature.name!r} of the row is {value:g}, outside of its bounds, and has missing="allowed"; '
+                f"widen the bounds"
+            )
 
 
 def _check_finite(schema: Schema, x: Array) -> None:

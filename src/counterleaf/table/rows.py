@@ -177,7 +177,10 @@ class TableRows:
 
 def differs(before: Array, after: Array) -> Array:
     """Return where two arrays of codes differ; a missing number equals another one."""
-    return np.asarray((before != after) & ~(np.isnan(before) & np.isnan(after)))
+    out, gaps = before != after, np.isnan(before)
+    if gaps.any():
+        out &= ~(gaps & np.isnan(after))
+    return np.asarray(out)
 
 
 def _array(rows: Any) -> Array:

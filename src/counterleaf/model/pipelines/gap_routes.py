@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from counterleaf.model.gaps import Routes, typical_numbers
 from counterleaf.model.pipelines.probing import Probe
 from counterleaf.table.features import Numeric
 from counterleaf.types import Array
+
+_ROWS = 200
 
 
 def probe_routes(
@@ -40,11 +43,11 @@ def probe_routes(
     owners: list[set[int]] = [set(raws) for raws in probe.raws]  # the raw columns on which each column depends
     seen: dict[int, Array] = {}
     refused: dict[int, str] = {}
-    for k, feature in enumerate(probe.features):
-        if not isinstance(feature, Numeric) or place[k] < 0:
-            continue
+    numbers = [k for k, feature in enumerate(probe.features) if isinstance(feature, Numeric) and place[k] >= 0]
+    together = _try_together(probe, numbers)
+    for k in numbers:
         try:
-            seen[k] = probe._try(k, None)
+            seen[k] = together[k] if k in together else probe._try(k, None)
         except CounterleafError as error:
             refused[place[k]] = str(error)
             continue
@@ -63,3 +66,13 @@ def probe_routes(
                 f"feature {name!r} of the row is missing, and the model computes a sum with it; fill it in first"
             )
     return Routes(node_feature, node_right, typical_numbers(schema, probe.data), refused)
+
+
+def _try_together(probe: Probe, numbers: list[int]) -> dict[int, Array]:
+    """Return what the tree sees where each of the numbers is missing, of those that can be sent through the steps at once."""
+    out: dict[int, Array] = {}
+    for start in range(0, len(numbers), _ROWS):
+        some = numbers[start : start + _ROWS]
+        with contextlib.suppress(Exception):  # a step may raise anything, for all rows because of one
+            out.update(zip(some, probe.encode([probe.row(k, None) for k in some])[0], strict=True))
+    return out
