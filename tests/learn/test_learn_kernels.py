@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from counterleaf import _core
-from counterleaf.learn.rows import compress
-from counterleaf.learn.shape import Shape, prune
+from counterleaf.learn.search.rows import compress
+from counterleaf.learn.search.shape import Shape, prune
 
 kernels = _core.learn
 FITS = (kernels.Logistic.fit_narrow, kernels.Logistic.fit_wide)

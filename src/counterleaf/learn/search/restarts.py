@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterleaf.learn.initial import cart_start, class_start, random_start
-from counterleaf.learn.sweeps import Sweeps
-from counterleaf.learn.task import SearchSettings, SplitSettings, Task
-from counterleaf.learn.threads import Workers
+from counterleaf.learn.search.initial import cart_start, class_start, random_start
+from counterleaf.learn.search.sweeps import Sweeps
+from counterleaf.learn.search.task import SearchSettings, SplitSettings, Task
+from counterleaf.learn.search.threads import Workers
 
 _TRIAL_MIN_ROWS = 1000  # with fewer rows a trial is not informative
 _TRIAL_LEARNED, _TRIAL_HELD_OUT = 10_000, 5_000  # the largest number of rows that a trial learns from and tests on
@@ -32,11 +32,19 @@ def learn(
         title = f"TAO from {plans[0][0]}" + (f", restart {turn + 1} of {search.n_restarts}" if search.n_restarts > 1 else "")
 
         def report(sweep: int, share: float, title: str = title) -> None:
-            log(f"{title}: sweep {sweep} of {search.max_iter}, training error {share:.2%}")
+            log(f"{title}: sweep {sweep} of {search.max_iter}, {_said(splits, share)}")
 
         sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, report)
         runs.append(sweeps.run(search.max_iter))
     return min(runs, key=lambda sweeps: sweeps.score)
+
+
+def _said(splits: SplitSettings, loss: float) -> str:
+    """The training loss in words."""
+    kind = splits.leaves.kind
+    if kind == "class":
+        return f"training error {loss:.2%}"
+    return f"mean squared error {loss:.6g}" if kind == "value" else f"log-loss {loss:.4f}"
 
 
 def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:
@@ -48,6 +56,8 @@ def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:
     """
     if splits.axis_aligned:
         return [("cart", False)]
+    if not task.classes and init == "auto":
+        return [("cart", True), ("cart", False), ("random", True)]
     if init in ("random", "classes"):
         return [(init, True)]
     plans = [("cart", True), ("cart", False)]
@@ -73,7 +83,10 @@ def _trial(
         shares[plan] = sweeps.error_on(held_out)
         name, bold = plan
         rule = "every new split" if bold else "splits that miss no more"
-        log(f"TAO from {name}, taking {rule}: {shares[plan]:.2%} of {cut} held-out rows wrong")
+        found = f"{shares[plan]:.2%} of {cut} held-out rows wrong"
+        if not task.classes:
+            found = f"mean squared error {shares[plan]:.6g} on {cut} held-out rows"
+        log(f"TAO from {name}, taking {rule}: {found}")
     return shares
 
 
@@ -104,6 +117,6 @@ def _begin(
         else:
             shape = class_start(task, depth, splits, random)
         sweeps = Sweeps(task, splits, shape, bold, start == "cart" and not bold, workers, report)
-        if sweeps.shared_class[0] < 0 or splits.axis_aligned or task.classes == 1:
+        if sweeps.decides or splits.axis_aligned or task.classes < 2:
             break
     return sweeps

@@ -1,0 +1,27 @@
+#include "learn/leaves.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace counterleaf::learn {
+
+double Leaves::at(const Entries& x, double y, int node) const {
+    const std::size_t first = static_cast<std::size_t>(node) * outputs;
+    if (loss == Loss::Square) {
+        const double gap = y - output(x, first);
+        return gap * gap;
+    }
+    // invariant: ``total`` is the sum of exp(output - most) over the classes so far, ``most`` the largest output, of class ``winner``
+    const auto label = static_cast<std::size_t>(y);
+    double most = -std::numeric_limits<double>::infinity(), total = 0.0, mine = 0.0;
+    std::size_t winner = 0;
+    for (std::size_t k = 0; k < outputs; ++k) {
+        const double z = output(x, first + k);
+        if (k == label) mine = z;
+        if (loss == Loss::Log) total = z > most ? total * std::exp(most - z) + 1.0 : total + std::exp(z - most);
+        if (z > most) most = z, winner = k;
+    }
+    return loss == Loss::Log ? most + std::log(total) - mine : winner == label ? 0.0 : 1.0;
+}
+
+}  // namespace counterleaf::learn
