@@ -251,7 +251,8 @@ def test_pruning_is_the_cheapest_of_all_prunings(seed):
             return alone if counts[node].sum() else 0.0
         return min(alone, cheapest(left[node]) + cheapest(right[node]))
 
-    nodes, children = prune(shape, counts, price, 1e-9)
+    weight = counts.sum(axis=1)
+    nodes, children = prune(shape, weight, weight - counts.max(axis=1), price, 1e-9)
     ends = nodes[children[:, 0] < 0]
     assert counts[ends].sum() == 60
     assert (counts[ends].sum(axis=1) > 0).all()

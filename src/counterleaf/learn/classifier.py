@@ -171,7 +171,7 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
         return self
 
     def _constant_tree(self, task: Task, best: Shape) -> tuple[Tree, Array]:
-        """A tree with a class and its shares at each leaf, and the shares; its own routing decides which branches rows reach."""
+        """A tree with the classes' shares at its leaves, and the shares; its routing decides which branches rows reach."""
         shape, whole = raw_units(best, task)
         counts = shape.tally(apply(whole, task.X), task.y, task.weight, task.classes)
         weight = counts.sum(axis=1)

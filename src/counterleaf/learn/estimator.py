@@ -30,7 +30,7 @@ NARROW = 128  # up to this number of columns the solver forms the Hessian of a s
 _MANY = 100  # beyond this number of columns the l1 strength grows with its square root
 _FULL = 0.25  # sparse rows with a larger share of entries are made dense
 _CELLS = 10_000_000  # of sparse rows made dense at a time
-_STEPS = 50  # of an iterative fit of the leaves of the learned tree
+_STEPS = 30  # of an iterative fit of the leaves of the learned tree
 
 
 class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -6,12 +6,13 @@ leaf. A node with few rows changes its parent's model little.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from counterleaf._core import learn as kernels
 from counterleaf.learn.search.shape import Shape
@@ -19,6 +20,8 @@ from counterleaf.learn.search.task import LeafSettings, Task
 from counterleaf.types import Array
 
 _LOSSES = {"value": 0, "softmax": 2}  # codes of the core
+_PRODUCTS, _ROUGH = 6, 1e-3  # of conjugate gradients: the most, and the share of the squared residual that ends them
+_HALVINGS = 12
 _TINY = 1e-9  # of the largest curvature: keeps a factor of singular curvatures finite
 
 
@@ -53,7 +56,7 @@ def members(shape: Shape, leaf: Array) -> list[Array]:
     """The rows that reach each node, in order, given the leaf of each row."""
     order = np.argsort(leaf, kind="stable")
     ends = np.searchsorted(leaf[order], np.arange(len(shape.left) + 1))
-    found = [order[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    found = [order[a:b] for a, b in pairwise(ends)]
     for level in reversed(shape.levels[:-1]):
         for node in level[shape.left[level] >= 0]:
             found[node] = np.sort(np.concatenate([found[shape.left[node]], found[shape.right[node]]]))
@@ -108,31 +111,69 @@ def _ridge(A: Array, y: Array, weight: Array, prior: Array, penalty: Array) -> A
 
 
 def _softmax(A: Array, y: Array, weight: Array, prior: Array, penalty: Array, start: Array, steps: int) -> Array:
-    """Minimise the weighted log-loss of softmax(A @ c) + penalty / 2 * (c - prior)^2 in a few steps.
+    """Minimise the weighted log-loss of softmax(A @ c) + penalty / 2 * (c - prior)^2 by a few Newton steps.
 
-    The variables are scaled by a bound on the curvature that holds for all c (Böhning 1992), so that few steps suffice.
+    The variables are scaled by a bound on the curvature that holds for all c (Böhning 1992): conjugate gradients then need
+    few products with the curvature.
     """
-    n, K = len(A), prior.shape[1]
     H = (A.T * (0.5 * weight)) @ A
     H[np.diag_indices_from(H)] += penalty + _TINY * (np.trace(H) / len(H) + penalty.max())
     L = cholesky(H, lower=True)
-    base = A @ prior
-    truth = (np.arange(n), y)
+    scaled = solve_triangular(L, A.T, lower=True).T
+    inverse = solve_triangular(L, np.diag(np.sqrt(penalty)), lower=True)
+    drawn = inverse @ inverse.T
+    base, truth, weights = A @ prior, (np.arange(len(A)), y), weight[:, None]
 
-    def value(flat: Array) -> tuple[float, Array]:
-        """The objective and its gradient in the scaled variables."""
-        change = solve_triangular(L, flat.reshape(-1, K), lower=True, trans=1)
-        z = base + A @ change
+    def at(change: Array) -> tuple[float, Array, Array]:
+        """The objective, its gradient, and the probabilities."""
+        z = base + scaled @ change
         z -= z.max(axis=1, keepdims=True)
         mine = z[truth]
         np.exp(z, out=z)
         total = z.sum(axis=1)
-        z *= (weight / total)[:, None]
-        z[truth] -= weight
-        drawn = penalty[:, None] * change
-        gradient = solve_triangular(L, A.T @ z + drawn, lower=True)
-        return float(weight @ (np.log(total) - mine) + 0.5 * (drawn * change).sum()), gradient.ravel()
+        z /= total[:, None]
+        gap = z * weights
+        gap[truth] -= weight
+        pull = drawn @ change
+        return float(weight @ (np.log(total) - mine) + 0.5 * (pull * change).sum()), scaled.T @ gap + pull, z
 
-    first = (L.T @ (start - prior)).ravel()
-    found = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": steps, "maxcor": 10})
-    return np.asarray(prior + solve_triangular(L, found.x.reshape(-1, K), lower=True, trans=1))
+    change = L.T @ (start - prior)
+    value, gradient, p = at(change)
+    for _ in range(steps):
+        weighted = p * weights
+
+        def curve(v: Array, p: Array = p, weighted: Array = weighted) -> Array:
+            """The curvature times a direction."""
+            moved = scaled @ v
+            return np.asarray(scaled.T @ (weighted * (moved - (p * moved).sum(axis=1, keepdims=True))) + drawn @ v)
+
+        step = _conjugate(curve, -gradient)
+        promised = float((gradient * step).sum())
+        for _ in range(_HALVINGS):
+            found = at(change + step)
+            if found[0] <= value + 0.01 * promised + 1e-13 * abs(value):
+                break
+            step, promised = 0.5 * step, 0.5 * promised
+        else:
+            break
+        change = change + step
+        value, gradient, p = found
+        if promised > -1e-20 * abs(value):
+            break
+    return np.asarray(prior + solve_triangular(L, change, lower=True, trans=1))
+
+
+def _conjugate(curve: Callable[[Array], Array], target: Array) -> Array:
+    """Solve curve(v) = target roughly, by conjugate gradients."""
+    v, r = np.zeros_like(target), target.copy()
+    d, size = r, float((r * r).sum())
+    enough = _ROUGH * size
+    for _ in range(_PRODUCTS):
+        if size <= enough or size == 0.0:
+            break
+        bent = curve(d)
+        length = size / float((d * bent).sum())
+        v, r = v + length * d, r - length * bent
+        size, before = float((r * r).sum()), size
+        d = r + (size / before) * d
+    return v

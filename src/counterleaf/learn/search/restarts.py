@@ -8,7 +8,7 @@ import numpy as np
 
 from counterleaf.learn.search.initial import cart_start, class_start, random_start
 from counterleaf.learn.search.sweeps import Sweeps
-from counterleaf.learn.search.task import SearchSettings, SplitSettings, Task
+from counterleaf.learn.search.task import LeafSettings, SearchSettings, SplitSettings, Task
 from counterleaf.learn.search.threads import Workers
 
 _TRIAL_MIN_ROWS = 1000  # with fewer rows a trial is not informative
@@ -24,6 +24,9 @@ def learn(
 ) -> Sweeps:
     """Run all restarts from the plan that does best on held-out rows, and return the one with the least training error."""
     plans = _plans(search.init, task, splits)
+    final = splits
+    if splits.leaves.kind == "softmax":  # trees with constant leaves, which are found fast, are its start
+        splits = splits._replace(leaves=LeafSettings())
     if len(plans) > 1 and len(task.y) >= _TRIAL_MIN_ROWS:
         shares = _trial(task, splits, plans, search.max_depth, rng, workers, log)
         plans.sort(key=lambda plan: shares[plan])
@@ -34,17 +37,19 @@ def learn(
         def report(sweep: int, share: float, title: str = title) -> None:
             log(f"{title}: sweep {sweep} of {search.max_iter}, {_said(splits, share)}")
 
-        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, report)
-        runs.append(sweeps.run(search.max_iter))
+        def report_final(sweep: int, share: float, title: str = title) -> None:
+            log(f"{title}: sweep {sweep} of {search.max_iter}, log-loss {share:.4f}")
+
+        sweeps = _begin(task, splits, plans[0], search.max_depth, turn > 0, rng, workers, report).run(search.max_iter)
+        if final is not splits:
+            sweeps = Sweeps(task, final, sweeps.best, plans[0][1], True, workers, report_final).run(search.max_iter)
+        runs.append(sweeps)
     return min(runs, key=lambda sweeps: sweeps.score)
 
 
 def _said(splits: SplitSettings, loss: float) -> str:
     """The training loss in words."""
-    kind = splits.leaves.kind
-    if kind == "class":
-        return f"training error {loss:.2%}"
-    return f"mean squared error {loss:.6g}" if kind == "value" else f"log-loss {loss:.4f}"
+    return f"mean squared error {loss:.6g}" if splits.leaves.kind == "value" else f"training error {loss:.2%}"
 
 
 def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:

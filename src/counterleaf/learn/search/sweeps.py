@@ -21,7 +21,7 @@ from counterleaf.learn.search.threads import Workers
 from counterleaf.types import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
-_STEPS = 8  # of an iterative fit of a leaf in each sweep; the next sweep continues
+_STEPS = 1  # of an iterative fit of a node in each sweep; the next sweep continues
 
 
 class Sweeps:
@@ -51,7 +51,7 @@ class Sweeps:
         self.targets = task.y.astype(np.float64)
         self.models: LeafModels | None = None
         self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
-        self.best_models = self.models
+        self.best_models: LeafModels | None = None
         self.errors: list[float] = []
         self._assess(start_counts or len(shape.levels) == 1)
 
