@@ -11,7 +11,7 @@ double Leaves::at(const Entries& x, double y, int node) const {
         const double gap = y - output(x, first);
         return gap * gap;
     }
-    // invariant: ``total`` is the sum of exp(output - most) over the classes so far, ``most`` the largest output, of class ``winner``
+    // invariant: ``most`` is the largest output so far, of class ``winner``, and ``total`` the sum of exp(output - most)
     const auto label = static_cast<std::size_t>(y);
     double most = -std::numeric_limits<double>::infinity(), total = 0.0, mine = 0.0;
     std::size_t winner = 0;

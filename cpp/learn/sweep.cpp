@@ -14,8 +14,13 @@ namespace {
 // 10.4 % of 3,000 held-out rows are wrong, 9.2 % with single steps; Spambase: 7.6 and 7.0 %.)
 constexpr Effort ONE_STEP{.steps = 1, .passes = 3, .tolerance = 0.0};
 
+// If leaves compute, most rows matter at most splits, and the problem changes less from sweep to sweep. (Friedman 1 at depth 3:
+// 7.8 % of the variance of held-out rows is left with one step, 6.8 % with three; Friedman 3: 16 and 14 %.)
+constexpr Effort THREE_STEPS{.steps = 3, .passes = 3, .tolerance = 0.0};
+
 /// Improve ``split``. Returns whether it changed.
-bool improve_split(const Rows& rows, const Sample& sample, const Rule& rule, Split& split, Scratch& scratch) {
+bool improve_split(const Rows& rows, const Sample& sample, const Rule& rule, const Effort& effort, Split& split,
+                   Scratch& scratch) {
     double total = 0.0, up = 0.0;
     for (std::size_t i = 0; i < sample.size(); ++i) {
         total += sample.weight[i];
@@ -33,7 +38,7 @@ bool improve_split(const Rows& rows, const Sample& sample, const Rule& rule, Spl
     Split found{scratch.numbers(split.w.size()), split.b};
     std::ranges::copy(split.w, found.w.begin());
     const Problem problem{rows, sample, strength(rule.alpha, total)};
-    (rule.narrow ? fit_narrow : fit_wide)(problem, found, ONE_STEP, scratch);
+    (rule.narrow ? fit_narrow : fit_wide)(problem, found, effort, scratch);
     if (std::ranges::all_of(found.w, [](double one) { return one == 0.0; })) found.b = 2.0 * up >= total ? 1.0 : -1.0;
     if (rule.cautious && misses(rows, sample, found) > before) return false;
     std::ranges::copy(found.w, split.w.begin());
@@ -148,7 +153,8 @@ std::vector<std::size_t> Sweep::collect() {
 void Sweep::even_weights() {
     for (std::size_t node = 0; node + 1 < starts_.size(); ++node) {
         double rows = 0.0, total = 0.0;
-        for (std::size_t i = starts_[node]; i < starts_[node + 1]; ++i) rows += weight_[collected_[i]], total += decided_weight_[i];
+        for (std::size_t i = starts_[node]; i < starts_[node + 1]; ++i)
+            rows += weight_[collected_[i]], total += decided_weight_[i];
         for (std::size_t i = starts_[node]; i < starts_[node + 1]; ++i) decided_weight_[i] *= rows / total;
     }
 }
@@ -164,7 +170,7 @@ void Sweep::improve(std::span<const int> nodes, const Rule& rule) {
     for (const int node : nodes) {
         Split split = tree_.split(node);
         changed_[node] = columns_ ? improve_cut(*columns_, sample(node), rule.alpha, split)
-                                  : improve_split(rows_, sample(node), rule, split, scratch);
+                                  : improve_split(rows_, sample(node), rule, leaves_ ? THREE_STEPS : ONE_STEP, split, scratch);
         if (columns_) column_[node] = main_column(split.w);
         tree_.b[node] = split.b;
     }

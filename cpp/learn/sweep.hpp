@@ -1,8 +1,8 @@
 // One sweep over a tree of fixed shape: route the rows, find what each split decides about them, and improve the splits.
 //
 // A split decides about a row that reaches its node if exactly one of the two labels is right that the row would get through
-// the left and through the right child; the row should then go to that side. If leaves compute, it decides about every row whose
-// losses through the two children differ, and the difference is the weight of the row. Splits of one depth share no rows.
+// the left and through the right child; the row should then go to that side. If leaves compute, it decides about every row
+// whose losses through the two children differ, and the difference is the weight of the row. Splits of one depth share no rows.
 //
 // The functions that take a range of rows or some nodes write only to the data of these rows or nodes, so threads can share the
 // work with the same result. All other functions must be called by one thread at a time.

@@ -72,8 +72,9 @@ class Sweeps:
         best, task = self.best, self.task
         if self.best_models is not None:
             rows_of = members(best, best.core.leaves(other.rows.core))
-            leaves = np.flatnonzero(best.left < 0)
-            return sum(self.best_models.wrong(node, other, rows_of[node]) for node in leaves) / float(other.weight.sum())
+            leaves = np.flatnonzero(best.left < 0).tolist()
+            losses = [self.best_models.wrong(node, other, rows_of[node]) for node in leaves]
+            return sum(losses, 0.0) / float(other.weight.sum())
         label, _ = best.labels(best.tally(best.core.leaves(task.rows.core), task.y, task.weight, other.classes))
         return float(other.weight[label[best.core.leaves(other.rows.core)] != other.y].sum() / other.weight.sum())
 
