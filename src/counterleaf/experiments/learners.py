@@ -101,8 +101,8 @@ def _linear_tree(regression: bool) -> tuple[Any, dict[str, list[Any]]]:
     kind = lineartree.LinearTreeRegressor if regression else lineartree.LinearTreeClassifier
     if not hasattr(kind, "_validate_data"):  # linear-tree 0.3.5 calls a method that newer versions of scikit-learn do not have
         kind._validate_data = _validated
-    model = kind(Ridge() if regression else RidgeClassifier())
-    return model, {"max_depth": [1, 2, 3, 5], "min_samples_leaf": [0.03, 0.1]}
+    model = kind(Ridge() if regression else RidgeClassifier(), min_samples_leaf=0.03, max_bins=15)
+    return model, {"max_depth": [1, 2, 3, 5]}
 
 
 def _tao(regression: bool, seed: int, computing: bool, least: int) -> tuple[Any, dict[str, list[Any]]]:
