@@ -27,6 +27,8 @@ TASKS = ("auto", "classification", "regression")
 LEAVES = ("constant", "linear", "softmax")
 _DEPTHS, _ALPHAS = (1, 2, 3, 4, 6, 8), (1.0, 10.0)
 _LEAF_DEPTHS, _LEAF_ALPHAS = (1, 2, 3, 4), (1.0, 10.0, 100.0)  # of trees with linear or softmax leaves
+_WORTH = 0.01  # of the accuracy or of the variance: other leaves must gain more than this over constant ones
+_ORDER = ("tree__max_depth", "tree__alpha", "tree__leaves", "tree__leaf_alpha")
 _MAX_WEIGHTS = 2_000  # of one softmax leaf, beyond which softmax leaves are tried only on request
 _FOLDS, _MAX_TRIED = 3, 6_000  # folds of the cross-validation, and the largest number of rows that it uses
 _LARGEST = 1e30  # larger numbers overflow when scaled, and in scikit-learn's float32
@@ -274,7 +276,9 @@ def _grids(
     _, other = leaf_kinds(table, learner)
     wide = not table.regression and values * table.X.shape[1] > _MAX_WEIGHTS
     grids = {"constant": constant, other: computing}
-    kinds = [leaves] if leaves is not None else ["constant"] if wide else ["constant", other]
+    if leaves is None and (wide or (depth is not None and alpha is not None)):
+        leaves = "linear" if table.regression else "constant"
+    kinds = [leaves] if leaves is not None else ["constant", other]
     return [{**grids[kind], "tree__leaves": [kind]} for kind in kinds]
 
 
@@ -283,7 +287,8 @@ def _settings(
 ) -> tuple[dict[str, Any], bool]:
     """Choose the settings that were not passed, by cross-validation.
 
-    Of those within one standard error of the best, constant leaves are preferred, then the smallest tree.
+    Other leaves must be better than constant ones by more than a standard error and by a point. Of the settings within one
+    standard error of the best, those of the smallest tree are chosen.
     """
     if len(grids) == 1 and all(len(values) == 1 for values in grids[0].values()):
         return {name: values[0] for name, values in grids[0].items()}, False
@@ -294,15 +299,15 @@ def _settings(
     folds = (KFold if regression else StratifiedKFold)(_FOLDS, shuffle=True, random_state=seed)
     results = GridSearchCV(model, grids, cv=folds, refit=False).fit(X, y).cv_results_
     mean, error = results["mean_test_score"], results["std_test_score"] / math.sqrt(_FOLDS)
-    best = int(mean.argmax())
-    good = [k for k in range(len(mean)) if mean[k] >= mean[best] - error[best]]
     settings = results["params"]
-
-    def size(k: int) -> tuple[Any, ...]:
-        """The order of preference."""
-        return settings[k].get("tree__leaves", "constant") != "constant", settings[k]["tree__max_depth"], -mean[k]
-
-    return dict(settings[min(good, key=size)]), True
+    usual = [k for k in range(len(mean)) if settings[k].get("tree__leaves", "constant") == "constant"]
+    best = int(mean.argmax())
+    if not usual or max(mean[usual]) < mean[best] - max(error[best], _WORTH):
+        usual = [k for k in range(len(mean)) if k not in usual]
+    best = max(usual, key=lambda k: mean[k])
+    good = [k for k in usual if mean[k] >= mean[best] - error[best]]
+    smallest = settings[min(good, key=lambda k: (settings[k]["tree__max_depth"], -mean[k]))]
+    return {name: smallest[name] for name in _ORDER if name in smallest}, True
 
 
 def report(table: Table, trained: Trained) -> str:

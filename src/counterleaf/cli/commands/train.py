@@ -41,7 +41,7 @@ def train(
         typer.Option(
             metavar="constant|linear|softmax",
             help="tao: what a leaf holds: a class or number, a linear function (numbers), or a softmax of linear functions "
-            "(classes). Default: chosen by cross-validation.",
+            "(classes). Default: chosen by cross-validation unless depth and alpha are given.",
         ),
     ] = None,
     task: Annotated[
