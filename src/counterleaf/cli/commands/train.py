@@ -104,4 +104,7 @@ def train(
         typer.echo(training.report(table, trained), err=out is None)
         if out is not None:
             rows = "rows.csv" if str(data) == "-" else str(data)
-            typer.echo(f"Wrote {out}. Next: {shlex.join(['counterleaf', 'explain', str(out), rows, '--row', '0'])}")
+            words = ["counterleaf", "explain", str(out), rows, "--row", "0"]
+            if table.regression:
+                words += ["--at-least", f"{table.y.quantile(0.75):g}"]
+            typer.echo(f"Wrote {out}. Next: {shlex.join(words)}")
