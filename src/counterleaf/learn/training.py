@@ -331,6 +331,13 @@ def report(table: Table, trained: Trained) -> str:
     return "\n".join(lines)
 
 
+def reachable(table: Table, trained: Trained) -> float:
+    """A high number that the tree predicts for some rows, rounded down to four digits, as an example of a target."""
+    value = float(np.quantile(trained.model.predict(table.X), 0.75, method="lower"))
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 3) if value else 1.0
+    return math.floor(value / unit) * unit
+
+
 def _said(trained: Trained) -> list[tuple[str, Any]]:
     """The settings in the report: constant leaves are the usual kind, and they have no penalty."""
     usual = trained.settings.get("leaves", "constant") == "constant"

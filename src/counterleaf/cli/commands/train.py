@@ -106,5 +106,5 @@ def train(
             rows = "rows.csv" if str(data) == "-" else str(data)
             words = ["counterleaf", "explain", str(out), rows, "--row", "0"]
             if table.regression:
-                words += ["--at-least", f"{table.y.quantile(0.75):g}"]
+                words += ["--at-least", f"{training.reachable(table, trained):g}"]
             typer.echo(f"Wrote {out}. Next: {shlex.join(words)}")
