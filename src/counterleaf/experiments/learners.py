@@ -52,7 +52,8 @@ class Table:
     read: Callable[[], tuple[Array, Array]]
     regression: bool
     test: float = 0.25  # the share of test rows
-    least: int = 1  # the least depth that is tried
+    depths: tuple[int, ...] = (1, 2, 3, 4, 6)  # of TAO with leaves that compute
+    constant_depths: tuple[int, ...] = (1, 2, 3, 4, 6, 8)  # of TAO with constant leaves
     slow: bool = False  # many classes: linear-tree would take hours
 
 
@@ -83,8 +84,8 @@ TABLES = {
     "friedman2": Table(partial(make_friedman2, 1000, noise=50.0, random_state=0), True),
     "friedman3": Table(partial(make_friedman3, 1000, noise=0.1, random_state=0), True),
     "german amount": Table(_german, True),
-    "digits": Table(partial(load_digits, return_X_y=True), False, least=2, slow=True),
-    "letter": Table(_letter, False, least=8, slow=True),
+    "digits": Table(partial(load_digits, return_X_y=True), False, depths=(1, 2, 4), constant_depths=(5, 7), slow=True),
+    "letter": Table(_letter, False, depths=(8,), constant_depths=(12,), slow=True),
 }
 
 
@@ -105,16 +106,20 @@ def _linear_tree(regression: bool) -> tuple[Any, dict[str, list[Any]]]:
     return model, {"max_depth": [1, 2, 3, 5]}
 
 
-def _tao(regression: bool, seed: int, computing: bool, least: int) -> tuple[Any, dict[str, list[Any]]]:
+def _tao(table: Table, seed: int, computing: bool) -> tuple[Any, dict[str, list[Any]]]:
     """TAO with constant leaves, or with linear or softmax ones."""
-    if regression:
-        depths = [depth for depth in (1, 2, 3, 4, 6, 8) if depth >= least]
-        if computing:
-            return TAORegressor(random_state=seed), {"max_depth": depths[:-1], "leaf_alpha": [1.0, 10.0, 100.0]}
-        return TAORegressor(leaves="constant", random_state=seed), {"max_depth": depths, "alpha": [1.0, 10.0]}
+    if table.regression:
+        model = TAORegressor(leaves="linear" if computing else "constant", random_state=seed)
+    else:
+        model = TAOClassifier(leaves="softmax" if computing else "constant", random_state=seed)
     if computing:
-        return TAOClassifier(leaves="softmax", random_state=seed), {"max_depth": [least, least + 2], "leaf_alpha": [1.0]}
-    return TAOClassifier(random_state=seed), {"max_depth": [least + 2, least + 4], "alpha": [0.3, 1.0]}
+        grid: dict[str, list[Any]] = {
+            "max_depth": list(table.depths),
+            "leaf_alpha": [1.0, 10.0, 100.0] if table.regression else [1.0],
+        }
+    else:
+        grid = {"max_depth": list(table.constant_depths), "alpha": [1.0, 10.0] if table.regression else [0.3, 1.0]}
+    return model, grid
 
 
 def _made(name: str, table: Table, seed: int) -> tuple[Any, dict[str, list[Any]]]:
@@ -129,7 +134,7 @@ def _made(name: str, table: Table, seed: int) -> tuple[Any, dict[str, list[Any]]
         return (RandomForestRegressor if regression else RandomForestClassifier)(random_state=seed), {}
     if name == "gradient boosting":
         return (HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier)(random_state=seed), {}
-    return _tao(regression, seed, name != "TAO, constant leaves", table.least)
+    return _tao(table, seed, name != "TAO, constant leaves")
 
 
 def learners(table: Table) -> list[str]:
@@ -156,14 +161,14 @@ def measure(table: Table, rows: tuple[Array, Array], name: str, seed: int) -> di
     X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     model, grid = _made(name, table, seed)
     begin = time.perf_counter()
-    chosen: dict[str, Any] = {}
-    if grid:
+    chosen: dict[str, Any] = {key: values[0] for key, values in grid.items()}
+    if max(map(len, grid.values()), default=0) > 1:
         large = len(X_train) > _LARGE
         folds = ShuffleSplit(1, test_size=0.2, random_state=seed) if large else 3
         score = "neg_mean_squared_error" if table.regression else "accuracy"
         search = GridSearchCV(model, grid, cv=folds, scoring=score, refit=False, error_score="raise").fit(X_train, y_train)
         chosen = search.best_params_
-        model.set_params(**chosen)
+    model.set_params(**chosen)
     middle = time.perf_counter()
     model.fit(X_train, y_train)
     end = time.perf_counter()
