@@ -1,5 +1,6 @@
 #include "learn/leaves.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,17 +12,16 @@ double Leaves::at(const Entries& x, double y, int node) const {
         const double gap = y - output(x, first);
         return gap * gap;
     }
-    // invariant: ``most`` is the largest output so far, of class ``winner``, and ``total`` the sum of exp(output - most)
+    // invariant: ``most`` is the largest output so far, and ``total`` the sum of exp(output - most)
     const auto label = static_cast<std::size_t>(y);
     double most = -std::numeric_limits<double>::infinity(), total = 0.0, mine = 0.0;
-    std::size_t winner = 0;
     for (std::size_t k = 0; k < outputs; ++k) {
         const double z = output(x, first + k);
         if (k == label) mine = z;
-        if (loss == Loss::Log) total = z > most ? total * std::exp(most - z) + 1.0 : total + std::exp(z - most);
-        if (z > most) most = z, winner = k;
+        total = z > most ? total * std::exp(most - z) + 1.0 : total + std::exp(z - most);
+        most = std::max(most, z);
     }
-    return loss == Loss::Log ? most + std::log(total) - mine : winner == label ? 0.0 : 1.0;
+    return most + std::log(total) - mine;
 }
 
 }  // namespace counterleaf::learn

@@ -9,7 +9,6 @@ namespace counterleaf::learn {
 
 enum class Loss : std::int8_t {
     Square,  // (y - output)^2, of a number y
-    Wrong,   // 1 unless the output of class y is the first of the largest ones
     Log,     // -log of the softmax of class y
 };
 

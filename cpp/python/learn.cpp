@@ -241,11 +241,11 @@ void label(Sweep& sweep, const Indices& label, const Indices& sure) {
     sweep.label(checked(label, 0, MOST, "a label is out of range"), checked(sure, -1, MOST, "a label is out of range"));
 }
 
-/// ``loss``: 0 square, 1 wrong, 2 log.
+/// ``loss``: 0 square, 1 log.
 void compute(Sweep& sweep, int loss, const AnyOutputs& intercept, const Line<const double>& slope,
              const Line<const double>& targets) {
     const std::size_t nodes = sweep.tree().size(), outputs = intercept.shape(1), width = sweep.rows().width;
-    expect(0 <= loss && loss <= 2 && intercept.shape(0) == nodes && outputs > 0 && targets.size() == sweep.rows().size() &&
+    expect(0 <= loss && loss <= 1 && intercept.shape(0) == nodes && outputs > 0 && targets.size() == sweep.rows().size() &&
                (slope.size() == 0 || slope.size() == nodes * outputs * width),
            "the outputs do not fit the tree and the rows");
     for (const double y : span_of(targets))

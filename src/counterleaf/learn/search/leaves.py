@@ -19,7 +19,7 @@ from counterleaf.learn.search.shape import Shape
 from counterleaf.learn.search.task import LeafSettings, Task
 from counterleaf.types import Array
 
-_LOSSES = {"value": 0, "softmax": 2}  # codes of the core
+_LOSSES = {"value": 0, "softmax": 1}  # codes of the core
 _PRODUCTS, _ROUGH = 6, 1e-3  # of conjugate gradients: the most, and the share of the squared residual that ends them
 _HALVINGS = 12
 _TINY = 1e-9  # of the largest curvature: keeps a factor of singular curvatures finite
