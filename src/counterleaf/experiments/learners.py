@@ -52,7 +52,7 @@ class Table:
     read: Callable[[], tuple[Array, Array]]
     regression: bool
     test: float = 0.25  # the share of test rows
-    depths: tuple[int, ...] = (1, 2, 3, 4, 6)  # of TAO with leaves that compute
+    depths: tuple[int, ...] = (1, 2, 3, 4)  # of TAO with leaves that compute
     constant_depths: tuple[int, ...] = (1, 2, 3, 4, 6, 8)  # of TAO with constant leaves
     slow: bool = False  # many classes: linear-tree would take hours
 
@@ -112,11 +112,11 @@ def _tao(table: Table, seed: int, computing: bool) -> tuple[Any, dict[str, list[
         model = TAORegressor(leaves="linear" if computing else "constant", random_state=seed)
     else:
         model = TAOClassifier(leaves="softmax" if computing else "constant", random_state=seed)
-    if computing:
-        grid: dict[str, list[Any]] = {
-            "max_depth": list(table.depths),
-            "leaf_alpha": [1.0, 10.0, 100.0] if table.regression else [1.0],
-        }
+    grid: dict[str, list[Any]]
+    if computing and table.regression:
+        grid = {"max_depth": list(table.depths), "leaf_alpha": [1.0, 10.0, 100.0]}
+    elif computing:
+        grid = {"max_depth": list(table.depths)}
     else:
         grid = {"max_depth": list(table.constant_depths), "alpha": [1.0, 10.0] if table.regression else [0.3, 1.0]}
     return model, grid

@@ -35,7 +35,8 @@ class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit
         a leaf of few rows, compared with ``leaf_alpha``, predicts nearly as its parent would. Ignored by constant leaves.
     init : {"auto", "cart", "random"}, default="auto"
         Start of the sweeps: "cart" is a greedy tree, "random" draws random hyperplanes. With 1,000 rows or more, "auto"
-        chooses the better one by a short trial on held-out rows; with fewer rows it is "cart".
+        chooses the better one by a short trial on held-out rows; with fewer rows it is "random" for linear leaves and "cart"
+        for constant ones.
     axis_aligned : bool, default=False
         Learn splits of one column each, by exact optimisation; the sweeps then improve a CART tree.
     max_iter : int, default=20

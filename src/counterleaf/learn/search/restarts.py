@@ -57,12 +57,14 @@ def _plans(init: str, task: Task, splits: SplitSettings) -> list[Plan]:
 
     Random splits and splits between classes are not worth keeping, so sweeps that accept every new split do better from them
     (Letter: 8 % of errors instead of 10 %). From a CART tree it depends on the data: Adult has 14.4 % of errors if only splits
-    that miss no more are accepted and 15.6 % otherwise, Spambase 7.0 % and 6.6 %.
+    that miss no more are accepted and 15.6 % otherwise, Spambase 7.0 % and 6.6 %. The splits of CART suit constant leaves, not
+    linear ones: from random splits the error is 8 % less on Friedman 1 and 4 % less on Friedman 2.
     """
     if splits.axis_aligned:
         return [("cart", False)]
     if not task.classes and init == "auto":
-        return [("cart", True), ("cart", False), ("random", True)]
+        plans = [("cart", True), ("cart", False)]
+        return [("random", True), *plans] if splits.leaves.linear else [*plans, ("random", True)]
     if init in ("random", "classes"):
         return [(init, True)]
     plans = [("cart", True), ("cart", False)]
