@@ -75,6 +75,7 @@ bench: core .venv/bench
 	$(BIN)/counterleaf bench
 	$(BIN)/python bench/growth.py
 	$(BIN)/python bench/learners.py
+	$(BIN)/python -m counterleaf.experiments.learners
 
 reproduce: core .venv/reproduce
 	$(BIN)/counterleaf reproduce

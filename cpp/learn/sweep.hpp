@@ -1,14 +1,17 @@
 // One sweep over a tree of fixed shape: route the rows, find what each split decides about them, and improve the splits.
 //
 // A split decides about a row that reaches its node if exactly one of the two labels is right that the row would get through
-// the left and through the right child; the row should then go to that side. Splits of one depth share no rows.
+// the left and through the right child; the row should then go to that side. If leaves compute, it decides about every row
+// whose losses through the two children differ, and the difference is the weight of the row. Splits of one depth share no rows.
 //
 // The functions that take a range of rows or some nodes write only to the data of these rows or nodes, so threads can share the
 // work with the same result. All other functions must be called by one thread at a time.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "learn/leaves.hpp"
 #include "learn/rows.hpp"
 #include "learn/stump.hpp"
 
@@ -64,6 +67,12 @@ public:
     /// Give rows the label of their leaf; ``sure`` holds, by node, the label that all leaves below share, or -1 if they differ.
     void label(std::span<const int> labels, std::vector<int> sure);
 
+    /// Give rows the outputs of their leaf; ``targets`` are their numbers, or their labels again.
+    void compute(Leaves leaves, std::vector<double> targets);
+
+    /// The loss of each row, by the outputs of its leaf.
+    std::span<const double> losses() const { return now_loss_; }
+
     /// Select the splits of one depth; the caller starts with the deepest.
     void enter(std::size_t depth);
 
@@ -88,6 +97,7 @@ private:
     bool goes_right(std::size_t r, int node) const;
     int child(std::size_t r, int node) const { return goes_right(r, node) ? tree_.nodes[node].right : tree_.nodes[node].left; }
     Sample sample(int node) const;
+    void even_weights();
 
     const Rows& rows_;
     const Columns* columns_;
@@ -97,6 +107,13 @@ private:
     std::vector<std::vector<int>> path_;  // [d][r]: the node of row r at depth d; a row stays at its leaf
     std::vector<int> now_;                // the current label of each row
     std::vector<int> sure_;
+    std::optional<Leaves> leaves_;  // if the leaves compute; a label is then the leaf itself
+    std::vector<double> targets_;
+    std::vector<double> now_loss_;  // the current loss of each row
+    struct Losses {
+        double left, right;  // through each child
+    };
+    std::vector<Losses> either_loss_;
     std::size_t depth_ = 0;
     std::vector<Labels> either_;  // the labels that each row would get from its node of this depth
     std::vector<Wanted> wanted_;

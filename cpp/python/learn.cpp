@@ -30,6 +30,7 @@ using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = Line<const std::int64_t>;
 using AnyTable = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // in any memory order
+using AnyOutputs = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T, std::size_t N = 1>
 using Made = nb::ndarray<nb::numpy, T, nb::ndim<N>>;
 
@@ -240,6 +241,24 @@ void label(Sweep& sweep, const Indices& label, const Indices& sure) {
     sweep.label(checked(label, 0, MOST, "a label is out of range"), checked(sure, -1, MOST, "a label is out of range"));
 }
 
+/// ``loss``: 0 square, 1 log.
+void compute(Sweep& sweep, int loss, const AnyOutputs& intercept, const Line<const double>& slope,
+             const Line<const double>& targets) {
+    const std::size_t nodes = sweep.tree().size(), outputs = intercept.shape(1), width = sweep.rows().width;
+    expect(0 <= loss && loss <= 1 && intercept.shape(0) == nodes && outputs > 0 && targets.size() == sweep.rows().size() &&
+               (slope.size() == 0 || slope.size() == nodes * outputs * width),
+           "the outputs do not fit the tree and the rows");
+    for (const double y : span_of(targets))
+        expect(loss == 0 || (0.0 <= y && y < static_cast<double>(outputs)), "a label is out of range");
+    nb::gil_scoped_release unlocked;
+    sweep.compute({static_cast<Loss>(loss),
+                   outputs,
+                   width,
+                   {intercept.data(), intercept.data() + nodes * outputs},
+                   {slope.data(), slope.data() + slope.size()}},
+                  {targets.data(), targets.data() + targets.size()});
+}
+
 void enter(Sweep& sweep, std::size_t depth) {
     expect(depth < sweep.depth(), "the tree has no split at this depth");
     sweep.enter(depth);
@@ -295,6 +314,10 @@ void bind_sweep(nb::module_& m) {
             "leaves", [](const Sweep& sweep) { return made<std::int64_t>(sweep.leaves()); }, "The leaf of each row.")
         .def("label", &label, "label"_a.noconvert(), "sure"_a.noconvert(),
              "Set the label of each node, and the label that all leaves below it share, or -1.")
+        .def("compute", &compute, "loss"_a, "intercept"_a.noconvert(), "slope"_a.noconvert(), "targets"_a.noconvert(),
+             "Set the outputs of each node, constants or linear functions of the row, and the target of each row.")
+        .def(
+            "losses", [](const Sweep& sweep) { return made<double>(sweep.losses()); }, "The loss of each row at its leaf.")
         .def("enter", &enter, "depth"_a, "Select the splits of one depth.")
         .def("judge", &over<&Sweep::judge>, "first"_a, "last"_a, Unlocked(), "Find the side to which each row should go.")
         .def(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from counterleaf.errors import CounterleafError as CounterleafError
     from counterleaf.explainer import Explainer as Explainer
     from counterleaf.learn.classifier import TAOClassifier as TAOClassifier
+    from counterleaf.learn.regressor import TAORegressor as TAORegressor
     from counterleaf.model.outputs import Outputs as Outputs
     from counterleaf.model.readers.table import read_tree as read_tree
     from counterleaf.model.tree import Tree as Tree
@@ -60,6 +61,7 @@ _HOME = {
     "errors": ("CounterleafError",),
     "explainer": ("Explainer",),
     "learn.classifier": ("TAOClassifier",),
+    "learn.regressor": ("TAORegressor",),
     "model.outputs": ("Outputs",),
     "model.readers.table": ("read_tree",),
     "model.tree": ("Tree",),

@@ -29,6 +29,22 @@ def test_a_table_becomes_a_model_that_answers(folder):
     assert call("inspect", "tree.json").code == 0
 
 
+def test_a_table_of_numbers_becomes_a_model_that_answers(folder):
+    done = call("train", "t.csv", "--label", "x", "--drop", "says", "--leaves", "linear", "--depth", "1", "--out", "tree.json")
+    assert (done.code, done.err) == (0, "")
+    assert "TAORegressor, max_depth 1, alpha 1, leaves linear, leaf_alpha " in done.out
+    assert "rows held out: root mean squared error " in done.out
+    last = done.out.splitlines()[-1]
+    assert last.startswith("Wrote tree.json. Next: counterleaf explain tree.json t.csv --row 0 --at-least ")
+    assert call(*last.partition("counterleaf ")[2].split()).code == 0
+
+
+def test_softmax_leaves_are_written_and_explained(folder):
+    options = ["--label", "says", "--leaves", "softmax", "--depth", "1", "--alpha", "1", "--out", "tree.json"]
+    assert "leaves softmax" in call("train", "t.csv", *options).out
+    assert call("explain", "tree.json", "t.csv", "--row", "0").code == 0
+
+
 def test_the_json_says_what_the_pipeline_says(folder):
     call("train", "t.csv", *CART, "--out", "tree.json")
     table = training.prepare(pd.read_csv("t.csv"), "says", [], [], "t.csv")
@@ -108,6 +124,16 @@ def test_gaps_are_queried_about_like_any_row(folder):
         (["t.csv", "--label", "says", "--learner", "forest"], "--learner is 'forest'; expected tao or cart"),
         (["t.csv", "--label", "says", "--alpha", "-1"], "--alpha is -1 for the learner tao; expected a number from 0, for tao"),
         (["t.csv", *CART, "--alpha", "1"], "--alpha is 1 for the learner cart; expected a number from 0, for tao"),
+        (["t.csv", *CART, "--task", "guess"], "--task is 'guess'; expected auto, classification or regression"),
+        (["t.csv", *CART, "--leaves", "oak"], "--leaves is 'oak'; expected constant, linear or softmax"),
+        (
+            ["t.csv", *CART, "--leaves", "softmax"],
+            "--leaves is 'softmax' for the learner cart and classes; expected constant",
+        ),
+        (
+            ["t.csv", *CART, "--task", "regression"],
+            "the label 'says' is not a number in t.csv; expected numbers, or --task classification",
+        ),
         (["t.csv", *CART, "--test", "1"], "--test is 1; expected a share of the rows from 0 to below 1"),
         (["t.csv", *CART, "--test", "nan"], "--test is nan; expected a share of the rows from 0 to below 1"),
         (["t.csv", *CART, "--out", "t.csv"], "--out is t.csv; expected a name that ends in .json"),

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import counterleaf as cl
-from counterleaf.learn import initial
+from counterleaf.learn.search import initial
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 

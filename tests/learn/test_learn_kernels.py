@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from counterleaf import _core
-from counterleaf.learn.rows import compress
-from counterleaf.learn.shape import Shape, prune
+from counterleaf.learn.search.rows import compress
+from counterleaf.learn.search.shape import Shape, prune
 
 kernels = _core.learn
 FITS = (kernels.Logistic.fit_narrow, kernels.Logistic.fit_wide)
@@ -251,7 +251,8 @@ def test_pruning_is_the_cheapest_of_all_prunings(seed):
             return alone if counts[node].sum() else 0.0
         return min(alone, cheapest(left[node]) + cheapest(right[node]))
 
-    nodes, children = prune(shape, counts, price, 1e-9)
+    weight = counts.sum(axis=1)
+    nodes, children = prune(shape, weight, weight - counts.max(axis=1), price, 1e-9)
     ends = nodes[children[:, 0] < 0]
     assert counts[ends].sum() == 60
     assert (counts[ends].sum(axis=1) > 0).all()
@@ -265,3 +266,52 @@ def test_columns_are_counted_from_their_most_common_value_or_their_median():
     assert (rows.matrix.toarray() + rows.origin == X).all()
     assert rows.matrix.nnz == 8
     assert compress(X, np.ones(len(X)), shift=False).origin.tolist() == [0.0, 0.0, 0.0]
+
+
+def computing(loss, outputs, linear=True):
+    """A tree of two leaves, split at x0 = 0, whose leaves compute; its sweep, coefficients, rows and targets."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rows = compress(X, np.ones(40), shift=False)
+    W = np.array([[1.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3])
+    shape = Shape(np.array([1, -1, -1]), np.array([2, -1, -1]), W, np.zeros(3))
+    sweep = kernels.Sweep(rows.core, shape.core, np.zeros(40, np.int64), np.ones(40))
+    sweep.route(0, 40)
+    intercept, slope = rng.normal(size=(3, outputs)), rng.normal(size=(3, outputs, 3)) * linear
+    y = rng.normal(size=40) if loss == 0 else rng.integers(0, outputs, 40).astype(float)
+    sweep.compute(loss, intercept, slope.ravel() if linear else np.empty(0), y)
+    made = np.einsum("nkd,nd->nk", slope[1 + (X[:, 0] >= 0)], X) + intercept[1 + (X[:, 0] >= 0)]
+    return sweep, made, y, (rows, shape)  # which must outlive the sweep
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_the_losses_of_leaves_that_compute(linear):
+    sweep, made, y, _ = computing(0, 1, linear)
+    np.testing.assert_allclose(sweep.losses(), (y - made[:, 0]) ** 2)
+    sweep, made, y, _ = computing(1, 4, linear)
+    expected = np.log(np.exp(made).sum(axis=1)) - made[np.arange(40), y.astype(int)]
+    np.testing.assert_allclose(sweep.losses(), expected)
+
+
+def test_a_split_decides_about_every_row_whose_losses_differ():
+    sweep, _, _, _ = computing(1, 3)
+    sweep.enter(0)
+    sweep.judge(0, 40)
+    assert sweep.gather().tolist() == [40, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("loss", "shape", "slope", "targets", "line"),
+    [
+        (2, (3, 1), 0, np.zeros(40), "the outputs do not fit the tree and the rows"),
+        (0, (2, 1), 0, np.zeros(40), "the outputs do not fit the tree and the rows"),
+        (0, (3, 1), 8, np.zeros(40), "the outputs do not fit the tree and the rows"),
+        (0, (3, 1), 0, np.zeros(39), "the outputs do not fit the tree and the rows"),
+        (1, (3, 2), 0, np.full(40, 2.0), "a label is out of range"),
+        (1, (3, 2), 0, np.full(40, np.nan), "a label is out of range"),
+    ],
+)
+def test_outputs_that_do_not_fit_are_refused(loss, shape, slope, targets, line):
+    sweep, _, _, _ = computing(0, 1)
+    with pytest.raises(ValueError, match=line):
+        sweep.compute(loss, np.zeros(shape), np.zeros(slope), targets)

@@ -13,8 +13,19 @@ from counterleaf.learn import training
 QUICK = {"learner": "cart", "depth": 3, "alpha": None, "test": 0.25, "seed": 0}
 
 
-def prepare(frame, label="says", drop=(), category=()):
-    return training.prepare(frame, label, list(drop), list(category), "t.csv")
+def prepare(frame, label="says", drop=(), category=(), task="auto"):
+    return training.prepare(frame, label, list(drop), list(category), "t.csv", task)
+
+
+def priced(n=300):
+    """Numbers, gaps and words that determine a price, by one formula for each side of a slanted line."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"size": rng.normal(100, 20, n).round(1), "age": rng.integers(0, 60, n), "town": rng.choice(["a", "b"], n)}
+    )
+    new = table["size"] - 2 * table["age"] > 40
+    price = np.where(new, 3 * table["size"], 100 - table["age"]) + 20 * (table["town"] == "a") + rng.normal(0, 2, n)
+    return table.assign(price=price.round(2))
 
 
 def wild():
@@ -123,7 +134,7 @@ TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
             "the label 'says' has 0 different values in t.csv; expected at least two classes",
         ),
         (
-            loans().assign(says=range(160)),
+            loans().assign(says=[f"w{k}" for k in range(160)]),
             "says",
             (),
             "the label 'says' has 160 different values in t.csv; expected classes: cut it into ranges first",
@@ -132,8 +143,8 @@ TWICE = pd.DataFrame([[1, 2, "a"], [2, 3, "b"]], columns=["x", "x", "says"])
             loans().assign(says=[0.0, 1.5] * 80),
             "says",
             (),
-            "the label 'says' contains the number 1.5 in t.csv; expected classes: cut it into ranges first, or write the "
-            "classes as words",
+            "the label 'says' contains the number 1.5 in t.csv; expected classes: cut it into ranges first, write the "
+            "classes as words, or use --task regression",
         ),
         (
             loans().assign(says=["a", 1] * 80),
@@ -294,3 +305,98 @@ def test_words_of_the_rows_held_out_can_be_explained():
     explainer = training.train(prepare(table), **QUICK).explainer
     for row in table.drop(columns="says").to_dict("records"):
         explainer.schema.encode(row)
+
+
+@pytest.mark.parametrize(
+    ("labels", "task", "regression"),
+    [
+        (np.linspace(0, 1, 160), "auto", True),
+        (range(160), "auto", True),
+        ([1, 2, 3, 4] * 40, "auto", False),
+        ([1, 2, 3, 4] * 40, "regression", True),
+        (["a", "b"] * 80, "auto", False),
+        ([True, False] * 80, "auto", False),
+    ],
+    ids=str,
+)
+def test_a_label_of_many_numbers_is_predicted_as_a_number(labels, task, regression):
+    assert prepare(loans().assign(says=labels), task=task).regression is regression
+
+
+@pytest.mark.parametrize(
+    ("labels", "task", "line"),
+    [
+        (range(160), "classification", "the label 'says' has 160 different values in t.csv; expected classes: cut it into"),
+        (
+            ["a", "b"] * 80,
+            "regression",
+            "the label 'says' is not a number in t.csv; expected numbers, or --task classification",
+        ),
+        ([1.5, np.inf] * 80, "regression", "the label 'says' contains inf in t.csv; expected numbers up to 1e+30: correct it"),
+        ([1.5, 1.5] * 80, "regression", "the label 'says' has 1 different values in t.csv; expected numbers that differ"),
+    ],
+    ids=str,
+)
+def test_labels_that_do_not_fit_the_task_are_refused(labels, task, line):
+    with pytest.raises(CounterleafError) as error:
+        prepare(loans().assign(says=labels), task=task)
+    assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("learner", "leaves"), [("cart", None), ("tao", "constant"), ("tao", "linear"), ("tao", None)], ids=str
+)
+def test_a_tree_for_numbers_predicts_explains_and_reports(learner, leaves):
+    table = prepare(priced(), "price")
+    trained = training.train(table, **{**QUICK, "learner": learner, "leaves": leaves, "depth": 2})
+    again = cl.Explainer.from_json(trained.explainer.to_json())
+    assert again.tree.is_regression
+    codes = np.array([again.schema.encode(row) for row in table.X[again.schema.names].to_dict("records")])
+    np.testing.assert_allclose(again.tree.predict(codes), trained.model.predict(table.X), rtol=1e-9)
+    answer = trained.explainer.explain(table.X.iloc[0], target=cl.value(at_least=float(table.y.mean())))
+    assert answer[0].confirmed
+    text = training.report(table, trained)
+    assert "; price: " in text.splitlines()[0]
+    assert "rows held out: root mean squared error" in text
+    assert ("leaves linear, " in text or "leaves linear;" in text) == (
+        leaves == "linear" or (learner == "tao" and leaves is None)
+    )
+
+
+def test_leaves_are_chosen_by_cross_validation():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    scores = np.where(X[:, :1] > 0, X @ rng.normal(size=(3, 3)), X @ rng.normal(size=(3, 3)))
+    bent = pd.DataFrame(X, columns=["a", "b", "c"]).assign(says=np.array(["p", "q", "r"])[scores.argmax(axis=1)])
+    trained = training.train(prepare(bent), **{**QUICK, "learner": "tao", "depth": 2})
+    assert trained.chosen
+    assert trained.settings["leaves"] == "softmax"
+    easy = pd.DataFrame(X, columns=["a", "b", "c"]).assign(says=np.where(X[:, 0] > 0, "p", "q"))
+    assert training.train(prepare(easy), **{**QUICK, "learner": "tao", "depth": 2}).settings["leaves"] == "constant"
+
+
+@pytest.mark.parametrize(
+    ("frame", "label", "learner", "leaves", "line"),
+    [
+        (
+            priced(),
+            "price",
+            "tao",
+            "softmax",
+            "--leaves is 'softmax' for the learner tao and numbers; expected constant or linear",
+        ),
+        (
+            loans(),
+            "says",
+            "tao",
+            "linear",
+            "--leaves is 'linear' for the learner tao and classes; expected constant or softmax",
+        ),
+        (loans(), "says", "cart", "softmax", "--leaves is 'softmax' for the learner cart and classes; expected constant"),
+    ],
+    ids=["numbers", "classes", "cart"],
+)
+def test_leaves_that_do_not_fit_the_label_are_refused(frame, label, learner, leaves, line):
+    with pytest.raises(CounterleafError) as error:
+        training.train(prepare(frame, label), **{**QUICK, "learner": learner, "leaves": leaves})
+    assert str(error.value) == line

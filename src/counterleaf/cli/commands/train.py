@@ -18,7 +18,7 @@ from counterleaf.storage.models import read_table
 
 def train(
     data: Annotated[Path, typer.Argument(help="A table (.csv, .csv.gz, .jsonl, .parquet), or `-` for standard input.")],
-    label: Annotated[str, typer.Option(help="The column with the classes.")],
+    label: Annotated[str, typer.Option(help="The column with the classes or numbers to predict.")],
     out: Annotated[
         Path | None, typer.Option(help="The file for the model. Default: stdout, with the report on stderr.")
     ] = None,
@@ -36,6 +36,21 @@ def train(
     alpha: Annotated[
         float | None, typer.Option(help="tao: the penalty on columns in a split. Default: chosen by cross-validation.")
     ] = None,
+    leaves: Annotated[
+        str | None,
+        typer.Option(
+            metavar="constant|linear|softmax",
+            help="tao: what a leaf holds: a class or number, a linear function (numbers), or a softmax of linear functions "
+            "(classes). Default: chosen by cross-validation unless depth and alpha are given.",
+        ),
+    ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|classification|regression",
+            help="auto: a label of many different numbers is predicted as a number.",
+        ),
+    ] = "auto",
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Can be repeated.")] = None,
     category: Annotated[
         list[str] | None,
@@ -57,6 +72,7 @@ def train(
 
     - `counterleaf train loans.csv --label decision --out tree.json`
     - `counterleaf train loans.csv --label decision --learner cart --out cart.json`
+    - `counterleaf train loans.csv --label decision --leaves softmax --out soft.json`
     - `counterleaf train - --label decision --learner cart < loans.csv > t.json`
     """
     with one_line("nothing was written"):
@@ -64,6 +80,12 @@ def train(
 
         if learner not in training.LEARNERS:
             raise CounterleafError(f"--learner is {learner!r}; expected {' or '.join(training.LEARNERS)}")
+        if task not in training.TASKS:
+            raise CounterleafError(f"--task is {task!r}; expected {', '.join(training.TASKS[:-1])} or {training.TASKS[-1]}")
+        if leaves is not None and leaves not in training.LEAVES:
+            raise CounterleafError(
+                f"--leaves is {leaves!r}; expected {', '.join(training.LEAVES[:-1])} or {training.LEAVES[-1]}"
+            )
         if alpha is not None and (learner == "cart" or not 0 <= alpha < math.inf):
             raise CounterleafError(f"--alpha is {alpha:g} for the learner {learner}; expected a number from 0, for tao")
         if not 0 <= test < 1:
@@ -71,8 +93,9 @@ def train(
         check_json(out)
         check_out(out, data)
         origin = "standard input" if str(data) == "-" else str(data)
-        table = training.prepare(read_table(data), label, drop or [], category or [], origin)
+        table = training.prepare(read_table(data), label, drop or [], category or [], origin, task)
         settings: dict[str, Any] = {"learner": learner, "depth": depth, "alpha": alpha, "test": test, "seed": seed}
+        settings["leaves"] = leaves
         trained = training.train(table, **settings)
         if out is None:
             sys.stdout.write(f"{trained.explainer.to_json()}\n")
@@ -81,4 +104,7 @@ def train(
         typer.echo(training.report(table, trained), err=out is None)
         if out is not None:
             rows = "rows.csv" if str(data) == "-" else str(data)
-            typer.echo(f"Wrote {out}. Next: {shlex.join(['counterleaf', 'explain', str(out), rows, '--row', '0'])}")
+            words = ["counterleaf", "explain", str(out), rows, "--row", "0"]
+            if table.regression:
+                words += ["--at-least", f"{training.reachable(table, trained):g}"]
+            typer.echo(f"Wrote {out}. Next: {shlex.join(words)}")

@@ -80,15 +80,14 @@ class Shape:
         return label, shared
 
 
-def prune(shape: Shape, counts: Array, price: float, slack: float) -> tuple[Array, Array]:
+def prune(shape: Shape, weight: Array, loss: Array, price: float, slack: float) -> tuple[Array, Array]:
     """Choose the nodes of the pruned tree, root first, and their children among them, (nodes, 2), -1 at leaves.
 
-    Of all prunings it is the one with the least misclassified weight + price * leaves (exact, from the leaves up); a split
-    that saves no more than ``slack`` is removed. ``counts`` is (nodes, classes). A split with an empty side is replaced by
-    its other side.
+    Of all prunings it is the one with the least loss + price * leaves (exact, from the leaves up); a split that saves no more
+    than ``slack`` is removed. ``weight`` is that of the rows that reach each node, ``loss`` their loss if the node is a leaf.
+    A split with an empty side is replaced by its other side.
     """
-    weight = counts.sum(axis=1)
-    alone = weight - counts.max(axis=1) + price  # cost of a node as a leaf
+    alone = loss + price  # cost of a node as a leaf
     cost, is_leaf, replacement = alone.copy(), shape.left < 0, np.arange(len(weight))
     for level in reversed(shape.levels[:-1]):
         for node in level[shape.left[level] >= 0]:

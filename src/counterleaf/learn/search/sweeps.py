@@ -2,7 +2,8 @@
 
 A split matters to a row that reaches its node if exactly one of its two branches leads the row to its class; that branch is
 the side where the row belongs. Sending these rows to their sides is a binary classification problem, solved by sparse
-logistic regression (or exactly, for axis-aligned splits). Nodes of one depth share no rows and are improved in parallel;
+logistic regression (or exactly, for axis-aligned splits). If leaves compute, a split matters to all rows whose losses through
+the two branches differ, by the difference. Nodes of one depth share no rows and are improved in parallel;
 depths follow one another, the deepest first.
 """
 
@@ -13,16 +14,18 @@ from collections.abc import Callable
 import numpy as np
 
 from counterleaf._core import learn as kernels
-from counterleaf.learn.shape import Shape
-from counterleaf.learn.task import SplitSettings, Task
-from counterleaf.learn.threads import Workers
+from counterleaf.learn.search.leaves import LeafModels, fit_leaves, members
+from counterleaf.learn.search.shape import Shape
+from counterleaf.learn.search.task import SplitSettings, Task
+from counterleaf.learn.search.threads import Workers
 from counterleaf.types import Array
 
 _PATIENCE = 6  # sweeps without a better tree that end the search
+_STEPS = 1  # of an iterative fit of a node in each sweep; the next sweep continues
 
 
 class Sweeps:
-    """Sweeps over a tree, and the best tree so far: least misclassified weight, then least sum of |w|.
+    """Sweeps over a tree, and the best tree so far: least training loss, then least sum of |w|.
 
     ``bold`` sweeps accept every new split, which leaves local optima but may make the tree worse for a while; otherwise a
     split is replaced only by one that sends no more weight to the wrong side. ``start_counts`` decides whether the start
@@ -43,8 +46,12 @@ class Sweeps:
         self.workers, self.report = workers, report
         self.cautious = not bold
         columns = task.columns if settings.axis_aligned else None
-        self.state = kernels.Sweep(task.rows.core, self.shape.core, task.y, task.weight, columns)
+        labels = task.y if settings.leaves.kind == "class" else np.zeros(len(task.y), np.int64)
+        self.state = kernels.Sweep(task.rows.core, self.shape.core, labels, task.weight, columns)
+        self.targets = task.y.astype(np.float64)
+        self.models: LeafModels | None = None
         self.best, self.score, self.idle = self.shape, (np.inf, np.inf), 0
+        self.best_models: LeafModels | None = None
         self.errors: list[float] = []
         self._assess(start_counts or len(shape.levels) == 1)
 
@@ -55,9 +62,19 @@ class Sweeps:
             self._assess(True)
         return self
 
+    @property
+    def decides(self) -> bool:
+        """Whether some split matters to some rows."""
+        return len(self.shape.levels) > 1 and (self.settings.leaves.kind != "class" or bool(self.shared_class[0] < 0))
+
     def error_on(self, other: Task) -> float:
-        """The share of the weight of other rows that the best tree misclassifies."""
+        """The share of the weight of other rows that the best tree misclassifies, or their mean squared error."""
         best, task = self.best, self.task
+        if self.best_models is not None:
+            rows_of = members(best, best.core.leaves(other.rows.core))
+            leaves = np.flatnonzero(best.left < 0).tolist()
+            losses = [self.best_models.wrong(node, other, rows_of[node]) for node in leaves]
+            return sum(losses, 0.0) / float(other.weight.sum())
         label, _ = best.labels(best.tally(best.core.leaves(task.rows.core), task.y, task.weight, other.classes))
         return float(other.weight[label[best.core.leaves(other.rows.core)] != other.y].sum() / other.weight.sum())
 
@@ -66,16 +83,20 @@ class Sweeps:
         task, shape = self.task, self.shape
         self._over_rows(self.state.route)
         leaves = self.state.leaves()
-        label, self.shared_class = shape.labels(shape.tally(leaves, task.y, task.weight, task.classes))
-        self.state.label(label, self.shared_class)
-        error = float(task.weight[label[leaves] != task.y].sum())
+        if self.settings.leaves.kind == "class":
+            label, self.shared_class = shape.labels(shape.tally(leaves, task.y, task.weight, task.classes))
+            self.state.label(label, self.shared_class)
+            error = float(task.weight[label[leaves] != task.y].sum())
+        else:
+            self.models = fit_leaves(shape, task, leaves, self.settings.leaves, self.models, _STEPS)
+            error = float(task.weight @ self.models.send(self.state, self.targets))
         self.errors.append(error)
         self.idle += 1
         score = (error, float(np.abs(shape.W).sum()))
         if counts and score < self.score:
             if error < self.score[0]:
                 self.idle = 0
-            self.best, self.score = shape.copy(), score
+            self.best, self.score, self.best_models = shape.copy(), score, self.models
         self.report(len(self.errors) - 1, error / task.weight.sum())
 
     def _sweep(self) -> None:

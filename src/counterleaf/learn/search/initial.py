@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from counterleaf._core import learn as kernels
 from counterleaf.errors import CounterleafError
-from counterleaf.learn.shape import Shape
-from counterleaf.learn.task import SplitSettings, Task
+from counterleaf.learn.search.shape import Shape
+from counterleaf.learn.search.task import SplitSettings, Task
 from counterleaf.types import Array
 
 _MIDDLE = (0.4, 0.6)  # a random split sends a share of its rows between these to the left
@@ -88,7 +88,8 @@ def _axes(means: Array) -> Array:
 
 def cart_start(task: Task, depth: int, varied: bool, seed: int) -> Shape:
     """Fit scikit-learn's greedy tree; a ``varied`` one considers half of the columns at each split."""
-    model = DecisionTreeClassifier(max_depth=depth, max_features=0.5 if varied else None, random_state=seed)
+    kind = DecisionTreeClassifier if task.classes else DecisionTreeRegressor
+    model = kind(max_depth=depth, max_features=0.5 if varied else None, random_state=seed)
     tree = model.fit(task.X, task.y, task.weight).tree_
     order = [0]
     for node in order:  # level by level, parents before children

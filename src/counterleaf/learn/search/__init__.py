@@ -1,0 +1,1 @@
+"""Tree alternating optimisation: starts, sweeps, leaf models and pruning."""
