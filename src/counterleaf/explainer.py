@@ -30,6 +30,9 @@ from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 
+_Solved = tuple[Certificate, Decision]
+_Predicted = tuple[list[Any] | None, Any]
+
 
 class Explainer:
     """Find the cheapest change to a row that makes a model predict another class.
@@ -383,26 +386,29 @@ class Explainer:
             if last is not None and certificate.status is Status.LIMIT and unlimited:
                 certificate, decision = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
             conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
-            answer = self._explanation(row, source, query, (certificate, decision), conflict)
-            answers.append(self._clear_of_rounding(answer, source, query, until))
+            solved = self._confirmed(row, source, query, until, (certificate, decision))
+            answers.append(self._explanation(row, source, query, solved, conflict))
             last = certificate.findings.answer
         return answers
 
-    def _clear_of_rounding(self, answer: Explanation, source: Source, query: Query, until: float) -> Explanation:
-        """Return an explanation that the model confirms, if another order of summation than expected has refuted it."""
-        if answer.decision.same_splits and not self._adapter.guard:
-            return answer
-        for guard in GUARDS:
-            if all(one.confirmed for one in answer) or time.perf_counter() >= until:
+    def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
+        """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
+        predicted = self._predicted(row, solved)
+        for guard in GUARDS if self._adapter.guard or not solved[1].same_splits else ():
+            if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
                 break
-            found = self._solve(source, query, until, False, None, guard)
-            again = self._explanation(answer.source, source, query, found, answer.conflict)
-            answer = again if len(again) else answer
-        return answer
+            again = self._solve(source, query, until, False, None, guard)
+            if len(again[0].findings.leaves):
+                solved, predicted = again, self._predicted(row, again)
+        return solved, predicted
 
-    def _solve(
-        self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0
-    ) -> tuple[Certificate, Decision]:
+    def _predicted(self, row: Any, solved: _Solved) -> _Predicted:
+        """Return the answers as rows, if the model needs them, and what the model predicts for them."""
+        found, output = solved[0].findings, solved[1].predicted
+        rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
+        return rows, self._adapter.predictions(found.points, rows or [], output) if len(found.leaves) else ()
+
+    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> _Solved:
         """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
         left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
         budget = _core.Budget(query.count, query.max_nodes, left, keep, current())
@@ -426,17 +432,12 @@ class Explainer:
         row: Any,
         source: Source,
         query: Query,
-        solved: tuple[Certificate, Decision],
+        confirmed: tuple[_Solved, _Predicted],
         conflict: tuple[Constraint, ...],
     ) -> Explanation:
-        """Translate the findings back into the user's table.
-
-        The model predicts now; the counterfactuals are made when they are first read.
-        """
-        certificate, decision = solved
+        """Translate the findings back into the user's table; the counterfactuals are made when they are first read."""
+        (certificate, decision), (rows, predicted) = confirmed
         found = certificate.findings
-        rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
-        predicted = self._adapter.predictions(found.points, rows or [], decision.predicted) if len(found.leaves) else ()
 
         def make() -> tuple[Counterfactual, ...]:
             decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
@@ -447,7 +448,7 @@ class Explainer:
             maker=make,
             lower_bound=found.lower_bound,
             source=row,
-            source_label=decision.labels(source.vector[None])[0],
+            source_label=self._aims.label(source, decision),
             target=wanted(query.target, decision),
             schema=self.schema,
             certificate=certificate,

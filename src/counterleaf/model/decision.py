@@ -106,6 +106,12 @@ class Decision:
         out: list[Any] = (self.goal.outward(found) if isinstance(self.goal, Range) and self.goal.output < 0 else found).tolist()
         return out
 
+    @functools.cached_property
+    def _wanted(self) -> frozenset[Any]:
+        """The labels of the target."""
+        labels = self.model.classes.tolist()
+        return frozenset(labels[k] for k in self.target)
+
     def numbers(self, points: Array) -> list[float] | None:
         """Return the probability or value of each point that the goal is about; None if it is about classes."""
         if not isinstance(self.goal, Range):
@@ -144,8 +150,8 @@ class Decision:
         """Return whether the model's predictions for some points reach the goal, and are those of its tree if classes."""
         if isinstance(self.goal, Range):
             return [bool(self.goal.holds(float(one))) for one in predicted]
-        wanted = {self.model.classes.tolist()[k] for k in self.target}
-        return [bool(one == label and label in wanted) for one, label in zip(predicted, self.labels(points), strict=True)]
+        pairs = zip(predicted, self.labels(points), strict=True)
+        return [bool(one == label and label in self._wanted) for one, label in pairs]
 
     def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.

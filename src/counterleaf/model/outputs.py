@@ -94,12 +94,15 @@ class Outputs:
         out: Array = self.intercept[nodes].copy()
         if self.slope is None:
             return out
-        for node in np.unique(nodes[self.linear[nodes]]).tolist():
-            here = nodes == node
-            for k in range(self.count):
-                columns, weights, constant = self.row(node, k)
-                if len(columns):  # summed in the order of the columns, as splits are
-                    out[here, k] = np.cumsum(rows[np.ix_(here, columns)] * weights, axis=1)[:, -1] + constant
+        starts, K = self.slope.indptr, self.count
+        for node in [int(nodes[0])] if len(nodes) == 1 else np.unique(nodes).tolist():
+            ends = starts[node * K : (node + 1) * K + 1]
+            filled = np.flatnonzero(ends[1:] > ends[:-1])
+            if not len(filled):
+                continue
+            here, at = np.flatnonzero(nodes == node), slice(ends[0], ends[-1])
+            terms = rows[here[:, None], self.slope.indices[at]] * self.slope.data[at]
+            out[here[:, None], filled] += np.add.reduceat(terms, ends[filled] - ends[0], axis=1)
         return out
 
     def probabilities(self, outputs: Array) -> Array | None:

@@ -51,7 +51,7 @@ class Aims:
     def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None) -> None:
         self.tree, self.schema, self.guard, self.rescale = tree, schema, guard, rescale
         self.search = Search(tree, schema, guard)
-        self._aims = RecentValues()
+        self._aims, self._labels = RecentValues(), tree.classes.tolist()
 
     def goal(self, query: Query, source_class: int) -> Goal:
         """The target of a question about a row of some class; values become outputs of the tree."""
@@ -91,6 +91,10 @@ class Aims:
             )
         leaf = self.tree.leaf_of(vector)
         return Source(vector, leaf, self.tree.class_at(leaf, vector))
+
+    def label(self, source: Source, decision: Decision) -> Any:
+        """The class of a source, or its value for regression."""
+        return decision.labels(source.vector[None])[0] if self.tree.is_regression else self._labels[source.label]
 
     def certify(
         self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None, guard: float = 0.0

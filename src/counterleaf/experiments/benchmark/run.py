@@ -13,16 +13,18 @@ import pandas as pd
 from counterleaf.errors import CounterleafError
 from counterleaf.experiments.benchmark import tables, trees
 from counterleaf.experiments.benchmark.cases import Case, Subject, cases
-from counterleaf.experiments.benchmark.measurement import Measurement
+from counterleaf.experiments.benchmark.measurement import Measurement, short_message
 from counterleaf.experiments.benchmark.methods import (
     counterleaf_calls,
     coupled_pixels,
     large_batches,
+    linear_leaves,
     ocean,
     other_tools,
     per_leaf,
 )
 from counterleaf.experiments.benchmark.scaled_data import bundled_names, load_scaled
+from counterleaf.experiments.solvers import Gurobi
 from counterleaf.storage.files import write
 
 Job = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
@@ -109,6 +111,7 @@ def bench(folder: Path, plan: Plan, job: Job, echo: Echo) -> bool:
     for columns, texts in (
         (tables.PAIRED, _paired(with_categories)),
         (tables.COUPLED, _coupled(subjects, plan, job)),
+        (tables.LINEAR, _linear(subjects, plan, job)),
         (tables.MANY, _many(subjects, plan, job)),
     ):
         for k, text in enumerate(texts):
@@ -175,6 +178,22 @@ def _coupled(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
         for direction in coupled_pixels.DIRECTIONS:
             with job(f"{subject.title}, neighbours coupled, {direction}", 1) as tick:
                 text = coupled_pixels.measure(subject, direction, plan.rows, plan.budget)
+                tick()
+            yield text
+
+
+def _linear(subjects: list[Subject], plan: Plan, job: Job) -> Iterator[str]:
+    """Leaves that compute; nothing if Gurobi is absent."""
+    try:
+        Gurobi(plan.budget)
+    except Exception as error:  # not installed, or without a licence
+        yield tables.table_row([f"Gurobi: {short_message(error)}", *[""] * (len(tables.LINEAR) - 1)])
+        return
+    data = list({subject.data.key: subject.data for subject in subjects}.values())
+    for subject in linear_leaves.subjects(data, plan.seed):
+        for power in (1, 2):
+            with job(f"{subject[0]}, L{power}", 1) as tick:
+                text = linear_leaves.measure(subject, power, plan.rows, plan.budget)
                 tick()
             yield text
 
