@@ -12,7 +12,8 @@ from counterleaf.learn.estimator import TreeLearner, blocks
 from counterleaf.learn.search.task import LeafSettings
 from counterleaf.types import Array
 
-_TRIFLE = 1e-9  # of the sum of squares: a split that saves no more is removed
+_TRIFLE = 1e-9  # of the sum of squares around the mean: a split that saves no more is removed
+_ROUNDING = 1e-15  # of the sum of squares: less is the rounding error of a fit
 
 
 class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit-learn has no types
@@ -133,7 +134,8 @@ class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit
         task = self._task(X, y.astype(np.float64), self._weights(X, sample_weight), 0)
         sweeps = self._learn(task, LeafSettings("value", self.leaves == "linear", float(self.leaf_alpha)))
         squares = float(task.weight @ (task.y - np.average(task.y, weights=task.weight)) ** 2)
-        self.tree_ = self._computed_tree(task, sweeps, float(self.ccp_alpha) * squares, _TRIFLE * squares, None)
+        slack = _TRIFLE * squares + _ROUNDING * float(task.weight @ task.y**2)
+        self.tree_ = self._computed_tree(task, sweeps, float(self.ccp_alpha) * squares, slack, None)
         return self
 
     def predict(self, X: Any) -> Array:

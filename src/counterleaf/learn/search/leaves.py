@@ -81,7 +81,7 @@ def fit_leaves(
             penalty = np.full(A.shape[1], settings.strength)
             if parent < 0:
                 penalty[-1] = 0.0
-            if not len(rows):
+            if parent >= 0 and len(rows) in (0, len(rows_of[parent])):  # no row, or all of them: nothing to learn
                 coef[node] = prior
             elif settings.kind == "value":
                 coef[node] = _ridge(A[rows], task.y[rows], task.weight[rows], prior, penalty)
