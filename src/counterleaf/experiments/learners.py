@@ -109,7 +109,7 @@ def _linear_tree(regression: bool) -> tuple[Any, dict[str, list[Any]]]:
 def _tao(table: Table, seed: int, computing: bool) -> tuple[Any, dict[str, list[Any]]]:
     """TAO with constant leaves, or with linear or softmax ones."""
     if table.regression:
-        model = TAORegressor(leaves="linear" if computing else "constant", random_state=seed)
+        model = TAORegressor(leaves="linear" if computing else "constant", n_restarts=4 if computing else 1, random_state=seed)
     else:
         model = TAOClassifier(leaves="softmax" if computing else "constant", random_state=seed)
     grid: dict[str, list[Any]]
