@@ -374,12 +374,13 @@ class Explainer:
             return self._with_gaps(error.names)._answers(row, query, margins)
         if self._adapter.leaves_out:
             return self._with_gaps(())._answers(row, query, margins)
-        query = replace(query, prices=self._prices(query.cost))  # those of this explainer, if it is one with gaps
+        if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
+            query = replace(query, prices=prices)
         row = copy_of(row)
         answers: list[Explanation] = []
         last: Any = None
         for margin in [query.margin] if margins is None else margins:
-            query = replace(query, margin=margin)
+            query = query if margin == query.margin else replace(query, margin=margin)
             until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
             certificate, decision = self._solve(source, query, until, margins is not None, last)
             unlimited = query.time_limit is None and query.max_nodes is None

@@ -127,7 +127,8 @@ class Batch:
         """Find the answers for a chunk of rows and add them to the results."""
         codes, results = self.rows.codes(at), self.results
         found = self._solve(codes)
-        for part, here in self._gappy_parts(codes, np.arange(len(codes))):
+        left = np.arange(len(codes)) if self._leaves_out else np.flatnonzero(found.outcome == Outcome.UNANSWERED)
+        for part, here in self._gappy_parts(codes, left):
             solved = part._solve(codes[here])
             solved.leaves[:] = part._model_leaves(solved.leaves)
             _put(found, here, solved)
@@ -161,6 +162,8 @@ class Batch:
 
     def _gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Batch, Array]]:
         """Yield those of some lines that lack numbers, as the lines that lack the same ones and the batch of these."""
+        if not len(lines):
+            return
         gaps = np.isnan(codes[lines]) & self._may_be_missing
         left = gaps.any(axis=1) | self._leaves_out
         if not left.any():

@@ -83,7 +83,7 @@ class Decision:
     origin: Array = field(repr=False)
     cuts: Cuts = field(default_factory=dict, repr=False)
 
-    @property
+    @functools.cached_property
     def same_splits(self) -> bool:
         """Whether the plain tree has the splits of the model's tree, so that both can share what is prepared."""
         return self.tree.n_nodes == self.model.n_nodes
@@ -107,10 +107,10 @@ class Decision:
         return out
 
     @functools.cached_property
-    def _wanted(self) -> frozenset[Any]:
+    def wanted(self) -> tuple[Any, ...]:
         """The labels of the target."""
         labels = self.model.classes.tolist()
-        return frozenset(labels[k] for k in self.target)
+        return tuple(labels[k] for k in self.target)
 
     def numbers(self, points: Array) -> list[float] | None:
         """Return the probability or value of each point that the goal is about; None if it is about classes."""
@@ -151,7 +151,7 @@ class Decision:
         if isinstance(self.goal, Range):
             return [bool(self.goal.holds(float(one))) for one in predicted]
         pairs = zip(predicted, self.labels(points), strict=True)
-        return [bool(one == label and label in self._wanted) for one, label in pairs]
+        return [bool(one == label and label in self.wanted) for one, label in pairs]
 
     def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.

@@ -122,6 +122,11 @@ class Tree:
         """Whether the tree predicts numbers instead of classes."""
         return self.outputs is not None and self.outputs.kind == "value"
 
+    @functools.cached_property
+    def computes(self) -> bool:
+        """Whether some leaf computes what it predicts, a class or a number, instead of having a class."""
+        return bool((self.value[self.left < 0] < 0).any())
+
     @property
     def n_features(self) -> int:
         """The number of columns that the tree takes."""
@@ -225,11 +230,13 @@ class Tree:
         (n,) array
             Labels or numbers.
         """
+        if not self.computes:
+            return np.asarray(self.classes[self.value[self.apply(rows)]])
         leaves, made = self._outputs_of(rows)
         if self.is_regression:
             return np.asarray(made[:, 0])
         value = self.value[leaves]
-        return np.asarray(self.classes[np.where(value < 0, made.argmax(axis=1), value) if (value < 0).any() else value])
+        return np.asarray(self.classes[np.where(value < 0, made.argmax(axis=1), value)])
 
     def predict_proba(self, rows: npt.ArrayLike) -> Array:
         """Return the probability of each class for each row.

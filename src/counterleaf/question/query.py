@@ -175,10 +175,7 @@ def _is_count(value: Any) -> bool:
 
 def wanted(target: Any, decision: Decision) -> Any:
     """The target of an answer: the labels of its classes, or the interval of a probability or value."""
-    if isinstance(target, (Probability, Value)):
-        return target
-    labels = decision.model.classes.tolist()
-    return tuple(labels[k] for k in decision.target)
+    return target if isinstance(target, (Probability, Value)) else decision.wanted
 
 
 def read_goal(target: Any, tree: Tree, source_class: int) -> Goal:

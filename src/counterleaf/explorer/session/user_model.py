@@ -22,7 +22,7 @@ def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] 
         explainer, rows = _explain_plain_tree(loaded, data)
     else:
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
-    if explainer.tree.is_regression or (explainer.tree.value[explainer.tree.leaves] < 0).any():
+    if explainer.tree.computes:
         raise CounterleafError(
             f"{model} has leaves that compute values or classes, which the explorer cannot show yet; use counterleaf explain"
         )
