@@ -123,6 +123,7 @@ def test_the_public_names():
         *(
             "Tree",
             "Outputs",
+            "TAORegressor",
             "read_tree",
             "Probability",
             "Value",

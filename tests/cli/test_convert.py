@@ -84,11 +84,11 @@ def test_our_own_objects_are_taken_too(folder, make):
 
 
 def test_a_model_that_the_json_does_not_follow_is_code_4_and_not_written(folder, monkeypatch):
-    predict = cl.Tree.predict
+    predict, first = cl.Tree.predict, X.to_numpy()[:2]
 
-    def wrong(self, X):
-        out = np.array(predict(self, X))
-        out[:2] = 2
+    def wrong(self, rows):
+        out = np.array(predict(self, rows))
+        out[(np.asarray(rows)[:, None] == first).all(axis=2).any(axis=1)] = 2
         return out
 
     monkeypatch.setattr(cl.Tree, "predict", wrong)

@@ -12,7 +12,7 @@ from typing import Any
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import is_pipeline
+from counterleaf.model.wrappers import innermost
 from counterleaf.storage.files import read_frame
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import Frame, cells_of, column_names, copy_of, kind_of
@@ -23,6 +23,8 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 _TRUSTED = (
     "counterleaf.sparse.CSR",
     "counterleaf.learn.classifier.TAOClassifier",
+    "counterleaf.learn.regressor.TAORegressor",
+    "counterleaf.model.outputs.Outputs",
     "counterleaf.model.tree.Tree",
     "counterleaf.tree.Tree",  # in older files
     "numpy.dtype",
@@ -97,9 +99,11 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
             f"{' '.join(f'--trust {name}' for name in untrusted)}"
         )
     _check_version(path, caught)
-    last = model[-1] if is_pipeline(model) else model
+    last = innermost(model)
     if isinstance(getattr(last, "tree_", None), Tree):
-        last.tree_ = replace(last.tree_)  # skops bypasses the constructor, which checks the tree
+        # skops bypasses the constructors, which check the tree and its outputs
+        outputs = getattr(last.tree_, "outputs", None)
+        last.tree_ = replace(last.tree_, outputs=None if outputs is None else replace(outputs))
     return model
 
 
