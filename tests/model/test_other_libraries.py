@@ -23,19 +23,19 @@ IRIS, KIND = load_iris(return_X_y=True, as_frame=True)
 DIABETES, PROGRESS = load_diabetes(return_X_y=True, as_frame=True)
 
 
-def explained(model, X, margin=0.0):
+def explained(model, X, narrow=False):
     """Check the tree of a model against its predictions, and confirm answers for some rows."""
     found = adapt(model, X, None, True)
     rows = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (2000, X.shape[1]))
-    if not margin:
+    if not narrow:
         rows = np.vstack([rows, rows_at_splits(found.tree)[0]])
-    assert (found.tree.predict(rows) == found.model.predict(rows)).mean() >= (0.999 if margin else 1.0)
+    assert (found.tree.predict(rows) == found.model.predict(rows)).mean() >= (0.999 if narrow else 1.0)
     if found.tree.is_regression:
         return found
-    np.testing.assert_allclose(found.tree.predict_proba(rows), found.model.predict_proba(rows), atol=1 if margin else 1e-7)
+    np.testing.assert_allclose(found.tree.predict_proba(rows), found.model.predict_proba(rows), atol=1 if narrow else 1e-7)
     explainer = cl.Explainer(model, data=X)
     for k in range(0, 100, 9):
-        answer = explainer.explain(X.iloc[k], margin=margin)
+        answer = explainer.explain(X.iloc[k])
         assert not len(answer) or answer[0].confirmed
     return found
 
@@ -51,10 +51,10 @@ def test_ydf_trees():
     explained(ydf.RandomForestLearner(label="y", num_trees=1).train(cancer), CANCER)
     explained(ydf.GradientBoostedTreesLearner(label="y", num_trees=1).train(cancer), CANCER)
     slanted = {"split_axis": "SPARSE_OBLIQUE", "num_trees": 1}
-    explained(ydf.RandomForestLearner(label="y", winner_take_all=False, **slanted).train(cancer), CANCER, margin=1e-4)
-    explained(ydf.RandomForestLearner(label="y", **slanted).train(cancer), CANCER, margin=1e-4)
+    explained(ydf.RandomForestLearner(label="y", winner_take_all=False, **slanted).train(cancer), CANCER, narrow=True)
+    explained(ydf.RandomForestLearner(label="y", **slanted).train(cancer), CANCER, narrow=True)
     oblique = ydf.RandomForestLearner(label="y", task=regression, **slanted).train(diabetes)
-    explained(oblique, DIABETES, margin=1e-4)
+    explained(oblique, DIABETES, narrow=True)
     assert gap_routes(oblique) is None
     cases = [
         (
@@ -153,7 +153,7 @@ def test_treeple_oblique_trees():
     except (ImportError, ValueError):
         pytest.skip("treeple does not import with this scikit-learn")
     model = ObliqueDecisionTreeClassifier(max_depth=3, random_state=0).fit(CANCER.to_numpy(), BENIGN)
-    explained(model, CANCER, margin=1e-4)
+    explained(model, CANCER, narrow=True)
 
 
 class ObliqueDecisionTreeClassifier(DecisionTreeClassifier):
