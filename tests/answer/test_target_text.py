@@ -49,7 +49,9 @@ def test_a_value_beyond_the_bounds_is_infeasible():
     schema = cl.Schema([cl.Numeric("age", 0, 10), cl.Numeric("pay", 0, 10)])
     answer = cl.Explainer(LINE, schema=schema).explain([0.0, 0.0], target=cl.value(at_least=32))
     assert str(answer.status) == "infeasible"
-    assert "makes the model predict a value at least 32, even without constraints" in str(answer)
+    assert "a value at least 32, even without constraints: no leaf predicts more than 31 there." in str(answer)
+    below = cl.Explainer(LINE, schema=schema).explain([0.0, 0.0], target=cl.value(at_most=0.5))
+    assert "even without constraints: no leaf predicts less than 1 there." in str(below)
 
 
 def test_frames_and_plots():

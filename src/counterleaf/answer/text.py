@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain, round_down, shorten
+from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
 from counterleaf.question.kinds import Among
 from counterleaf.question.query import Probability, Value
@@ -300,7 +301,7 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
     if not answer.conflict:
         bounds = " within the feature bounds" if _is_bounded(answer) else ""
         origin = _origin_of_bounds(terms) if bounds and answer.schema.inferred else ""
-        return f"No row{bounds} makes the model {wanted}, even without constraints.{origin}{proof}"
+        return f"No row{bounds} makes the model {wanted}, even without constraints{_reach(answer)}.{origin}{proof}"
     listed = "; ".join(map(str, answer.conflict))
     bounds = "the feature bounds and " if _is_bounded(answer) else ""
     if len(answer.conflict) == 1:
@@ -331,6 +332,20 @@ def _extreme(answer: Explanation) -> str:
     if answer.target.at_most is not None and low > answer.target.at_most:
         return f"the lowest {what} of any leaf is {as_number(low)}"
     return f"no leaf has a {what} in between; they range from {as_number(low)} to {as_number(high)}"
+
+
+def _reach(answer: Explanation) -> str:
+    """Return what linear leaves can reach within the bounds of the features, if that alone rules out the target."""
+    model, goal = answer.decision.model, answer.decision.goal
+    if not isinstance(goal, Range) or goal.output >= 0 or goal.rescale is not None or model.outputs is None:
+        return ""
+    ends = [model.outputs.reach(model.leaves, *answer.schema.bounds(), sign, answer.schema.starts) for sign in (-1.0, 1.0)]
+    low, high = -ends[0], ends[1]
+    if answer.target.at_least is not None and high < answer.target.at_least:
+        return f": no leaf predicts more than {as_number(high)} there"
+    if answer.target.at_most is not None and low > answer.target.at_most:
+        return f": no leaf predicts less than {as_number(low)} there"
+    return ""
 
 
 def _origin_of_bounds(terms: Terms) -> str:

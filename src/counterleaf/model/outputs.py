@@ -105,6 +105,25 @@ class Outputs:
             out[here[:, None], filled] += np.add.reduceat(terms, ends[filled] - ends[0], axis=1)
         return out
 
+    def reach(self, leaves: Array, lower: Array, upper: Array, sign: float, starts: Array) -> float:
+        """Return the most that ``sign`` times the first output of some leaves can be within bounds.
+
+        Several variables of one feature, from ``starts[d]`` on, are 0/1 variables of which one is 1.
+        """
+        best = -np.inf
+        for leaf in leaves.tolist():
+            columns, weights, constant = self.row(leaf, 0)
+            whole = np.zeros(len(lower))
+            whole[columns] = sign * weights
+            alone = np.diff(starts) == 1
+            numbers = starts[:-1][alone]
+            ends = np.where(whole[numbers] > 0, upper[numbers], lower[numbers])
+            total = sign * constant + float((whole[numbers] * ends)[whole[numbers] != 0].sum())
+            for d in np.flatnonzero(~alone).tolist():
+                total += float(whole[starts[d] : starts[d + 1]].max())
+            best = max(best, total)
+        return best
+
     def probabilities(self, outputs: Array) -> Array | None:
         """Return the (n, classes) probabilities of the outputs of some rows; None if they have none."""
         if self.kind == "probability":
