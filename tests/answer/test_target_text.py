@@ -16,7 +16,7 @@ def test_a_probability_before_and_after():
     text = str(answer)
     assert text.startswith("If x0 were 3 instead of 1, the model would give yes a probability of 0.8 instead of 0.3.")
     assert "probability of yes     0.3  0.8" in text
-    assert "Your model confirms it: it gives yes a probability at least 0.75 for this row." in text
+    assert "Your model confirms it: it gives yes a probability of at least 0.75 for this row." in text
     assert answer.question[0] == "target: probability of yes at least 0.75"
     assert "probability of 0.8" in answer._repr_html_()
 
@@ -25,7 +25,7 @@ def test_a_value_before_and_after():
     answer = cl.Explainer(LINE).explain([0.0, 0.0], target=cl.value(at_least=5), cost=cl.L1())
     assert (answer.source_label, answer.source_number, answer[0].number) == (1.0, 1.0, pytest.approx(5.0))
     assert str(answer).startswith("If x0 were 2 instead of 0, the model would predict 5 instead of 1.")
-    assert "it predicts a value at least 5 for this row" in str(answer)
+    assert "it predicts a value of at least 5 for this row" in str(answer)
     again = cl.Explainer(LINE).explain([3.0, 0.0], target=cl.value(at_least=5))
     assert str(again).startswith("Nothing has to change: the model already predicts 7.")
 
@@ -33,8 +33,8 @@ def test_a_value_before_and_after():
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        (cl.probability("yes", at_least=0.99), "at least 0.99: the highest probability of any leaf is 0.8"),
-        (cl.probability("yes", at_most=0.1), "at most 0.1: the lowest probability of any leaf is 0.3"),
+        (cl.probability("yes", at_least=0.99), "of at least 0.99: the highest probability of any leaf is 0.8"),
+        (cl.probability("yes", at_most=0.1), "of at most 0.1: the lowest probability of any leaf is 0.3"),
         (cl.probability("yes", at_least=0.4, at_most=0.5), "from 0.4 to 0.5: no leaf has a probability in between"),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_value_beyond_the_bounds_is_infeasible():
     schema = cl.Schema([cl.Numeric("age", 0, 10), cl.Numeric("pay", 0, 10)])
     answer = cl.Explainer(LINE, schema=schema).explain([0.0, 0.0], target=cl.value(at_least=32))
     assert str(answer.status) == "infeasible"
-    assert "a value at least 32, even without constraints: no leaf predicts more than 31 there." in str(answer)
+    assert "a value of at least 32, even without constraints: no leaf predicts more than 31 there." in str(answer)
     below = cl.Explainer(LINE, schema=schema).explain([0.0, 0.0], target=cl.value(at_most=0.5))
     assert "even without constraints: no leaf predicts less than 1 there." in str(below)
 

@@ -37,7 +37,7 @@ def test_a_probability(folder):
     done = call("explain", folder / "class.json", folder / "rows.csv", "--row", 0, "--target", "yes", "--at-least", 0.8)
     assert done.code == 0
     assert "the model would give yes a probability of 0.8 instead of" in done.out
-    assert "confirms it: it gives yes a probability at least 0.8 for this row." in done.out
+    assert "confirms it: it gives yes a probability of at least 0.8 for this row." in done.out
 
 
 def test_a_value(folder):

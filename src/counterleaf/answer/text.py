@@ -318,9 +318,8 @@ def aimed(answer: Explanation) -> str:
     target = answer.target
     if isinstance(target, tuple):
         return f"say {answer.target_text() or 'anything else'}"
-    if isinstance(target, Value):
-        return f"predict a {target}"
-    return f"give {target.label} a {str(target).replace(f' of {target.label}', '', 1)}"
+    what = target.interval if target.interval.startswith("from") else f"of {target.interval}"
+    return f"predict a value {what}" if isinstance(target, Value) else f"give {target.label} a probability {what}"
 
 
 def _extreme(answer: Explanation) -> str:

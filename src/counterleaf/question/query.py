@@ -28,7 +28,12 @@ class Probability:
     at_most: float | None = None
 
     def __str__(self) -> str:
-        return f"probability of {self.label} {_interval(self)}"
+        return f"probability of {self.label} {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return _interval(self.at_least, self.at_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,12 @@ class Value:
     at_most: float | None = None
 
     def __str__(self) -> str:
-        return f"value {_interval(self)}"
+        return f"value {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return _interval(self.at_least, self.at_most)
 
 
 def probability(label: Any, *, at_least: float | None = None, at_most: float | None = None) -> Probability:
@@ -110,13 +120,8 @@ def _ends(name: str, at_least: Any, at_most: Any) -> tuple[float | None, float |
     return low, high
 
 
-def interval(target: Probability | Value) -> tuple[float | None, float | None]:
-    """The ends of an interval."""
-    return target.at_least, target.at_most
-
-
-def _interval(target: Probability | Value) -> str:
-    low, high = (None if end is None else repr(end).removesuffix(".0") for end in interval(target))
+def _interval(at_least: float | None, at_most: float | None) -> str:
+    low, high = (None if end is None else repr(end).removesuffix(".0") for end in (at_least, at_most))
     if low is not None and low == high:
         return f"exactly {low}"
     if low is not None and high is not None:

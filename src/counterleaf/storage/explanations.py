@@ -23,7 +23,7 @@ from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
 from counterleaf.question.kinds import Constraint
-from counterleaf.question.query import Probability, Value, interval, read_goal
+from counterleaf.question.query import Probability, Value, read_goal
 from counterleaf.storage.certificates import certificate_in, certificate_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
 from counterleaf.storage.migrations import STEPS, VERSION, migrate
@@ -159,7 +159,10 @@ def _content(answer: Explanation) -> dict[str, Any]:
 def _target_out(target: Any) -> Any:
     if isinstance(target, tuple):
         return [plain(label) for label in target]
-    ends = {name: None if end is None else number_out(end) for name, end in zip(_ENDS, interval(target), strict=True)}
+    ends = {
+        name: None if end is None else number_out(end)
+        for name, end in zip(_ENDS, (target.at_least, target.at_most), strict=True)
+    }
     return {"probability": plain(target.label), **ends} if isinstance(target, Probability) else {"value": True, **ends}
 
 
