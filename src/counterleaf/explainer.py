@@ -191,9 +191,9 @@ class Explainer:
         ----------
         row : dict, Series, DataFrame or array-like
             One row, in the units of the table.
-        target : class, list of classes or dict, optional
+        target : class, list, dict, Probability or Value, optional
             The class or classes that the model should predict; a dict adds a cost to each class. By default any class except
-            that of the row.
+            that of the row. ``cl.probability(...)`` and ``cl.value(...)`` are intervals; regression needs a value.
         cost : Cost, optional
             ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
             data, else ``L2()``.
@@ -395,7 +395,7 @@ class Explainer:
     def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
         """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
         predicted = self._predicted(row, solved)
-        for guard in GUARDS if self._adapter.guard or not solved[1].same_splits else ():
+        for guard in GUARDS if self._aims.may_round(solved[1]) else ():
             if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
                 break
             again = self._solve(source, query, until, False, None, guard)

@@ -213,10 +213,10 @@ def test_targets_that_do_not_fit():
     with pytest.raises(cl.CounterleafError, match="there is no target, and the model predicts numbers"):
         number.explain_many(np.zeros((2, 1)))
     score = cl.Explainer(random_tree(np.random.default_rng(0), 2, "score", 3))
-    with pytest.raises(cl.CounterleafError, match=r"this model gives no probabilities, so probability of a at least 0"):
+    with pytest.raises(cl.CounterleafError, match=r"so probability of a at least 0\.5 is not supported; name the class"):
         score.explain([0.0, 0.0], target=cl.probability("a", at_least=0.5))
     plain = cl.Explainer(cl.Tree([-1], [-1], [[0.0]], [0.0], [0]))
-    with pytest.raises(cl.CounterleafError, match="this model gives no probabilities"):
+    with pytest.raises(cl.CounterleafError, match="this model has no probabilities"):
         plain.explain([0.0], target=cl.probability(0, at_least=0.5))
 
 

@@ -324,8 +324,10 @@ def aimed(answer: Explanation) -> str:
 
 def _extreme(answer: Explanation) -> str:
     """Return the highest or lowest probability or value of the leaves, which are constant and miss the target."""
-    low, high = answer.decision.extremes
     what = "value" if isinstance(answer.target, Value) else "probability"
+    if answer.decision.model.outputs is not None and answer.decision.model.outputs.slope is not None:
+        return f"it never has such a {what}"
+    low, high = answer.decision.extremes
     if answer.target.at_least is not None and high < answer.target.at_least:
         return f"the highest {what} of any leaf is {as_number(high)}"
     if answer.target.at_most is not None and low > answer.target.at_most:

@@ -79,7 +79,7 @@ class Batch:
     @functools.cached_property
     def results(self) -> Results:
         """The answers."""
-        computed = not self.decision.same_splits or isinstance(self.decision.goal, Range)
+        computed = self.model.computes or isinstance(self.decision.goal, Range)
         return Results(self.rows.n, self.model.is_regression) if computed else Results(self.rows.n)
 
     def _neutral(self) -> Array:
@@ -139,7 +139,7 @@ class Batch:
         if results.labels is not None:
             self._note_labels(at, codes, found.points, answered)
         confirmed = self._confirm(at, codes, found, answered)
-        for k in np.flatnonzero(answered & ~confirmed).tolist() if self.search.guard else ():
+        for k in np.flatnonzero(answered & ~confirmed).tolist() if self.aims.may_round(self.decision) else ():
             confirmed[k] = self._clear_of_rounding(at, codes, k, found)
         results.confirmed[at] = confirmed
         results.costs[at] = found.costs if answered.all() else np.where(answered, found.costs, np.nan)
@@ -309,7 +309,7 @@ class Batch:
 
     def _alone(self, line: int, code: Array, k: int, found: Outcomes, guard: float = 0.0) -> int:
         """Solve one row as ``explain`` does; write into ``found`` at k and return the place of the status."""
-        found.bounds[k] = np.nan
+        found.bounds[k] = found.bounds[k] if guard else np.nan
         try:
             part = self._part(code)
             certificate, decision = part._certified(self.rows.one(line), guard)
@@ -317,6 +317,8 @@ class Batch:
             self.results.problems[line] = str(error)
             return _INVALID
         answer = certificate.findings
+        if guard and not len(answer.leaves):
+            return int(self.results.status[line])  # the answer that was found stays
         found.bounds[k] = answer.lower_bound
         if len(answer.leaves):
             leaf = part._model_leaves(decision.origin[answer.leaves[:1]])[0]

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
+from counterleaf.model.cuts import first_number
 from counterleaf.model.outputs import Outputs
+from counterleaf.model.tangents import Cut, difference, tangents
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
 _MOST_NODES = 500_000  # of a plain tree
-_AWAY = 8 * 2.0**-53  # of its terms: how far the constant of a tangent is moved outwards, beyond its rounding
 _LIGHT = 1e-14  # a tangent of a smaller share is left out of a sum
 LABELS = ("other", "target")  # the classes of a plain tree whose target is a range
 
@@ -52,7 +53,6 @@ class Range:
 
 
 Goal = Mapping[int, float] | Range  # class index -> class cost, or a range
-Cut = tuple[tuple[float, tuple[float, ...]], ...]  # a sum of tangents: the weight and the touching point of each, as outputs
 Cuts = Mapping[int, tuple[Cut, ...]]  # leaf -> its cuts
 
 
@@ -146,6 +146,12 @@ class Decision:
         """The output that confirms an answer: the class of a probability, -1 for the prediction itself."""
         return self.goal.output if isinstance(self.goal, Range) else -1
 
+    def reaches(self, points: Array) -> bool:
+        """Return whether the model's tree itself reaches the goal at every one of some points."""
+        if isinstance(self.goal, Range):
+            return all(bool(self.goal.holds(one)) for one in self.numbers(points) or ())
+        return all(label in self.wanted for label in self.labels(points))
+
     def confirms(self, points: Array, predicted: Any) -> list[bool]:
         """Return whether the model's predictions for some points reach the goal, and are those of its tree if classes."""
         if isinstance(self.goal, Range):
@@ -153,7 +159,7 @@ class Decision:
         pairs = zip(predicted, self.labels(points), strict=True)
         return [bool(one == label and label in self.wanted) for one, label in pairs]
 
-    def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
+    def withtangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.
 
         ``prices`` are the multipliers of the cuts at each point's leaf; those that are 0 do not hold the point back, and are
@@ -205,9 +211,16 @@ def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None) -> Decision:
     CounterleafError
         If the goal cannot be expressed by linear rows of a reasonable number.
     """
+    try:
+        return _decided(tree, goal, cuts or {})
+    except OverflowError:
+        raise CounterleafError("the outputs of a leaf are too large to compare; expected numbers up to 1e300") from None
+
+
+def _decided(tree: Tree, goal: Goal, cuts: Cuts) -> Decision:
     outputs = tree.outputs
     if isinstance(goal, Range):
-        return _by_range(tree, goal, cuts or {})
+        return _by_range(tree, goal, cuts)
     if outputs is None or (tree.value[tree.leaves] >= 0).all():
         return Decision(tree, goal, tree, dict(goal), np.arange(tree.n_nodes))
     linear = outputs.linear
@@ -233,9 +246,7 @@ class _Plain:
     def leaf(self, origin: int) -> int:
         """Add a leaf that belongs to a leaf of the model; its value is set later."""
         if len(self.left) >= _MOST_NODES:
-            raise CounterleafError(
-                f"this target needs more than {_MOST_NODES:,} splits at linear leaves; name one class, or all but one"
-            )
+            raise _too_many()
         for column, entry in ((self.left, -1), (self.right, -1), (self.bias, 0.0), (self.value, 0)):
             column.append(entry)
         self.origin.append(origin)
@@ -268,21 +279,10 @@ class _Plain:
         return Tree(*arrays, classes, closed=self.source.closed, dtype=self.source.dtype)
 
 
-def _difference(outputs: Outputs, leaf: int, a: int, b: int, constant: float = 0.0) -> tuple[Array, Array, float]:
-    """Return the row ``output a - output b + constant`` of a leaf."""
-    (columns, weights, one), (others, subtracted, other) = outputs.row(leaf, a), outputs.row(leaf, b)
-    return _sum([(1.0, columns, weights), (-1.0, others, subtracted)], math.fsum([one, -other, constant]))
-
-
-def _sum(parts: list[tuple[float, Array, Array]], constant: float) -> tuple[Array, Array, float]:
-    """Return a sum of weighted rows."""
-    total: dict[int, list[float]] = {}
-    for factor, columns, weights in parts:
-        for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
-            total.setdefault(column, []).append(factor * weight)
-    sums = {column: math.fsum(terms) for column, terms in sorted(total.items())}
-    kept = {column: one for column, one in sums.items() if one}
-    return np.array(list(kept), np.int64), np.array(list(kept.values())), constant
+def _too_many() -> CounterleafError:
+    return CounterleafError(
+        f"this target needs more than {_MOST_NODES:,} splits at linear leaves; name one class, or all but one"
+    )
 
 
 @dataclass(eq=False)
@@ -302,34 +302,35 @@ class _Contest:
         if not others and alike:
             self.plain.value[self.leaf] = wanted[0]
         elif alike and len(others) < len(wanted):
-            self._champion(self.leaf, others[0], others[1:], wanted)
+            self._champion(others, wanted)
         else:
-            self._champion(self.leaf, wanted[0], wanted[1:], others)
+            self._champion(wanted, others)
 
     def _beats(self, node: int | None, a: int, b: int) -> tuple[int | None, int | None]:
         """Split a leaf by whether class a wins against class b."""
         if node is None:
             return None, None
-        return self.plain.split(node, _difference(self.outputs, self.leaf, a, b), closed=a < b)
+        return self.plain.split(node, difference(self.outputs, self.leaf, a, b), closed=a < b)
 
-    def _champion(self, node: int | None, best: int, rest: list[int], rivals: list[int]) -> None:
-        """Find the best class of one side at a leaf, then compare it with the rivals."""
-        if node is None:
-            return
-        if rest:
-            won, lost = self._beats(node, rest[0], best)
-            self._champion(won, rest[0], rest[1:], rivals)
-            self._champion(lost, best, rest[1:], rivals)
-            return
-        for rival in rivals:
-            if node is None:
-                return
-            won, lost = self._beats(node, rival, best)
-            if won is not None:
-                self.plain.value[won] = rival
-            node = lost
-        if node is not None:
-            self.plain.value[node] = best
+    def _champion(self, side: list[int], rivals: list[int]) -> None:
+        """Find the best class of one side at the leaf, then compare it with the rivals."""
+        linear = [k for k in side if len(self.outputs.row(self.leaf, k)[0])]
+        if 2.0 ** (len(linear) - 1) * (len(rivals) + 1) > _MOST_NODES:
+            raise _too_many()
+        ahead: list[tuple[int, int, int]] = [(self.leaf, side[0], 1)]  # leaf, best class so far, classes seen
+        while ahead:
+            at, best, seen = ahead.pop()
+            if seen < len(side):
+                won, lost = self._beats(at, side[seen], best)
+                ahead += [(node, of, seen + 1) for node, of in ((lost, best), (won, side[seen])) if node is not None]
+                continue
+            node: int | None = at
+            for rival in rivals:
+                won, node = self._beats(node, rival, best)
+                if won is not None:
+                    self.plain.value[won] = rival
+            if node is not None:
+                self.plain.value[node] = best
 
 
 def _is_curved(tree: Tree, goal: Range) -> bool:
@@ -354,8 +355,12 @@ def _by_range(tree: Tree, goal: Range, cuts: Cuts) -> Decision:
     assert constant is not None
     number = constant[:, max(goal.output, 0)]
     plain = _Plain(tree, ((number >= goal.low) & (number <= goal.high)).astype(int))
+    empty = goal.low > goal.high or goal.low == math.inf or goal.high == -math.inf
     for leaf in tree.leaves[linear[tree.leaves]].tolist():
         at: int | None = leaf
+        plain.value[leaf] = 0
+        if empty:
+            continue
         for row in _rows_of_range(outputs, leaf, goal, cuts.get(leaf, ())):
             if at is not None:
                 at, missed = plain.split(at, row, closed=True)
@@ -371,7 +376,7 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
     """Return the rows that hold where the probability or value of a linear leaf is in the range."""
     k = goal.output
     if outputs.kind == "softmax" and outputs.count > 2:
-        return _tangents(outputs, leaf, goal, cuts)
+        return tangents(outputs, leaf, k, goal.low, cuts)
     low, high = goal.low, goal.high
     if k >= 0:  # the output, or the difference of two outputs, is the log odds
         low, high = _log_odds(goal.low, up=True), _log_odds(goal.high, up=False)
@@ -381,7 +386,7 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
             continue
         if k >= 0 and outputs.kind == "softmax":
             a, b = (k, 1 - k) if sign > 0 else (1 - k, k)
-            rows.append(_difference(outputs, leaf, a, b, -sign * end))
+            rows.append(difference(outputs, leaf, a, b, -sign * end))
         else:
             columns, weights, constant = outputs.row(leaf, 0)
             turned = -1.0 if k == 0 else 1.0  # the log odds of the first class are those of the second, negated
@@ -391,41 +396,12 @@ def _rows_of_range(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ..
 
 def _log_odds(probability: float, up: bool) -> float:
     """Return the least (or largest) number whose logistic function, as computed, is at least (at most) a probability."""
-    if probability <= 0.0 if up else probability >= 1.0:
-        return -math.inf if up else math.inf
-    if probability in (0.0, 1.0):  # reached where the function rounds to it
-        return math.copysign(36.75 if probability else 745.2, probability - 0.5)
-    return math.log(probability) - math.log1p(-probability)
+    outputs = Outputs("logistic", [0.0])
 
+    def reached(numbers: Array) -> Array:
+        found = outputs.probabilities(np.asarray(numbers)[:, None])
+        assert found is not None
+        return np.asarray(found[:, 1] >= probability if up else found[:, 1] > probability)
 
-def _tangents(outputs: Outputs, leaf: int, goal: Range, cuts: tuple[Cut, ...]) -> list[tuple[Array, Array, float]]:
-    """Return rows that hold wherever the softmax of a class is at least a number.
-
-    With s_j = z_j - z_k, the softmax of class k is at least p where sum_j exp(s_j) <= 1 / p - 1. Each exponential alone is then
-    at most as large; and it lies above its tangents, g (1 + s - log g), whose sum is at most as large too.
-    """
-    k, p = goal.output, goal.low
-    if p <= 0.0:
-        return []
-    others = [j for j in range(outputs.count) if j != k]
-    room = (1.0 - min(p, 1.0 - 2.0**-53)) / p
-    rows = []
-    for j in others:
-        columns, weights, constant = _difference(outputs, leaf, k, j, math.log(room))
-        rows.append((columns, weights, constant + _AWAY * (abs(constant) + abs(math.log(room)) + 1.0)))
-    for cut in cuts:
-        raised, terms = dict.fromkeys(others, 0.0), []
-        for share, at in cut:
-            terms.append(share * room)
-            for j in others:
-                g = share * math.exp(min(at[j] - at[k], 700.0))
-                raised[j] += g
-                terms += [-g, g * (at[j] - at[k])] if at[j] - at[k] <= 700.0 else [-g, g * 700.0]
-        parts = []
-        for j, g in raised.items():
-            columns, weights, constant = _difference(outputs, leaf, k, j)
-            parts.append((g, columns, weights))
-            terms.append(g * constant)
-        away = _AWAY * len(terms) * (sum(map(abs, terms)) + 1e-300)
-        rows.append(_sum(parts, math.fsum([*terms, away])))
-    return rows
+    first = float(first_number(reached, 1, 1e4)[0])
+    return first if up or math.isinf(first) else math.nextafter(first, -math.inf)

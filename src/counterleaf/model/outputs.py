@@ -83,7 +83,20 @@ class Outputs:
         return np.asarray(np.diff(self.slope.indptr).reshape(-1, self.count).any(axis=1))
 
     def row(self, node: int, output: int) -> tuple[Array, Array, float]:
-        """Return the columns, weights and constant of one output of a node."""
+        """Return the columns, weights and constant of one output of a node.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+        output : int
+            The output, from 0.
+
+        Returns
+        -------
+        tuple
+            Columns, weights and constant.
+        """
         constant = float(self.intercept[node, output])
         if self.slope is None:
             return np.empty(0, np.int64), np.empty(0), constant
@@ -108,7 +121,21 @@ class Outputs:
     def reach(self, leaves: Array, lower: Array, upper: Array, sign: float, starts: Array) -> float:
         """Return the most that ``sign`` times the first output of some leaves can be within bounds.
 
-        Several variables of one feature, from ``starts[d]`` on, are 0/1 variables of which one is 1.
+        Parameters
+        ----------
+        leaves : array of int
+            The leaves.
+        lower, upper : (D,) array
+            The bounds of the variables.
+        sign : float
+            1, or -1 for the least output.
+        starts : (F + 1,) array
+            The first variable of each feature; several variables of one feature are 0/1 variables of which one is 1.
+
+        Returns
+        -------
+        float
+            The bound.
         """
         best = -np.inf
         for leaf in leaves.tolist():

@@ -92,6 +92,9 @@ class Certificate:
         The candidates of ``among``.
     stored_parts : dict, optional
         The parts of the proof by tree node. By default they are read from the core's answer.
+    decision : Decision, optional
+        If the problem's tree was made from a tree with leaves that compute: how it was made. Every answer has to reach the
+        goal in the model's tree as well.
 
     Examples
     --------
@@ -106,11 +109,18 @@ class Certificate:
     findings: Findings = field(repr=False)
     pool: Array | None = field(repr=False, default=None)
     stored_parts: dict[int, Part | Fork] | None = field(repr=False, default=None)
+    decision: Any = field(repr=False, default=None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the core's memory, which the parts replace."""
         found = replace(self.findings, points=np.array(self.findings.points), answer=None)
-        return {"problem": self.problem, "findings": found, "pool": self.pool, "stored_parts": self.parts()}
+        return {
+            "problem": self.problem,
+            "findings": found,
+            "pool": self.pool,
+            "stored_parts": self.parts(),
+            "decision": self.decision,
+        }
 
     @property
     def status(self) -> Status:
@@ -182,6 +192,8 @@ class Certificate:
         if not _is_provable(problem) or costs != sorted(costs) or len({a.leaf for a in answers}) < len(answers):
             return False
         if bool(answers) != (self.status is Status.OPTIMAL) and self.status is not Status.LIMIT:
+            return False
+        if self.decision is not None and not self.decision.reaches(self.findings.points):
             return False
         return all(self._is_sound(answer) for answer in answers)
 

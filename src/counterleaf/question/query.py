@@ -21,11 +21,25 @@ _MANY = 1 << 62  # larger limits are cut to this, which no search reaches
 
 @dataclass(frozen=True, slots=True)
 class Probability:
-    """The target that the model gives a class a probability within an interval; made by ``probability``."""
+    """The target that the model gives a class a probability within an interval; made by ``probability``.
+
+    Parameters
+    ----------
+    label : class
+        The class.
+    at_least, at_most : float, optional
+        The ends of the interval.
+    """
 
     label: Any
     at_least: float | None = None
     at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        _set_ends(self, "probability")
+        for end in (self.at_least, self.at_most):
+            if end is not None and not 0.0 <= end <= 1.0:
+                raise CounterleafError(f"probability got {end:g}; expected a number from 0 to 1")
 
     def __str__(self) -> str:
         return f"probability of {self.label} {self.interval}"
@@ -38,10 +52,19 @@ class Probability:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The target that a regression model predicts a value within an interval; made by ``value``."""
+    """The target that a regression model predicts a value within an interval; made by ``value``.
+
+    Parameters
+    ----------
+    at_least, at_most : float, optional
+        The ends of the interval.
+    """
 
     at_least: float | None = None
     at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        _set_ends(self, "value")
 
     def __str__(self) -> str:
         return f"value {self.interval}"
@@ -60,7 +83,8 @@ def probability(label: Any, *, at_least: float | None = None, at_most: float | N
     label : class
         The class.
     at_least, at_most : float, optional
-        The interval, from 0 to 1; at least one of the two.
+        The interval, from 0 to 1; at least one of the two. ``at_most`` is not supported where three or more classes have linear
+        outputs.
 
     Returns
     -------
@@ -77,11 +101,7 @@ def probability(label: Any, *, at_least: float | None = None, at_most: float | N
     >>> print(probability("granted", at_least=0.7))
     probability of granted at least 0.7
     """
-    low, high = _ends("probability", at_least, at_most)
-    for end in (low, high):
-        if end is not None and not 0.0 <= end <= 1.0:
-            raise CounterleafError(f"probability got {end:g}; expected a number from 0 to 1")
-    return Probability(label, low, high)
+    return Probability(label, at_least, at_most)
 
 
 def value(*, at_least: float | None = None, at_most: float | None = None) -> Value:
@@ -107,17 +127,21 @@ def value(*, at_least: float | None = None, at_most: float | None = None) -> Val
     >>> print(value(at_least=250_000))
     value at least 250000
     """
-    return Value(*_ends("value", at_least, at_most))
+    return Value(at_least, at_most)
 
 
-def _ends(name: str, at_least: Any, at_most: Any) -> tuple[float | None, float | None]:
-    low = None if at_least is None else number(at_least, "at_least")
-    high = None if at_most is None else number(at_most, "at_most")
+def _set_ends(target: Any, name: str) -> None:
+    """Check the ends of an interval and store them as floats."""
+    for end in ("at_least", "at_most"):
+        given = getattr(target, end)
+        if isinstance(given, (bool, np.bool_)):
+            raise CounterleafError(f"{end} is {given!r}; expected a number")
+        object.__setattr__(target, end, None if given is None else number(given, end))
+    low, high = target.at_least, target.at_most
     if low is None and high is None:
         raise CounterleafError(f"{name} has no interval; pass at_least= or at_most=")
     if low is not None and high is not None and low > high:
         raise CounterleafError(f"{name} at least {low:g} and at most {high:g} is empty; swap the two numbers")
-    return low, high
 
 
 def _interval(at_least: float | None, at_most: float | None) -> str:
@@ -221,7 +245,10 @@ def read_goal(target: Any, tree: Tree, source_class: int) -> Goal:
         return Range(-1, low, high)
     (k,) = read_target([target.label], tree.classes, source_class)
     if tree.outputs is None or tree.outputs.kind == "score":
-        raise CounterleafError(f"this model gives no probabilities, so {target} cannot be reached; name the class itself")
+        raise CounterleafError(
+            f"this model has no probabilities that are a logistic function or softmax of linear outputs, so {target} is not "
+            f"supported; name the class itself"
+        )
     return Range(k, max(low, 0.0), min(high, 1.0))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf import _core
+from counterleaf.core.stopping import current, has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Cuts, Decision, Goal, Range, decide
 from counterleaf.model.tree import Tree
@@ -22,9 +25,16 @@ from counterleaf.types import Array
 
 _FLOAT32 = float(np.finfo(np.float32).max)
 _GUARD = 1e-12  # of its terms: a leaf computes each output by itself, a row of the plain tree their difference
-GUARDS = (2.0**-34, 2.0**-28, 2.0**-22, 2.0**-18)  # larger ones, for answers that the model refutes
-_INSIDE = (1e-9, 1e-10, 1e-11, 1e-12)  # by how much the odds of an answer exceed those of its target, until it is proved
-_TANGENTS = 400  # rounds of tangents
+GUARDS = (_GUARD, 2.0**-34, 2.0**-28, 2.0**-22, 2.0**-18)  # larger ones, for answers that the model refutes
+_INSIDE = (
+    1e-9,
+    3e-10,
+    1e-10,
+    3e-11,
+    1e-11,
+    1e-12,
+)  # the excess of the odds of an answer, until it is proved
+_TANGENTS = 120  # rounds of tangents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +52,8 @@ class Aim:
 
     def certify(self, source: Source, query: Query, budget: _core.Budget, earlier: _core.Answer | None = None) -> Certificate:
         """Find the cheapest leaves for one source, with their proof, see ``Search.certify``."""
-        return self.search.certify(self.source(source), query, self.decision.target, budget, earlier)
+        found = self.search.certify(self.source(source), query, self.decision.target, budget, earlier)
+        return found if self.decision.tree is self.decision.model else replace(found, decision=self.decision)
 
 
 class Aims:
@@ -50,7 +61,8 @@ class Aims:
 
     def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None) -> None:
         self.tree, self.schema, self.guard, self.rescale = tree, schema, guard, rescale
-        self.search = Search(tree, schema, guard)
+        # rounding in float64 rarely refutes an answer, and a guard would exclude rows that lie exactly on a split
+        self.search = Search(tree, schema, guard if guard > _GUARD else 0.0)
         self._aims, self._labels = RecentValues(), tree.classes.tolist()
 
     def goal(self, query: Query, source_class: int) -> Goal:
@@ -67,12 +79,17 @@ class Aims:
         key = (tuple(goal.items()) if isinstance(goal, Mapping) else goal, guard)
         return self._aims.get(key, lambda: self._aim(decide(self.tree, goal), guard))
 
+    def may_round(self, decision: Decision) -> bool:
+        """Whether the model may sum in another order than the plain tree, and therefore refute an answer."""
+        return self.guard > 0.0 or not decision.same_splits
+
     def _aim(self, decision: Decision, guard: float) -> Aim:
-        if decision.tree is self.tree and guard <= self.guard:
+        least = self.search.guard
+        if decision.tree is self.tree and guard <= least:
             return Aim(decision, self.search)
-        if decision.same_splits and guard <= self.guard:
-            return Aim(decision, Search(decision.tree, self.schema, self.guard, like=self.search))
-        return Aim(decision, Search(decision.tree, self.schema, max(guard, self.guard, _GUARD), sums=decision.sums))
+        if decision.same_splits and guard <= least:
+            return Aim(decision, Search(decision.tree, self.schema, least, like=self.search))
+        return Aim(decision, Search(decision.tree, self.schema, max(guard, least), sums=decision.sums))
 
     def locate(self, row: Any) -> Source:
         """Encode a row and find its leaf and its class.
@@ -117,46 +134,68 @@ class Aims:
         """
         cuts: Cuts = {}
         best: tuple[Certificate, Decision] | None = None
+        clock = _Clock(budget, query)
         for inside in _INSIDE:
-            cuts, rows = self._inside(goal, inside, cuts, (source, query, budget, guard))
-            decision = decide(self.tree, goal, cuts)
-            outer = self._aim(decision, guard).certify(source, query, budget)
+            cuts, held, rows = self._inside(goal, inside, cuts, (source, query, clock, guard))
+            decision = decide(self.tree, goal, held)
+            outer = self._aim(decision, guard).certify(source, query, clock.budget())
             found = [rows.get(int(decision.origin[leaf])) for leaf in outer.findings.leaves]
             whole = _with_rows(outer, found)
             if whole.status is not Status.LIMIT and whole.check():
                 return whole, decision
             if best is None or len(whole.findings.leaves) > len(best[0].findings.leaves):
                 best = whole, decision
+            if clock.has_ended():
+                break
         assert best is not None
         return best[0].weakened(), best[1]
 
     def _inside(
-        self, goal: Range, inside: float, cuts: Cuts, posed: tuple[Source, Query, _core.Budget, float]
-    ) -> tuple[Cuts, dict[int, tuple[Array, float]]]:
-        """Find answers a little inside of a curved region; return the cuts that hold them back, and row and cost by leaf."""
-        source, query, budget, guard = posed
+        self, goal: Range, inside: float, cuts: Cuts, posed: tuple[Source, Query, _Clock, float]
+    ) -> tuple[Cuts, Cuts, dict[int, tuple[Array, float]]]:
+        """Find answers a little inside of a curved region; return the cuts, their sums, and row and cost by leaf."""
+        source, query, clock, guard = posed
         low = goal.low
         if 0.0 < low < 1.0:
             low = 1.0 / (1.0 + (1.0 - low) / low * (1.0 - inside))
         inner = decide(self.tree, replace(goal, low=low), cuts)
         for _ in range(_TANGENTS):
             aim = self._aim(inner, guard)
-            found = aim.search.find(aim.source(source), query, inner.target, budget)
+            found = aim.search.find(aim.source(source), query, inner.target, clock.budget())
             answer = found.findings.answer
             if found.status is Status.LIMIT or (answer is not None and answer.doubt):
-                found = aim.certify(source, query, budget)
+                found = aim.certify(source, query, clock.budget())
             points, prices = found.findings.points, _prices(found, inner)
             curved = bool((found.problem.question.features.curve_up > 0).all())
             missed = [k for k, one in enumerate(inner.numbers(points) or ()) if not goal.holds(one)]
             leaves = inner.origin[found.findings.leaves].tolist()
             if not missed:
                 rows = zip(points, found.findings.costs.tolist(), strict=True)
-                return inner.summed(leaves, prices).cuts, dict(zip(leaves, rows, strict=True))
+                return inner.cuts, inner.summed(leaves, prices).cuts, dict(zip(leaves, rows, strict=True))
             apart = [prices[k] for k in missed]
             if curved:
                 inner, apart = inner.summed([leaves[k] for k in missed], apart), [np.empty(0)] * len(missed)
             inner = inner.with_tangents(points[missed], apart)
-        return inner.cuts, {}
+            if clock.has_ended():
+                break
+        return inner.cuts, inner.cuts, {}
+
+
+class _Clock:
+    """The limits of one question that takes several searches, which share its time."""
+
+    def __init__(self, budget: _core.Budget, query: Query) -> None:
+        self._count, self._nodes = budget.count, query.max_nodes
+        self._until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
+
+    def budget(self) -> _core.Budget:
+        """The limits of the next search."""
+        left = None if self._until == math.inf else max(self._until - time.perf_counter(), 0.0)
+        return _core.Budget(self._count, self._nodes, left, stop=current())
+
+    def has_ended(self) -> bool:
+        """Whether the time is used up, or the searches of this thread are stopped."""
+        return has_ended(self._until)
 
 
 def _prices(found: Certificate, decision: Decision) -> list[Array]:

@@ -37,14 +37,14 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
     start = int(q.indptr[n])
     below, tree, goal = q.nodes["below"], problem.tree, decision.goal
     if isinstance(goal, Range) and goal.rescale is not None:
-        raise CounterleafError("an answer about a transformed target has no JSON; explain model.regressor_ itself")
-    costs = {(int(tree.value[leaf]), float(below[leaf])) for leaf in tree.leaves if math.isfinite(below[leaf])}
+        raise CounterleafError("an answer about a transformed target has no JSON; explain the model without its transform")
+    costs = sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in tree.leaves if math.isfinite(below[leaf])})
     if not isinstance(goal, Range) and tree is not decision.model:
-        costs = set(goal.items())
+        costs = list(goal.items())  # in this order, on which the plain tree depends
     tangent_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
         "tree": json.loads(decision.model.to_json()),
-        "class_costs": sorted(costs),
+        "class_costs": costs,
         "range": [goal.output, number_out(goal.low), number_out(goal.high)] if isinstance(goal, Range) else None,
         "tangents": [
             [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
@@ -71,10 +71,6 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
         "table": None if problem.table is None else _table_out(problem.table),
         "parts": [[node, _parts_out(part)] for node, part in sorted(certificate.parts().items())],
     }
-
-
-def _matrix_out(matrix: CSR) -> list[Any]:
-    return [matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()]
 
 
 def _table_out(table: Table) -> dict[str, Any]:
@@ -133,7 +129,8 @@ def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lowe
     question = _question_in(content, decision, splits)
     table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
     pool = None if content["among"] is None else _points(content["among"], tree.n_features)
-    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts), decision
+    made = decision if tree is not decision.model else None
+    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts, made), decision
 
 
 def _decision_in(content: dict[str, Any]) -> Decision:

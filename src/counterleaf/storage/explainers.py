@@ -80,7 +80,7 @@ def _cut(line: str) -> str:
 
 def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
     if adapter.rescale is not None:
-        raise CounterleafError("an explainer of a transformed target has no JSON; explain model.regressor_ itself")
+        raise CounterleafError("an explainer of a transformed target has no JSON; explain the model without its transform")
     content = {
         "format": _FORMAT,
         "version": _VERSION,
