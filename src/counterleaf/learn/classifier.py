@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,9 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
     Attributes
     ----------
     tree_ : counterleaf.Tree
-        The learned tree, in the units of X.
+        The learned tree, in the units of X. Its ``outputs`` are the shares of the classes at the leaves, or their softmax.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    shares_ : ndarray of shape (n_nodes, n_classes)
-        Share of each class in the training weight at each node of ``tree_``; constant leaves only.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Training error (log-loss if leaves are softmax) of the start and after each sweep, of the best search; the tree is
         the best of them.
@@ -167,37 +166,27 @@ class TAOClassifier(ClassifierMixin, TreeLearner):  # type: ignore[misc]  # scik
             price, slack = float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean()
             self.tree_ = self._computed_tree(task, sweeps, price, slack, self.classes_)
         else:
-            self.tree_, self.shares_ = self._constant_tree(task, self._learn(task, LeafSettings()).best)
+            self.tree_ = self._constant_tree(task, self._learn(task, LeafSettings()).best)
         return self
 
-    def _constant_tree(self, task: Task, best: Shape) -> tuple[Tree, Array]:
-        """A tree with the classes' shares at its leaves, and the shares; its routing decides which branches rows reach."""
+    def _constant_tree(self, task: Task, best: Shape) -> Tree:
+        """A tree with the classes' shares at its leaves; its own routing decides which branches rows reach."""
         shape, whole = raw_units(best, task)
         counts = shape.tally(apply(whole, task.X), task.y, task.weight, task.classes)
         weight = counts.sum(axis=1)
         price, slack = float(self.ccp_alpha) * task.weight.sum(), _TRIFLE * task.weight.mean()
         nodes, children = prune(shape, weight, weight - counts.max(axis=1), price, slack)
         counts = counts[nodes]
-        shares = counts / counts.sum(axis=1, keepdims=True)
         left, right, value = children[:, 0], children[:, 1], counts.argmax(axis=1)
-        outputs = Outputs("probability", shares)
-        return Tree(left, right, shape.W[nodes], shape.b[nodes], value, self.classes_, outputs=outputs), shares
+        outputs = Outputs("probability", counts / counts.sum(axis=1, keepdims=True))
+        return Tree(left, right, shape.W[nodes], shape.b[nodes], value, self.classes_, outputs=outputs)
 
-    def predict(self, X: Any) -> Array:
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The labels.
-        """
-        X = self._rows(X)
-        return np.concatenate([self.tree_.predict(block) for block in blocks(X)])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        shares = state.pop("shares_", None)  # older pickles hold the probabilities next to the tree
+        super().__setstate__(state)
+        if shares is not None and self.tree_.outputs is None:
+            self.tree_ = replace(self.tree_, outputs=Outputs("probability", shares))
 
     def predict_proba(self, X: Any) -> Array:
         """Estimate the probability of each class.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -126,6 +127,22 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
+    def predict(self, X: Any) -> Array:
+        """Predict the label or the number of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of a classifier, numbers of a regressor.
+        """
+        X = self._rows(X)
+        return np.concatenate([self.tree_.predict(block) for block in blocks(X)])
+
     def apply(self, X: Any) -> Array:
         """Find the leaf of each row.
 
@@ -163,6 +180,12 @@ class TreeLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """
         check_is_fitted(self)
         return len(self.tree_.leaves)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle; parameters that it is too old to have get their defaults."""
+        parameters = signature(type(self).__init__).parameters.values()
+        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+        super().__setstate__({**defaults, **state})
 
     def __sklearn_tags__(self) -> Any:
         """Declare that sparse rows are accepted."""

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from counterleaf.learn.estimator import TreeLearner, blocks
+from counterleaf.learn.estimator import TreeLearner
 from counterleaf.learn.search.task import LeafSettings
-from counterleaf.types import Array
 
 _TRIFLE = 1e-9  # of the sum of squares around the mean: a split that saves no more is removed
 _ROUNDING = 1e-15  # of the sum of squares: less is the rounding error of a fit
@@ -137,19 +136,3 @@ class TAORegressor(RegressorMixin, TreeLearner):  # type: ignore[misc]  # scikit
         slack = _TRIFLE * squares + _ROUNDING * float(task.weight @ task.y**2)
         self.tree_ = self._computed_tree(task, sweeps, float(self.ccp_alpha) * squares, slack, None)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Predict the number of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The numbers.
-        """
-        X = self._rows(X)
-        return np.concatenate([self.tree_.predict(block) for block in blocks(X)])
