@@ -301,12 +301,12 @@ class Explainer:
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array, in the units of the table.
-        target : class, list of classes or dict, optional
-            As in ``explain``. By default, for each row, any class except its own.
-        cost, margin : optional
-            As in ``explain``.
+        target, cost : optional
+            As in ``explain``. Without a target, for each row, any class except its own.
         constraints : Constraint or list of Constraint, default=()
             As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
+        margin : float, default=0.0
+            As in ``explain``.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
@@ -319,8 +319,8 @@ class Explainer:
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
             are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, and the new values of every feature that changes
-            in some row, in the type of its column if that can represent them. They are missing if a row has no answer. If some
+            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the new
+            values of every feature that changes in some row, in the type of its column if that can represent them. They are missing if a row has no answer. If some
             row is invalid, or the model fails on its answer, the column ``problem`` says why.
 
         Raises

@@ -92,7 +92,7 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
     answers = [EXPLAINER.explain(row, target=2) for row in ROWS.to_dict("records")]
     still = sum(not answer[0].changes for answer in answers)
     assert f"{12 - still} with an answer that is proved cheapest" in lines[-1]
-    assert f"{still} already in the target class" in lines[-1]
+    assert f"{still} already at the target" in lines[-1]
     assert lines[-1].startswith("12 rows: ")
     assert lines[-1].endswith("The tree confirms every answer.")
     for line, answer in zip(lines[1:13], answers, strict=True):

@@ -151,7 +151,18 @@ class Explanation(Sequence[Counterfactual]):
         return None if numbers is None else numbers[0]
 
     def target_text(self, between: str = " or ") -> str:
-        """Return the target in words; ``between`` separates several classes."""
+        """Return the target in words.
+
+        Parameters
+        ----------
+        between : str, default=" or "
+            The text between several classes.
+
+        Returns
+        -------
+        str
+            The classes, or the interval.
+        """
         return between.join(map(str, self.target)) if isinstance(self.target, tuple) else str(self.target)
 
     @property

@@ -22,7 +22,7 @@ from counterleaf.types import Array
 
 FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
 PROBLEM = "counterleaf-problem"  # the format of a JSON line for a row without an answer
-_UNCHANGED = "already in the target class"
+_UNCHANGED = "already at the target"
 _KINDS = {  # of rows, by the status of their answer
     "optimal": "with an answer that is proved cheapest",
     "infeasible": "proved impossible",

@@ -159,7 +159,7 @@ class Decision:
         pairs = zip(predicted, self.labels(points), strict=True)
         return [bool(one == label and label in self.wanted) for one, label in pairs]
 
-    def withtangents(self, points: Array, prices: list[Array]) -> Decision:
+    def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.
 
         ``prices`` are the multipliers of the cuts at each point's leaf; those that are 0 do not hold the point back, and are

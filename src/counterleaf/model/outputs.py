@@ -103,7 +103,20 @@ class Outputs:
         return *self.slope.row(node * self.count + output), constant
 
     def at(self, nodes: Array, rows: Array) -> Array:
-        """Return the (n, K) outputs of some rows, given the leaf that each of them reaches."""
+        """Return the outputs of some rows, given the leaf that each of them reaches.
+
+        Parameters
+        ----------
+        nodes : (n,) array of int
+            The leaves.
+        rows : (n, D) array
+            The rows.
+
+        Returns
+        -------
+        (n, K) array
+            The outputs.
+        """
         out: Array = self.intercept[nodes].copy()
         if self.slope is None:
             return out
@@ -152,7 +165,18 @@ class Outputs:
         return best
 
     def probabilities(self, outputs: Array) -> Array | None:
-        """Return the (n, classes) probabilities of the outputs of some rows; None if they have none."""
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        outputs : (n, K) array
+            The outputs of some rows.
+
+        Returns
+        -------
+        (n, classes) array or None
+            The probabilities; None if the outputs are not of such a kind.
+        """
         if self.kind == "probability":
             return outputs
         if self.kind == "logistic":
@@ -163,7 +187,22 @@ class Outputs:
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
     def fitted(self, inner: Array, width: int, classes: int) -> Outputs:
-        """Return the outputs of a tree with these inner nodes, columns and classes, checked to fit; 0 at inner nodes."""
+        """Return the outputs of a tree, checked to fit; 0 at inner nodes.
+
+        Parameters
+        ----------
+        inner : (N,) array of bool
+            Whether each node has children.
+        width : int
+            The number of columns.
+        classes : int
+            The number of classes.
+
+        Returns
+        -------
+        Outputs
+            The same outputs.
+        """
         shape, wanted = self.intercept.shape, {"value": 1, "logistic": 1}.get(self.kind, classes)
         if shape != (len(inner), wanted):
             raise CounterleafError(

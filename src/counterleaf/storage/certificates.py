@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError
-from counterleaf.model.decision import Cut, Decision, Range, decide
+from counterleaf.model.decision import Decision, Range, decide
+from counterleaf.model.tangents import Cut
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem

@@ -16,6 +16,7 @@ from counterleaf.storage.files import write
 from counterleaf.storage.models import fitted_columns, read_estimator, read_table
 from counterleaf.table.frames import Frame, records, take
 
+_CLOSE = 1e-9  # of a value: the most by which the model and the JSON may differ
 _CHECKED = 2_000  # rows that model and tree are compared on
 
 
@@ -69,7 +70,12 @@ def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bo
     """Return a report, and whether the model and the JSON agree on the rows."""
     some = take(rows, slice(_CHECKED))
     expected = np.array(predict_rows(explainer._adapter, records(some[explainer.schema.names])))
-    same = np.asarray(estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy())) == expected
+    found = np.asarray(estimator.predict(some if hasattr(estimator, "feature_names_in_") else some.to_numpy()))
+    same = found.reshape(expected.shape) == expected
+    if explainer.tree.is_regression:  # a sum may be rounded otherwise
+        same = np.isclose(
+            found.reshape(expected.shape).astype(float), expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max()
+        )
     if same.all():
         return f"; agrees with the model on all {len(some):,} rows tried", True
     return f"the JSON and the model disagree on {(~same).sum():,} of {len(some):,} rows", False

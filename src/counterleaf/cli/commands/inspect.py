@@ -85,8 +85,14 @@ def _numbers(model: Path, tree: Tree, starts: Array) -> str:
 
 
 def _features(explainer: Explainer) -> str:
-    """The schema, each feature with the number of splits that use it."""
-    uses = Counter(looks(explainer.tree, explainer.schema.starts)[:, 1].tolist())
+    """The schema, each feature with the number of splits that use it, and whether leaves do."""
+    tree, starts = explainer.tree, explainer.schema.starts
+    uses = Counter(looks(tree, starts)[:, 1].tolist())
+    slope = None if tree.outputs is None else tree.outputs.slope
+    summed = set() if slope is None else set((np.searchsorted(starts, slope.indices, side="right") - 1).tolist())
     head, *lines = str(explainer.schema).splitlines()
-    notes = [f"in {uses[d]} split{'s' * (uses[d] > 1)}" if uses[d] else "unused" for d in range(len(lines))]
+    notes = []
+    for d in range(len(lines)):
+        splits = [f"in {uses[d]} split{'s' * (uses[d] > 1)}"] if uses[d] else []
+        notes.append(" and ".join(splits + ["in linear leaves"] * (d in summed)) or "unused")
     return "\n".join([head, *(f"{line}; {note}" for line, note in zip(lines, notes, strict=True))])
