@@ -294,8 +294,7 @@ class Explainer:
     ) -> Any:
         """Find the cheapest answer for every row of a table and return a table.
 
-        The answers are those of ``explain`` for each row, for any number of threads and any chunk size, but without their
-        proofs.
+        The answers are those of ``explain`` for each row, for any number of threads and any chunk size, without their proofs.
 
         Parameters
         ----------
@@ -319,9 +318,10 @@ class Explainer:
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
             are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the new
-            values of every feature that changes in some row, in the type of its column if that can represent them. They are missing if a row has no answer. If some
-            row is invalid, or the model fails on its answer, the column ``problem`` says why.
+            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the
+            new values of every feature that changes in some row, in the type of its column if that can represent them. They are
+            missing if a row has no answer. If some row is invalid, or the model fails on its answer, the column ``problem``
+            says why.
 
         Raises
         ------

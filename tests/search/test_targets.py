@@ -8,6 +8,8 @@ import pytest
 from support.output_cases import LABELS, by_grid, by_leaf, holds, random_tree
 
 import counterleaf as cl
+from counterleaf import _core
+from counterleaf.model.decision import Range, decide
 
 BOUND = 5.0
 
@@ -202,6 +204,73 @@ def test_targets_that_do_not_fit_a_classifier(target, message):
     tree = random_tree(np.random.default_rng(0), 2, "softmax", 3, depth=0)
     with pytest.raises(cl.CounterleafError, match=message):
         cl.Explainer(tree).explain([0.0, 0.0], target=target)
+
+
+def test_a_proof_about_fewer_tangents_does_not_hold():
+    """The tangents contain the region; an answer between them and the region must not pass."""
+    outputs = cl.Outputs("softmax", [[-0.55, -0.78, 0.75]], [[-0.8, -1.32], [-0.25, 0.42], [1.14, 0.11]])
+    tree = cl.Tree([-1], [-1], [[0.0] * 2], [0.0], classes=list("abc"), outputs=outputs)
+    explainer = cl.Explainer(tree)
+    row, target = [0.0, 0.0], cl.probability("a", at_least=0.7)
+    honest = explainer.explain(row, target=target)
+    assert honest.proved
+    goal = honest.decision.goal
+    loose = explainer._aims._aim(decide(tree, goal), 0.0)
+    query = explainer._query(target, None, ())
+    forged = loose.certify(explainer._aims.locate(row), query, _core.Budget(1))
+    assert forged.findings.costs[0] < honest[0].cost
+    assert not forged.check()
+    assert not pickle.loads(pickle.dumps(forged)).check()
+
+
+def test_an_empty_range_is_infeasible():
+    tree = cl.Tree([-1], [-1], [[0.0]], [0.0], outputs=cl.Outputs("value", [1.0], [[2.0]]))
+    for low, high in ((math.inf, math.inf), (-math.inf, -math.inf), (math.inf, -math.inf)):
+        assert decide(tree, Range(-1, low, high)).tree.value.tolist() == [0]
+
+
+def test_a_probability_is_meant_as_it_is_computed():
+    outputs = cl.Outputs("logistic", [0.0, 0, 0], [[0.0], [1.0], [1.0]])
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [0.0, 0, 0], [-1, 0, 1], ["no", "yes"], outputs=outputs)
+    for p in (1.0, 1 - 2.0**-50, 0.5, 0.7, 1e-9):
+        answer = cl.Explainer(tree).explain([-40.0], target=cl.probability("yes", at_least=p), cost=cl.L1())
+        edge = answer[0].row[0]
+        assert answer[0].confirmed
+        assert tree.predict_proba([[edge - 1e-9 * abs(edge) - 1e-9]])[0, 1] < p
+
+
+def test_a_time_limit_holds_for_a_softmax():
+    slope = [[-0.8, -1.32], [-0.25, 0.42], [1.14, 0.11]]
+    outputs = cl.Outputs("softmax", [[-0.55, -0.78, 0.75]], slope)
+    tree = cl.Tree([-1], [-1], [[0.0] * 2], [0.0], classes=list("abc"), outputs=outputs)
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target=cl.probability("a", at_least=1 - 1e-9), time_limit=1e-6)
+    assert (str(answer.status), answer.certificate.check()) == ("limit", True)
+
+
+def test_rows_exactly_on_an_edge_are_answers():
+    tree = cl.Tree([-1], [-1], [[0.0]], [0.0], outputs=cl.Outputs("value", [0.0], [[2.0]]))
+    explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("x0", 0, 9, integer=True)]))
+    for row, target, best in (
+        (1.0, cl.value(at_least=6), 3.0),
+        (3.0, cl.value(at_least=6), 3.0),
+        (1.0, cl.value(at_least=6, at_most=7), 3.0),
+        (1.0, cl.value(at_least=18), 9.0),
+    ):
+        answer = explainer.explain([row], target=target)
+        assert (str(answer.status), answer[0].row) == ("optimal", [best])
+
+
+def test_the_order_of_classes_survives_json():
+    tree = random_tree(np.random.default_rng(8), 2, "softmax", 3, depth=1)
+    answer = cl.Explainer(tree).explain([0.0, 0.0], target=["c", "a"], cost=cl.L2())
+    assert cl.Explanation.from_json(answer.to_json()).certificate.check()
+
+
+def test_numbers_too_large_to_compare():
+    outputs = cl.Outputs("softmax", [[1e308, -1e308]], [[1.0], [0.0]])
+    explainer = cl.Explainer(cl.Tree([-1], [-1], [[0.0]], [0.0], classes=[0, 1], outputs=outputs))
+    with pytest.raises(cl.CounterleafError, match="the outputs of a leaf are too large to compare; expected numbers up to"):
+        explainer.explain([0.0], target=1)
 
 
 def test_targets_that_do_not_fit():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import (
     ANSWER,
@@ -61,6 +62,8 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     from matplotlib.patches import Patch, Polygon
 
     problem = answer.certificate.problem
+    if answer.decision.curved:
+        raise CounterleafError("the region of this probability is curved and cannot be drawn; use kind='changes'")
     tree, source = answer.decision.picture, problem.source
     points = answer.certificate.findings.points[:count].reshape(-1, tree.n_features)
     low, high = window(answer, pair, points)
