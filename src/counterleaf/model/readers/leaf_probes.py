@@ -14,6 +14,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
 NARROW_GUARD = 2.0**-22  # of sums in float32, in any order
+NARROW_CLOSE = 1e-5  # the error that sums in float32 may explain, relative to the terms
 CELLS = 4_000_000  # of the rows sent through a model at a time
 
 Reads = tuple[tuple[str, tuple[str, ...]], ...]  # the beginning of a module's name, and the names of classes
@@ -103,6 +104,14 @@ def at_leaves(tree: Tree, evaluate: Callable[[Array], Any]) -> tuple[Array, Arra
     if rows:
         flush()
     return np.array(leaves, np.int64), np.concatenate(found)
+
+
+def clear_rows(tree: Tree, rows: Array) -> Array:
+    """Return the rows that are so far from all splits that sums in float32 do not decide their leaf."""
+    inner = tree.left >= 0
+    weights, bias = tree.weights.toarray()[inner].T, tree.bias[inner]
+    terms = abs(rows) @ abs(weights) + abs(bias)
+    return np.asarray(rows[(abs(rows @ weights + bias) > NARROW_CLOSE * terms).all(axis=1)])
 
 
 def random_rows(tree: Tree, n: int = 400) -> Array:
