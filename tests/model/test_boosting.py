@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import counterleaf as cl
 from counterleaf.model.adapter import adapt
 from counterleaf.model.readers.leaf_probes import rows_at_splits
-from counterleaf.model.readers.table import gap_directions, gap_routes
+from counterleaf.model.readers.table import gap_routes
 
 FRAME, BENIGN = load_breast_cancer(return_X_y=True, as_frame=True)
 FRAME = FRAME.iloc[:, :6]
@@ -100,13 +100,13 @@ def test_where_a_missing_number_goes(library, gaps, wild):
 def test_directions_of_other_models():
     gappy = IRIS.copy()
     gappy[::3, 2] = np.nan
-    assert gap_directions("tree") is None
-    assert gap_directions(RidgeClassifier().fit(IRIS, KIND)) is None
+    assert gap_routes("tree") is None
+    assert gap_routes(RidgeClassifier().fit(IRIS, KIND)) is None
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(gappy, KIND)
-    right = gap_directions(tree)
+    right = gap_routes(tree).right
     inner = tree.tree_.children_left >= 0
     assert (right[inner] == ~tree.tree_.missing_go_to_left[inner].astype(bool)).all()
-    assert gap_directions(made("hist").fit(IRIS, KIND)) is None  # three trees in one
+    assert gap_routes(made("hist").fit(IRIS, KIND)) is None  # three trees in one
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

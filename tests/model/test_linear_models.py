@@ -17,6 +17,7 @@ from sklearn.linear_model import (
     RidgeClassifier,
     SGDClassifier,
     SGDRegressor,
+    TweedieRegressor,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
@@ -157,3 +158,15 @@ def test_coefficients_that_are_not_numbers_and_that_do_not_fit():
     model = SVC(kernel="linear").fit(np.vstack([IRIS, IRIS[:50] + 9]), np.append(KIND, [3] * 50))
     with pytest.raises(cl.CounterleafError, match="this SVC has 6 linear functions for 4 classes; expected one per class"):
         cl.read_tree(model)
+
+
+def test_a_tweedie_model_with_the_identity_as_link_is_linear():
+    model = TweedieRegressor(power=0, alpha=0.01).fit(DIABETES, PROGRESS)
+    np.testing.assert_allclose(cl.read_tree(model).predict(DIABETES), model.predict(DIABETES))
+    answer = cl.Explainer(model, data=DIABETES).explain(np.asarray(DIABETES)[1], target=cl.value(at_least=170.0))[0]
+    assert answer.confirmed
+    count = TweedieRegressor(power=1.5, alpha=0.01).fit(DIABETES, PROGRESS)
+    with pytest.raises(cl.CounterleafError, match="cannot read a TweedieRegressor as a Tree: its values are a transform of a"):
+        cl.read_tree(count)
+    aim = cl.value(at_least=float(count.predict(DIABETES).max()) - 1)
+    assert cl.Explainer(count, data=DIABETES).explain(np.asarray(DIABETES)[1], target=aim)[0].confirmed

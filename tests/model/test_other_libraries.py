@@ -1,5 +1,7 @@
 """YDF, ONNX, imbalanced-learn and treeple: models with one tree."""
 
+import copy
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,8 +111,16 @@ def test_onnx_trees():
     ]:
         proto = to_onnx(model, X.to_numpy(np.float32)[:1])
         explained(proto, X)
-        assert cl.read_tree(adapt(proto, X, None, True).model).n_nodes  # the wrapper can be read too
+        real = adapt(proto, X, None, True).model
+        assert cl.read_tree(real).n_nodes  # the wrapper can be read too
+        for again in (pickle.loads(pickle.dumps(real)), copy.deepcopy(real)):
+            assert (again.predict(X) == real.predict(X)).all()
+            assert hasattr(again, "classes_") == hasattr(real, "classes_")
     explained(to_onnx(tree.fit(CANCER, BENIGN), CANCER.to_numpy(np.float32)[:1], options={"zipmap": False}), CANCER)
+    explainer = cl.Explainer(to_onnx(tree, CANCER.to_numpy(np.float32)[:1]), data=CANCER)
+    stored = pickle.loads(pickle.dumps(explainer)).explain(CANCER.iloc[0])[0]
+    assert stored.confirmed
+    assert (stored.row == explainer.explain(CANCER.iloc[0])[0].row).all()
     double = to_onnx(tree, CANCER.to_numpy()[:1])  # a ZipMap of doubles, which onnxruntime does not have
     cases = [
         (

@@ -17,6 +17,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import first_number
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.leaf_probes import at_leaves, quiet, random_rows
+from counterleaf.model.readers.linear import is_log_link
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -403,7 +404,7 @@ class _Column:
 def rescale_of(core: Any, tree: Tree) -> Rescale | None:
     """Return the map from the linear outputs of a core's tree to its values; None if the values are the outputs."""
     bare = innermost(core)
-    log_link = any(c.__name__ in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor") for c in type(bare).__mro__)
+    log_link = is_log_link(bare)
     linear = tree.is_regression and tree.outputs is not None and tree.outputs.slope is not None
     if not tree.is_regression or not (linear or log_link) or (core is bare and not log_link):
         return None

@@ -251,7 +251,7 @@ class _Folding:
                 right = self._right(i, made)
                 lowest[i] = bool(right[0])
                 brackets += [(i, at) for at in np.flatnonzero(right[1:] != right[:-1]).tolist()]
-            found = self._bisect(study, k, brackets, lowest)
+            found = self._bisect(study, k, brackets)
             for i in mine:
                 edges = np.array([edge for (node, _), edge in zip(brackets, found, strict=True) if node == i])
                 if len(edges):
@@ -259,7 +259,7 @@ class _Folding:
                 else:
                     fixed[i] = lowest[i]
 
-    def _bisect(self, study: Study, k: int, brackets: list[tuple[int, int]], lowest: dict[int, bool]) -> Array:
+    def _bisect(self, study: Study, k: int, brackets: list[tuple[int, int]]) -> Array:
         """Return the first number after each change of side."""
         if not brackets:
             return np.empty(0)

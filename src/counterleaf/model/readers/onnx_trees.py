@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -44,16 +45,8 @@ class OnnxModel:
     """
 
     def __init__(self, proto: Any) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise CounterleafError("an ONNX model needs onnxruntime to predict; pip install onnxruntime") from None
         self.proto = proto
-        try:
-            self._session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime has an error class for each code
-            raise CounterleafError(f"onnxruntime cannot run this model ({flat(error)})") from None
-        (self._input, *others) = self._session.get_inputs()
+        others = self._session.get_inputs()[1:]
         if others or self._input.type not in ("tensor(float)", "tensor(double)"):
             found = [one.type for one in self._session.get_inputs()]
             raise CounterleafError(f"this ONNX model takes {found}; expected one input with a table of float or double numbers")
@@ -63,6 +56,30 @@ class OnnxModel:
             held = _attributes(node)
             texts = [label.decode() for label in held.get("classlabels_strings", [])]
             self.classes_ = np.array(texts or held["classlabels_int64s"])
+
+    @functools.cached_property
+    def _session(self) -> Any:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise CounterleafError("an ONNX model needs onnxruntime to predict; pip install onnxruntime") from None
+        try:
+            return onnxruntime.InferenceSession(self.proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has an error class for each code
+            raise CounterleafError(f"onnxruntime cannot run this model ({flat(error)})") from None
+
+    @property
+    def _input(self) -> Any:
+        return self._session.get_inputs()[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name != "_session"}  # made again when it is needed
+        return {**state, "proto": self.proto.SerializeToString()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import onnx
+
+        vars(self).update({**state, "proto": onnx.load_from_string(state["proto"])})
 
     def predict(self, X: Any) -> Array:
         """Return the label or the number of each row."""

@@ -10,7 +10,6 @@ from counterleaf.model.readers.leaf_probes import Gaps, Reads
 from counterleaf.model.readers.refusals import refusal
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, rescale_of, unwrap
-from counterleaf.types import Array
 
 
 class Reader(Protocol):
@@ -111,12 +110,6 @@ def gap_routes(model: Any) -> Gaps | None:
     return None if reader is None else reader.gaps(bare)
 
 
-def gap_directions(model: Any) -> Array | None:
-    """Return whether a missing number goes right at each node of a model's tree; None if the model refuses missing numbers."""
-    found = gap_routes(model)
-    return None if found is None else found.right
-
-
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
     reader = _reader(model)
@@ -128,12 +121,6 @@ def guard_of(model: Any) -> float:
     bare = innermost(model)
     reader = _reader(bare)
     return 0.0 if reader is None else reader.guard(bare)
-
-
-def is_known(model: Any) -> bool:
-    """Whether a model inside wrappers is of a kind that can be read."""
-    bare = innermost(model)
-    return _own(bare) or _reader(bare) is not None
 
 
 def _own(model: Any) -> bool:
