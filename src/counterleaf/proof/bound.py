@@ -148,7 +148,8 @@ class Region:
         All variables that can move do so, each in units of its cost. The estimate is the slope of the cost over the slope of
         the face, without regard to the other faces, plus the square of the distance where the cost is curved.
         """
-        q, free = self.problem.question, (self.lower < self.upper)[face.columns] & (face.weights != 0)
+        q, at = self.problem.question, face.columns
+        free = np.where(face.weights > 0, row[at] < self.upper[at], row[at] > self.lower[at]) & (face.weights != 0)
         d, w = face.columns[free], face.weights[free]
         change, cost = (row - self.problem.source)[d], q.features.cost.at(d)
         up, down = np.abs(2 * cost.curve_up * change + cost.slope_up), np.abs(2 * cost.curve_down * change + cost.slope_down)
