@@ -56,7 +56,8 @@ Routed routed(const Question& question, Constants x, const Path& path, Numbers s
         const Terms terms = question.row(path.row[t]);
         const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
         all = std::min(all, here);
-        if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], 2.0 * rounding(question, x, terms));
+        const double off = std::max(2.0 * rounding(question, x, terms), 1.5 * question.guard * terms.size_at(x));
+        if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], off);
     }
     return all;
 }

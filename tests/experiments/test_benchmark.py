@@ -62,8 +62,13 @@ def test_a_run_prints_one_table_with_the_machine_and_keeps_it(finished):
     lines = done.stdout.splitlines()
     assert re.match(r"\d+ cores, .*Python 3\.\d+\.\d+; counterleaf .*, oceanpy absent$", lines[0])
     assert lines[2] == tables.table_head(tables.MAIN).splitlines()[0]
-    rows = [cells(text) for text in lines[4:] if text.startswith("|")]
+    other = lines.index(tables.table_head(tables.LINEAR).splitlines()[0])
+    rows = [cells(text) for text in lines[4:other] if text.startswith("|")]
     assert {len(row) for row in rows} == {len(tables.MAIN)}
+    linear = [cells(text) for text in lines[other + 2 :] if text.startswith("|")]
+    assert {len(row) for row in linear} == {len(tables.LINEAR)}
+    assert len(linear) == 4  # one set with softmax leaves, and linear leaves, by two costs
+    assert all(row[4] == f"{row[1].split()[0]} of {row[1].split()[0]}" for row in linear)  # proved and confirmed
     assert [row[0].rpartition(", ")[2] for row in rows if row[0]] == ["L1", "L2"] * 2
     assert sum("axis-aligned" in row[0] for row in rows) == 2
     assert (out / "bench.md").read_text() == done.stdout
