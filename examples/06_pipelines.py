@@ -9,11 +9,10 @@ Pass the whole pipeline: answers are in the columns of the table, and its ``pred
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
@@ -81,13 +80,13 @@ answer.plot("tree")
 # Unsupported steps
 # -----------------
 #
-# A step is read exactly or not at all. The message about an unsupported step names it and suggests a remedy: here, take the
-# logarithm in the table, before the pipeline.
+# A step is read exactly or not at all. Steps that treat columns one by one, such as a logarithm, are probed. The message about
+# an unsupported step names it and suggests a remedy: here, multiply the columns in the table, before the pipeline.
 
-logs = make_column_transformer(
-    (FunctionTransformer(np.log1p), ["capital-gain"]), (StandardScaler(), ["age"])
+products = make_column_transformer(
+    (PolynomialFeatures(), ["age", "hours-per-week"]), (StandardScaler(), ["capital-gain"])
 )
-unsupported = make_pipeline(logs, DecisionTreeClassifier(max_depth=3)).fit(X, y)
+unsupported = make_pipeline(products, DecisionTreeClassifier(max_depth=3)).fit(X, y)
 try:
     cl.Explainer(unsupported, data=X)
 except cl.CounterleafError as error:

@@ -28,7 +28,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
     "06_pipelines.py": [
         "as guessed from the data",
         ">50K - confirmed: True",
-        "FunctionTransformer with func=log1p) cannot be folded",
+        "(PolynomialFeatures) cannot be folded: it mixes columns",
         "no class '>50k'",
         "proof holds: True",
     ],
