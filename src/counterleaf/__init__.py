@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from counterleaf.plot.trees import plot_tree as plot_tree
     from counterleaf.proof.certificate import Certificate as Certificate
     from counterleaf.proof.certificate import Status as Status
-    from counterleaf.question.constraint import allow as allow
-    from counterleaf.question.constraint import among as among
-    from counterleaf.question.constraint import between as between
-    from counterleaf.question.constraint import changed as changed
-    from counterleaf.question.constraint import fix as fix
-    from counterleaf.question.constraint import forbid as forbid
-    from counterleaf.question.constraint import freeze as freeze
-    from counterleaf.question.constraint import implies as implies
-    from counterleaf.question.constraint import linear as linear
-    from counterleaf.question.constraint import max_changes as max_changes
-    from counterleaf.question.constraint import only_decrease as only_decrease
-    from counterleaf.question.constraint import only_increase as only_increase
-    from counterleaf.question.cost import L1 as L1
-    from counterleaf.question.cost import L2 as L2
-    from counterleaf.question.cost import Cost as Cost
-    from counterleaf.question.cost import LinearCost as LinearCost
-    from counterleaf.question.cost import Quadratic as Quadratic
-    from counterleaf.question.kinds import Constraint as Constraint
+    from counterleaf.question.constraints.functions import allow as allow
+    from counterleaf.question.constraints.functions import among as among
+    from counterleaf.question.constraints.functions import between as between
+    from counterleaf.question.constraints.functions import changed as changed
+    from counterleaf.question.constraints.functions import fix as fix
+    from counterleaf.question.constraints.functions import forbid as forbid
+    from counterleaf.question.constraints.functions import freeze as freeze
+    from counterleaf.question.constraints.functions import implies as implies
+    from counterleaf.question.constraints.functions import linear as linear
+    from counterleaf.question.constraints.functions import max_changes as max_changes
+    from counterleaf.question.constraints.functions import only_decrease as only_decrease
+    from counterleaf.question.constraints.functions import only_increase as only_increase
+    from counterleaf.question.constraints.kinds import Constraint as Constraint
+    from counterleaf.question.costs.terms import L1 as L1
+    from counterleaf.question.costs.terms import L2 as L2
+    from counterleaf.question.costs.terms import Cost as Cost
+    from counterleaf.question.costs.terms import LinearCost as LinearCost
+    from counterleaf.question.costs.terms import Quadratic as Quadratic
     from counterleaf.question.query import Probability as Probability
     from counterleaf.question.query import Value as Value
     from counterleaf.question.query import probability as probability
@@ -67,8 +67,8 @@ _HOME = {
     "model.tree": ("Tree",),
     "plot.trees": ("plot_tree",),
     "proof.certificate": ("Certificate", "Status"),
-    "question.kinds": ("Constraint",),
-    "question.constraint": (
+    "question.constraints.kinds": ("Constraint",),
+    "question.constraints.functions": (
         "allow",
         "among",
         "between",
@@ -82,7 +82,7 @@ _HOME = {
         "only_decrease",
         "only_increase",
     ),
-    "question.cost": ("L1", "L2", "Cost", "LinearCost", "Quadratic"),
+    "question.costs.terms": ("L1", "L2", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
-from counterleaf import _core
-from counterleaf.answer.explanation import Counterfactual, Explanation, describe
+from counterleaf.answer.answering import Answering
+from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
-from counterleaf.core.stopping import current, has_ended
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
-from counterleaf.model.decision import Decision
 from counterleaf.model.gaps import adapter_with_gaps
-from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.cost import L1, L2, Prices, lower_cost
-from counterleaf.question.kinds import Constraint
-from counterleaf.question.query import Query, wanted
-from counterleaf.search.aims import GUARDS, Aims
-from counterleaf.search.conflict import smallest_conflict
-from counterleaf.search.prepared import RecentValues, Source
+from counterleaf.question.costs.prices import Prices, lower_cost
+from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.query import Options, Query, known_options
+from counterleaf.search.aims import Aims
+from counterleaf.search.prepared import RecentValues
 from counterleaf.table.features import Feature
-from counterleaf.table.frames import copy_of
 from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
-
-_Solved = tuple[Certificate, Decision]
-_Predicted = tuple[list[Any] | None, Any]
 
 
 class Explainer:
@@ -69,6 +59,7 @@ class Explainer:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
         self.schema, self.tree = adapter.schema, adapter.tree
         self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale)
+        self._answering = Answering(adapter, self._aims)
         self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
         self._priced: tuple[Any, Prices] = (self.default_cost, lower_cost(self.default_cost, self.schema, self.spreads))
@@ -182,8 +173,7 @@ class Explainer:
         constraints: Any = (),
         count: int | None = 1,
         margin: float = 0.0,
-        time_limit: float | None = None,
-        max_nodes: int | None = None,
+        **options: Unpack[Options],
     ) -> Explanation:
         """Find the cheapest rows that the model classifies as ``target``.
 
@@ -204,10 +194,9 @@ class Explainer:
             The number of answers, cheapest first, each from a different leaf; None for one from every leaf.
         margin : float, default=0.0
             How far w @ x + b must stay from 0 at every split on the path to the leaf.
-        time_limit : float, optional
-            Seconds after which the search stops with the status "limit".
-        max_nodes : int, optional
-            Search nodes after which the search stops with the status "limit".
+        **options : optional
+            Further options. ``time_limit`` is the number of seconds, ``max_nodes`` the number of search nodes, after which the
+            search stops with the status "limit".
 
         Returns
         -------
@@ -227,8 +216,8 @@ class Explainer:
         >>> answer[0].changes, answer[0].cost
         ({'x0': (0.0, 1.0)}, 1.0)
         """
-        limits = {"count": count, "margin": margin, "time_limit": time_limit, "max_nodes": max_nodes}
-        return self._answers(row, self._query(target, cost, constraints, **limits), None)[0]
+        query = self._query(target, cost, constraints, count=count, margin=margin, **known_options("explain", options))
+        return self._answers(row, query, None)[0]
 
     def explain_margins(
         self,
@@ -239,8 +228,7 @@ class Explainer:
         cost: Any = None,
         constraints: Any = (),
         count: int | None = 1,
-        time_limit: float | None = None,
-        max_nodes: int | None = None,
+        **options: Unpack[Options],
     ) -> MarginPath:
         """Find the answers for each of several margins, from barely passing to safe.
 
@@ -254,7 +242,7 @@ class Explainer:
             The margins; each is 0 or more.
         target, cost, constraints, count : optional
             As in ``explain``.
-        time_limit, max_nodes : optional
+        **options : optional
             As in ``explain``, for each margin.
 
         Returns
@@ -276,7 +264,7 @@ class Explainer:
         """
         values = read_margins(margins)
         increasing = sorted(set(values))
-        limits = {"count": count, "margin": increasing[0], "time_limit": time_limit, "max_nodes": max_nodes}
+        limits = {"count": count, "margin": increasing[0], **known_options("explain_margins", options)}
         found = self._answers(row, self._query(target, cost, constraints, **limits), increasing)
         by_margin = dict(zip(increasing, found, strict=True))
         return MarginPath(tuple(values), tuple(by_margin[margin] for margin in values))
@@ -340,9 +328,7 @@ class Explainer:
         1  optimal  0.125   yes          2  0.25  0.75
         2  optimal  0.000   yes          0  2.00  0.00
         """
-        unknown = sorted(set(options) - batch.Options.__annotations__.keys())
-        if unknown:
-            raise TypeError(f"explain_many() got an unexpected keyword argument {unknown[0]!r}")
+        known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size)
@@ -376,85 +362,4 @@ class Explainer:
             return self._with_gaps(())._answers(row, query, margins)
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
-        row = copy_of(row)
-        answers: list[Explanation] = []
-        last: Any = None
-        for margin in [query.margin] if margins is None else margins:
-            query = query if margin == query.margin else replace(query, margin=margin)
-            until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
-            certificate, decision = self._solve(source, query, until, margins is not None, last)
-            unlimited = query.time_limit is None and query.max_nodes is None
-            if last is not None and certificate.status is Status.LIMIT and unlimited:
-                certificate, decision = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
-            conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
-            solved = self._confirmed(row, source, query, until, (certificate, decision))
-            answers.append(self._explanation(row, source, query, solved, conflict))
-            last = certificate.findings.answer
-        return answers
-
-    def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
-        """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
-        predicted = self._predicted(row, solved)
-        for guard in GUARDS if self._aims.may_round(solved[1]) else ():
-            if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
-                break
-            again = self._solve(source, query, until, False, None, guard)
-            if len(again[0].findings.leaves):
-                solved, predicted = again, self._predicted(row, again)
-        return solved, predicted
-
-    def _predicted(self, row: Any, solved: _Solved) -> _Predicted:
-        """Return the answers as rows, if the model needs them, and what the model predicts for them."""
-        found, output = solved[0].findings, solved[1].predicted
-        rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
-        return rows, self._adapter.predictions(found.points, rows or [], output) if len(found.leaves) else ()
-
-    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> _Solved:
-        """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
-        left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-        budget = _core.Budget(query.count, query.max_nodes, left, keep, current())
-        return self._aims.certify(source, query, budget, earlier, guard)
-
-    def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
-        """Return a smallest set of the query's constraints that no row satisfies."""
-
-        def is_feasible(constraints: tuple[Constraint, ...]) -> bool:
-            """Return False only if infeasibility is proved, not if the search stopped or the cost is unbounded."""
-            part = replace(query, constraints=constraints, count=1)
-            try:
-                return has_ended(until) or self._solve(source, part, until, False, None)[0].status is not Status.INFEASIBLE
-            except CounterleafError:
-                return True
-
-        return smallest_conflict(query.constraints, is_feasible)
-
-    def _explanation(
-        self,
-        row: Any,
-        source: Source,
-        query: Query,
-        confirmed: tuple[_Solved, _Predicted],
-        conflict: tuple[Constraint, ...],
-    ) -> Explanation:
-        """Translate the findings back into the user's table; the counterfactuals are made when they are first read."""
-        (certificate, decision), (rows, predicted) = confirmed
-        found = certificate.findings
-
-        def make() -> tuple[Counterfactual, ...]:
-            decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
-            return describe(certificate, decision, self.schema, row, decoded, decision.confirms(found.points, predicted))
-
-        return Explanation(
-            status=found.status,
-            maker=make,
-            lower_bound=found.lower_bound,
-            source=row,
-            source_label=self._aims.label(source, decision),
-            target=wanted(query.target, decision),
-            schema=self.schema,
-            certificate=certificate,
-            decision=decision,
-            conflict=conflict,
-            constraints=query.constraints,
-            cost=query.cost,
-        )
+        return self._answering.answers(row, source, query, margins)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import counterleaf as cl
-from counterleaf.question.cost import lower_cost
+from counterleaf.question.costs.prices import lower_cost
 from counterleaf.table.infer import Spreads
 
 COSTS = np.array([[0, 1, 4], [2, 0, 1], [3, 3, 0]])

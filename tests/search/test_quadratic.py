@@ -13,7 +13,7 @@ from support.strategies import coupled_case, random_case
 import counterleaf as cl
 from counterleaf.proof.certificate import Certificate
 from counterleaf.proof.walk import Part
-from counterleaf.question.cost import lower_cost
+from counterleaf.question.costs.prices import lower_cost
 
 
 def line(w, b, **kwargs):

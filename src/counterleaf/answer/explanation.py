@@ -11,7 +11,7 @@ from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.kinds import Constraint
+from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
 

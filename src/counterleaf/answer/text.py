@@ -13,7 +13,7 @@ import numpy as np
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
-from counterleaf.question.kinds import Among
+from counterleaf.question.constraints.kinds import Among
 from counterleaf.question.query import Probability, Value
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.types import Array

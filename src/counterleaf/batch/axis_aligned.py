@@ -12,7 +12,7 @@ from counterleaf.core.outcomes import Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import Form
-from counterleaf.question.cost import Prices
+from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Splits
 from counterleaf.question.variables import Variables
 from counterleaf.search.search import Search

@@ -20,8 +20,8 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Certificate, Status
-from counterleaf.question.kinds import Limit
-from counterleaf.question.lowering import Limits, lower_constraints
+from counterleaf.question.constraints.kinds import Limit
+from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.aims import GUARDS, Aim, Aims
 from counterleaf.search.prepared import RecentValues

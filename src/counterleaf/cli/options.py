@@ -12,7 +12,7 @@ from typing import Any
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraint import (
+from counterleaf.question.constraints.functions import (
     allow,
     among,
     between,
@@ -26,8 +26,8 @@ from counterleaf.question.constraint import (
     only_decrease,
     only_increase,
 )
-from counterleaf.question.cost import L1, L2
-from counterleaf.question.kinds import Choice, Constraint, Limit
+from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
+from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target
 from counterleaf.storage.models import read_rows

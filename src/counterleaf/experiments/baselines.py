@@ -14,8 +14,8 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number, number
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraint import among
-from counterleaf.question.kinds import Among, listed
+from counterleaf.question.constraints.functions import among
+from counterleaf.question.constraints.kinds import Among, listed
 from counterleaf.question.query import read_target
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import is_frame, make_frame, take

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypedDict
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.model.decision import Decision, Goal, Range
 from counterleaf.model.tree import Tree
-from counterleaf.question.cost import Prices
-from counterleaf.question.kinds import Constraint, listed
+from counterleaf.question.constraints.kinds import Constraint, listed
+from counterleaf.question.costs.prices import Prices
 from counterleaf.types import Array
 
 _MANY = 1 << 62  # larger limits are cut to this, which no search reaches
@@ -153,6 +154,13 @@ def _interval(at_least: float | None, at_most: float | None) -> str:
     return f"at least {low}" if low is not None else f"at most {high}"
 
 
+class Options(TypedDict, total=False):
+    """The further options of ``Explainer.explain``; see there."""
+
+    time_limit: float | None
+    max_nodes: int | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A question without its row: target, cost, constraints and limits.
@@ -196,6 +204,17 @@ class Query:
     def goal(self, tree: Tree, source_class: int) -> Goal:
         """The target for a row that the model assigns to ``source_class``."""
         return read_goal(self.target, tree, source_class)
+
+
+def known_options(call: str, options: Any, known: Any = Options) -> Any:
+    """Check the names of options that a call collects, as Python checks those of its parameters."""
+    unknown = sorted(set(options) - known.__annotations__.keys())
+    if unknown:
+        close = get_close_matches(unknown[0], known.__annotations__, 1)
+        raise TypeError(
+            f"{call}() got an unexpected keyword argument {unknown[0]!r}" + "".join(f"; did you mean {one!r}?" for one in close)
+        )
+    return options
 
 
 def _is_count(value: Any) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from counterleaf import _core
-from counterleaf.question.cost import Prices
-from counterleaf.question.lowering import Limits
+from counterleaf.question.constraints.lowering import Limits
+from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
 

@@ -18,8 +18,8 @@ from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Sta
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.arrays import Features, Question, Table
-from counterleaf.question.kinds import Constraint
-from counterleaf.question.lowering import Limits, lower_constraints
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Splits, aim, prepare
 from counterleaf.question.variables import Variables

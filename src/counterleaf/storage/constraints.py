@@ -10,9 +10,9 @@ from counterleaf.core.inputs import clause_boxes, stacked
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
 from counterleaf.question.arrays import at_or_above, at_or_below
-from counterleaf.question.constraint import changed
-from counterleaf.question.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row
-from counterleaf.question.lowering import lower_constraints
+from counterleaf.question.constraints.functions import changed
+from counterleaf.question.constraints.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row
+from counterleaf.question.constraints.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
 from counterleaf.table.frames import column_names, is_frame, make_frame
 from counterleaf.table.schema import Schema

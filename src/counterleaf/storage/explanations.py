@@ -22,7 +22,7 @@ from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
-from counterleaf.question.kinds import Constraint
+from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.query import Probability, Value, read_goal
 from counterleaf.storage.certificates import certificate_in, certificate_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out

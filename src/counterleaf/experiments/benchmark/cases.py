@@ -14,8 +14,8 @@ from counterleaf.experiments.benchmark.scaled_data import ScaledData
 from counterleaf.experiments.solvers import Leaves, Question
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraint import freeze
-from counterleaf.question.cost import L1, L2
+from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.costs.terms import L1, L2
 from counterleaf.table.features import Numeric
 from counterleaf.types import Array
 

@@ -24,9 +24,9 @@ from counterleaf.explainer import Explainer
 from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.plot.canvas import style
 from counterleaf.plot.image import diverging
-from counterleaf.question.constraint import only_decrease, only_increase
-from counterleaf.question.cost import L1, L2, Quadratic
-from counterleaf.question.kinds import Constraint
+from counterleaf.question.constraints.functions import only_decrease, only_increase
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.costs.terms import L1, L2, Quadratic
 from counterleaf.types import Array
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from counterleaf.experiments.paper.data import PaperData
 from counterleaf.experiments.paper.referee import BruteForce, Enumeration
 from counterleaf.experiments.paper.trees import AXIS, LearnedTree
 from counterleaf.explainer import Explainer
-from counterleaf.question.constraint import freeze
-from counterleaf.question.cost import L1, L2
+from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.costs.terms import L1, L2
 from counterleaf.types import Array
 
 NORMS = ("l2", "l1")

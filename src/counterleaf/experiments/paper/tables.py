@@ -17,8 +17,8 @@ from counterleaf.experiments.paper.instances import LEVELS, NORMS
 from counterleaf.experiments.paper.trees import AXIS, OBLIQUE, THREADS, LearnedTree
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
-from counterleaf.question.constraint import freeze
-from counterleaf.question.cost import L2
+from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.costs.terms import L2
 
 AGREE = 1e-7  # relative; the tolerances of the solver are 1e-9
 _PUBLISHED = {OBLIQUE: published.OBLIQUE, AXIS: published.AXIS}

@@ -16,9 +16,9 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.question.constraint import allow, between, freeze, max_changes, only_decrease, only_increase
-from counterleaf.question.cost import L1, L2, Quadratic
-from counterleaf.question.kinds import Constraint
+from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.costs.terms import L1, L2, Quadratic
 from counterleaf.table.features import Categorical, Feature, Numeric
 
 _MIXED = 1.0, 1.0  # the factors of L1 and L2 in the mixed cost

@@ -14,8 +14,8 @@ from counterleaf.experiments.benchmark.measurement import relative_difference, t
 from counterleaf.experiments.benchmark.tables import number, table_row
 from counterleaf.experiments.paper.figures import neighbour_matrix
 from counterleaf.experiments.solvers import PiqpCoupled
-from counterleaf.question.constraint import only_decrease, only_increase
-from counterleaf.question.cost import Quadratic
+from counterleaf.question.constraints.functions import only_decrease, only_increase
+from counterleaf.question.costs.terms import Quadratic
 from counterleaf.types import Array
 
 DIRECTIONS = ("both ways", "ink added only", "ink erased only")

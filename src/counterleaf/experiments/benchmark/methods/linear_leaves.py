@@ -18,7 +18,7 @@ from counterleaf.experiments.solvers import Gurobi, Leaves, Question, enumerate_
 from counterleaf.explainer import Explainer
 from counterleaf.learn.classifier import TAOClassifier
 from counterleaf.learn.regressor import TAORegressor
-from counterleaf.question.cost import L1, L2
+from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.query import value
 from counterleaf.search.aims import Aim
 from counterleaf.table.features import Numeric

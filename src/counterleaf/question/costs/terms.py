@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import copy
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from counterleaf import _core
 from counterleaf.errors import CounterleafError, brief, number, some
-from counterleaf.question.arrays import SeparableCost
-from counterleaf.question.coupling import Coupling, couple, make_convex, read_matrix, without
-from counterleaf.question.variables import moves
-from counterleaf.table.features import Categorical, Numeric
-from counterleaf.table.frames import axis_names, by_name
-from counterleaf.table.infer import SPREADS, Spreads
+from counterleaf.question.costs.coupling import read_matrix
+from counterleaf.table.features import Numeric
+from counterleaf.table.frames import axis_names
+from counterleaf.table.infer import SPREADS
 from counterleaf.table.schema import Schema
-from counterleaf.types import Array
 
 
-class _Term:
+class Term:
     """Arithmetic of costs: ``+`` adds two costs, and a number scales one."""
 
     __slots__ = ()
@@ -32,11 +26,11 @@ class _Term:
         return ((1.0, self),)  # type: ignore[return-value]  # a Sum overrides this; every other kind is listed
 
     def __add__(self, other: Any) -> Sum:
-        if not isinstance(other, _Term):
+        if not isinstance(other, Term):
             return NotImplemented
         return Sum(self.parts() + other.parts())
 
-    def __radd__(self, other: Any) -> _Term:
+    def __radd__(self, other: Any) -> Term:
         return self if other == 0 else NotImplemented  # so that sum([...]) works
 
     def __mul__(self, factor: Any) -> Sum:
@@ -66,7 +60,7 @@ def _call(term: L1 | L2 | LinearCost | Quadratic) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class L1(_Term):
+class L1(Term):
     """Weighted sum of absolute changes, ``sum_d w_d abs(x_d - source_d)``.
 
     A change of category costs twice its weight, once for the category that is left and once for the new one (under a named
@@ -111,7 +105,7 @@ class L1(_Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class L2(_Term):
+class L2(Term):
     """Weighted sum of squared changes, ``sum_d w_d (x_d - source_d)^2``.
 
     Parameters
@@ -151,7 +145,7 @@ class L2(_Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearCost(_Term):
+class LinearCost(Term):
     """Linear cost of changes, ``sum_d c_d (x_d - source_d)``: one direction costs, the other one earns.
 
     Parameters
@@ -178,7 +172,7 @@ class LinearCost(_Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quadratic(_Term):
+class Quadratic(Term):
     """Quadratic form of changes, ``sum_{d,e} Q_de (x_d - source_d) (x_e - source_e)``.
 
     Changes that are made together can cost less, or more, than each of them alone. A change of category, level or yes-or-no
@@ -262,7 +256,7 @@ class Quadratic(_Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sum(_Term):
+class Sum(Term):
     """A weighted sum of terms."""
 
     terms: tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]
@@ -286,175 +280,3 @@ def _check_weights(term: L1 | L2) -> None:
         object.__setattr__(term, name, value)
         if name != "multiplier" and isinstance(value, str) and value not in SPREADS:
             raise CounterleafError(f'{kind} weights are {value!r}; expected "range", "std", "mad" or numbers')
-
-
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """A cost as arrays: the separable part, the coupled part, and the cost of each change of a finite feature."""
-
-    separable: SeparableCost  # of each variable; 0 for 0/1 variables
-    size: Array  # (D,) how steep or curved: the scale in which features look alike; 0 for a feature that costs nothing
-    curved: bool  # every number, in both directions
-    flat: bool  # no number is curved
-    runs: bool  # some number earns by moving away
-    coupling: Coupling | None = None
-    moves: tuple[Array, ...] = ()  # for each feature with finitely many values, the cost of each change, from by to
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "core"}  # made again when it is needed
-
-    @property
-    def rows(self) -> Array:
-        """(4, D) the separable part as the core reads it: curve up, slope up, curve down, slope down."""
-        return np.stack(self.separable)
-
-    @functools.cached_property
-    def core(self) -> _core.Prices:
-        """The same arrays, as the core reads them."""
-        coupling = None if self.coupling is None else self.coupling.core()
-        return _core.Prices(self.rows, self.size, list(self.moves), self.curved, self.flat, self.runs, coupling)
-
-
-def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
-    """Translate a cost into arrays.
-
-    Raises
-    ------
-    CounterleafError
-        If the cost does not fit the schema, is not convex, or needs the spreads of data that are not available.
-    """
-    if not isinstance(cost, _Term):
-        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, LinearCost or a sum of them")
-    lowering = _Lowering(schema, spreads, any(isinstance(term, (L1, L2)) for _, term in cost.parts()))
-    for factor, term in cost.parts():
-        lowering.add(factor, term)
-    return lowering.prices()
-
-
-class _Lowering:
-    """The arrays of a cost, to which its terms are added one by one."""
-
-    def __init__(self, schema: Schema, spreads: Spreads | None, priced: bool) -> None:
-        self.schema, self.spreads = schema, spreads
-        self.priced = priced  # whether L1 or L2 terms price the changes of category, so that Quadratic does not
-        self.finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
-        self.of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
-        self.numbers = schema.starts[self.of_numbers]
-        self.gaps = [(schema.index(name), filled is not None) for name, filled in schema.gaps.items()]
-        self.separable = SeparableCost(*np.zeros((4, schema.width)))
-        self.moves = [np.zeros((feature.size, feature.size)) for _, feature in self.finite]
-        self.Q: Any = None
-
-    def add(self, factor: float, term: L1 | L2 | LinearCost | Quadratic) -> None:
-        if isinstance(term, LinearCost):
-            self._add_linear(factor, term)
-            return
-        if factor < 0:
-            raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
-        if isinstance(term, Quadratic):
-            self._add_quadratic(factor, term)
-        else:
-            self._add_norm(factor, term)
-
-    def _add_linear(self, factor: float, term: LinearCost) -> None:
-        coef = factor * _linear(term.coef, self.schema)
-        self.separable.slope_up[self.numbers] += coef[self.numbers]
-        self.separable.slope_down[self.numbers] += coef[self.numbers]
-        for table, (d, _) in zip(self.moves, self.finite, strict=True):
-            span = self.schema.span(d)
-            table += coef[span][None, :] - coef[span][:, None]
-
-    def _add_quadratic(self, factor: float, term: Quadratic) -> None:
-        part = factor * term.matrix(self.schema)
-        self.Q = part if self.Q is None else self.Q + part
-        if not self.priced:
-            for table, (_, feature) in zip(self.moves, self.finite, strict=True):
-                table += moves(feature, factor, factor, 2, None)
-            for d, _ in self.gaps:
-                self._price_gap(d, 2.0 * factor)
-
-    def _add_norm(self, factor: float, term: L1 | L2) -> None:
-        power = 1 if isinstance(term, L1) else 2
-        named = isinstance(term.weights, str) or isinstance(term.up, str) or isinstance(term.down, str)
-        multiplier = factor * _factors(term.multiplier, self.schema, f"{type(term).__name__} multiplier")
-        up, down = (
-            multiplier * _weights(term, one if term.weights is None else term.weights, power, self.schema, self.spreads)
-            for one in (term.up, term.down)
-        )
-        if power == 1:
-            self.separable.slope_up[self.numbers] += up[self.of_numbers]
-            self.separable.slope_down[self.numbers] -= down[self.of_numbers]
-        else:
-            self.separable.curve_up[self.numbers] += up[self.of_numbers]
-            self.separable.curve_down[self.numbers] += down[self.of_numbers]
-        for table, (d, feature) in zip(self.moves, self.finite, strict=True):
-            table += moves(feature, float(up[d]), float(down[d]), power, float(multiplier[d]) if named else None)
-        for d, _ in self.gaps:
-            self._price_gap(d, float(multiplier[d] if named else up[d] + down[d]))
-
-    def _price_gap(self, d: int, price: float) -> None:
-        """Charge for filling in a gap, or for making one, what a change of category costs."""
-        v = self.schema.starts[d] + 1
-        self.separable.slope_up[v] += price
-        self.separable.slope_down[v] -= price
-
-    def _free_numbers(self) -> None:
-        """Remove the prices of numbers that the source lacks: a gap is filled in with any number at the same cost."""
-        free = [int(self.schema.starts[d]) for d, missing in self.gaps if missing]
-        for line in self.separable:
-            line[free] = 0.0
-        if self.Q is not None and free:
-            self.Q = without(self.Q, free)
-
-    def prices(self) -> Prices:
-        self._free_numbers()
-        cost, numbers, tables = self.separable, self.numbers, tuple(self.moves)
-        curve = np.maximum(cost.curve_up, cost.curve_down)
-        slope = np.maximum(np.abs(cost.slope_up), np.abs(cost.slope_down))
-        runs = bool((cost.slope_up < 0).any() or (cost.slope_down > 0).any())
-        if self.Q is None or not self.Q.nnz:
-            size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-            curved = bool(not self.gaps and cost.curve_up[numbers].all() and cost.curve_down[numbers].all())
-            return Prices(cost, size, curved, not curve.any(), runs, None, tables)
-        Q = make_convex(self.Q)
-        curve = curve + Q.diagonal()
-        size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-        return Prices(cost, size, False, False, runs, couple(Q, size, numbers), tables)
-
-
-def _linear(coef: Any, schema: Schema) -> Array:
-    """One coefficient per variable, from a dict by name or ``feature=value``, or from one number per feature."""
-    out = np.zeros(schema.width)
-    coef = by_name(coef)
-    if not isinstance(coef, Mapping):
-        if any(isinstance(feature, Categorical) for feature in schema):
-            raise CounterleafError(
-                "LinearCost got an array for a table with categories; expected a dict such as {'job=cook': 1.0}"
-            )
-        coef = dict(zip(schema.names, schema.vector(coef, "LinearCost coef", 0.0).tolist(), strict=True))
-    for name, value in coef.items():
-        each = number(value, f"LinearCost coef of {name!r}")
-        for d, share in schema.terms(name).items():
-            out[d] += each * share
-    return out
-
-
-def _weights(term: L1 | L2, weights: Any, power: int, schema: Schema, spreads: Spreads | None) -> Array:
-    kind = type(term).__name__
-    if isinstance(weights, str):
-        if spreads is None:
-            raise CounterleafError(f'{kind}("{weights}") needs data to measure; pass data= to Explainer or give numbers')
-        return np.asarray(getattr(spreads, weights) ** -float(power))
-    return _factors(weights, schema, f"{kind} weight")
-
-
-def _factors(factors: Any, schema: Schema, what: str) -> Array:
-    """One number of at least 0 per feature; all 1 for None."""
-    if factors is None:
-        return np.ones(len(schema))
-    out = schema.vector(factors, f"{what}s", 1.0)
-    for wrong, expected in ((~np.isfinite(out), "a finite number"), (out < 0, "0 or more")):
-        if wrong.any():
-            bad = int(np.flatnonzero(wrong)[0])
-            raise CounterleafError(f"{what} of {schema.names[bad]!r} is {out[bad]}; expected {expected}")
-    return out

@@ -11,8 +11,8 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.question.arrays import LinearRow
-from counterleaf.question.constraint import freeze
-from counterleaf.question.kinds import Choice, Constraint, Implies, Limit, MaxChanges, Row
+from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.constraints.kinds import Choice, Constraint, Implies, Limit, MaxChanges, Row
 from counterleaf.table.features import Categorical, Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, number
-from counterleaf.question.kinds import (
+from counterleaf.question.constraints.kinds import (
     Among,
     Changed,
     Choice,

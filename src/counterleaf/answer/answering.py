@@ -1,0 +1,117 @@
+"""From a located row to explanations: search, confirm with the model, find conflicts, translate back."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+from counterleaf import _core
+from counterleaf.answer.explanation import Counterfactual, Explanation, describe
+from counterleaf.core.stopping import current, has_ended
+from counterleaf.errors import CounterleafError
+from counterleaf.model.adapter import ModelAdapter
+from counterleaf.model.decision import Decision
+from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.query import Query, wanted
+from counterleaf.search.aims import GUARDS, Aims
+from counterleaf.search.conflict import smallest_conflict
+from counterleaf.search.prepared import Source
+from counterleaf.table.frames import copy_of
+
+_Solved = tuple[Certificate, Decision]
+_Predicted = tuple[list[Any] | None, Any]
+
+
+class Answering:
+    """Answers queries about rows of one model."""
+
+    def __init__(self, adapter: ModelAdapter, aims: Aims) -> None:
+        self._adapter, self._aims, self.schema = adapter, aims, adapter.schema
+
+    def answers(self, row: Any, source: Source, query: Query, margins: list[float] | None) -> list[Explanation]:
+        """Return one explanation per margin, which increase; by default for the margin of the query."""
+        row = copy_of(row)
+        answers: list[Explanation] = []
+        last: Any = None
+        for margin in [query.margin] if margins is None else margins:
+            query = query if margin == query.margin else replace(query, margin=margin)
+            until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
+            certificate, decision = self._solve(source, query, until, margins is not None, last)
+            unlimited = query.time_limit is None and query.max_nodes is None
+            if last is not None and certificate.status is Status.LIMIT and unlimited:
+                certificate, decision = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
+            conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
+            solved = self._confirmed(row, source, query, until, (certificate, decision))
+            answers.append(self._explanation(row, source, query, solved, conflict))
+            last = certificate.findings.answer
+        return answers
+
+    def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
+        """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
+        predicted = self._predicted(row, solved)
+        for guard in GUARDS if self._aims.may_round(solved[1]) else ():
+            if all(solved[1].confirms(solved[0].findings.points, predicted[1])) or time.perf_counter() >= until:
+                break
+            again = self._solve(source, query, until, False, None, guard)
+            if len(again[0].findings.leaves):
+                solved, predicted = again, self._predicted(row, again)
+        return solved, predicted
+
+    def _predicted(self, row: Any, solved: _Solved) -> _Predicted:
+        """Return the answers as rows, if the model needs them, and what the model predicts for them."""
+        found, output = solved[0].findings, solved[1].predicted
+        rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
+        return rows, self._adapter.predictions(found.points, rows or [], output) if len(found.leaves) else ()
+
+    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> _Solved:
+        """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
+        left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
+        budget = _core.Budget(query.count, query.max_nodes, left, keep, current())
+        return self._aims.certify(source, query, budget, earlier, guard)
+
+    def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
+        """Return a smallest set of the query's constraints that no row satisfies."""
+
+        def is_feasible(constraints: tuple[Constraint, ...]) -> bool:
+            """Return False only if infeasibility is proved, not if the search stopped or the cost is unbounded."""
+            part = replace(query, constraints=constraints, count=1)
+            try:
+                return has_ended(until) or self._solve(source, part, until, False, None)[0].status is not Status.INFEASIBLE
+            except CounterleafError:
+                return True
+
+        return smallest_conflict(query.constraints, is_feasible)
+
+    def _explanation(
+        self,
+        row: Any,
+        source: Source,
+        query: Query,
+        confirmed: tuple[_Solved, _Predicted],
+        conflict: tuple[Constraint, ...],
+    ) -> Explanation:
+        """Translate the findings back into the user's table; the counterfactuals are made when they are first read."""
+        (certificate, decision), (rows, predicted) = confirmed
+        found = certificate.findings
+
+        def make() -> tuple[Counterfactual, ...]:
+            decoded = [self.schema.decode(x, row) for x in found.points] if rows is None else rows
+            return describe(certificate, decision, self.schema, row, decoded, decision.confirms(found.points, predicted))
+
+        return Explanation(
+            status=found.status,
+            maker=make,
+            lower_bound=found.lower_bound,
+            source=row,
+            source_label=self._aims.label(source, decision),
+            target=wanted(query.target, decision),
+            schema=self.schema,
+            certificate=certificate,
+            decision=decision,
+            conflict=conflict,
+            constraints=query.constraints,
+            cost=query.cost,
+        )

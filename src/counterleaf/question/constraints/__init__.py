@@ -1,0 +1,1 @@
+"""Constraints: the functions that make them, their kinds, and their arrays."""

@@ -1,0 +1,1 @@
+"""Costs: their terms, and their prices as arrays."""
