@@ -210,10 +210,8 @@ def known_options(call: str, options: Any, known: Any = Options) -> Any:
     """Check the names of options that a call collects, as Python checks those of its parameters."""
     unknown = sorted(set(options) - known.__annotations__.keys())
     if unknown:
-        close = get_close_matches(unknown[0], known.__annotations__, 1)
-        raise TypeError(
-            f"{call}() got an unexpected keyword argument {unknown[0]!r}" + "".join(f"; did you mean {one!r}?" for one in close)
-        )
+        hint = "".join(f"; did you mean {one!r}?" for one in get_close_matches(unknown[0], known.__annotations__, 1))
+        raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}{hint}")
     return options
 
 
