@@ -33,6 +33,7 @@ struct Field {
     std::size_t variable;  // the first variable of the feature
     std::size_t moves;     // of finitely many values: the index of their first price
     int size;              // the number of values, 0 for a number
+    double charge;         // of a number: the price of changing it at all
 
     bool is_number() const { return size == 0; }
 };

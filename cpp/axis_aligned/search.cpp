@@ -78,7 +78,7 @@ Move enter(const Query& query, const Fields& fields, std::size_t d) {
     if (lower <= x && x <= upper) return {x, 0.0, true};
     const Side side = x < lower ? Side::Right : Side::Left;
     const double at = snap(field, x, side == Side::Right ? lower : upper, side);
-    return {at, field.phi[side](at - x), std::isfinite(at) && lower <= at && at <= upper};
+    return {at, field.phi[side](at - x) + field.charge, std::isfinite(at) && lower <= at && at <= upper};
 }
 
 }  // namespace
@@ -180,10 +180,11 @@ private:
         if (!PLAIN && !field.is_number())
             return choose(query_, fields_, d, [&, sides = boxes_.sides(split)](int v) { return sides[v] == side; });
         const double at = PLAIN ? split.cut[side] : snap(field, row_[d], split.cut[side], side);
-        if (PLAIN) return {at, field.phi[side](at - row_[d]), true};
+        const double price = field.phi[side](at - row_[d]) + field.charge;
+        if (PLAIN) return {at, price, true};
         const auto [low, high] = boxes_.interval(node);
         const double lower = query_.lower[field.variable], upper = query_.upper[field.variable];
-        return {at, field.phi[side](at - row_[d]), low <= at && at <= high && lower <= at && at <= upper};
+        return {at, price, low <= at && at <= high && lower <= at && at <= upper};
     }
 
     void record(int leaf) {
@@ -209,9 +210,15 @@ private:
             order[at] = d;
             ++size;
         }
-        double total = 0.0;
-        for (std::size_t k = 0; k < size; ++k) total += paid_[order[k]];
-        return total;
+        double total = 0.0, charges = 0.0;  // added as in the cost of a row of the other search
+        for (std::size_t k = 0; k < size; ++k) {
+            const int d = order[k];
+            const Field& field = fields_[d];
+            const double change = value_[d] - row_[d];
+            charges += field.charge;
+            total += field.charge == 0.0 ? paid_[d] : field.phi[change < 0.0 ? Side::Left : Side::Right](change);
+        }
+        return total + charges;
     }
 
     /// Go back to the last deferred side that may lead to a better leaf; returns its node, or -1 if there is none.

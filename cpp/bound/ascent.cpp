@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "bound/limited_sum.hpp"
+#include "bound/change_sum.hpp"
 
 namespace counterleaf {
 namespace {
@@ -28,12 +28,12 @@ public:
     AscentResult go();
     bool climb();
     bool is_barred();
-    double respond_to(Constants lam, LimitedSum& worth_sum);
+    double respond_to(Constants lam, ChangeSum& worth_sum);
 
 private:
     void set_prices(Constants lam);
     double weigh(Constants lam);
-    void respond(LimitedSum& worth_sum);
+    void respond(ChangeSum& worth_sum);
     bool is_proof(Constants ray);
     double ascend(double known);
     double slope() const;
@@ -52,7 +52,7 @@ void Ascent::set_prices(Constants lam) {
 }
 
 /// Add up the best change of each feature at the prices of ``lam``; returns the sum plus lam @ r.
-double Ascent::respond_to(Constants lam, LimitedSum& worth_sum) {
+double Ascent::respond_to(Constants lam, ChangeSum& worth_sum) {
     double total = 0.0;
     for (std::size_t t = 0; t < path_.size(); ++t)
         if (lam[t] != 0.0) total += lam[t] * r_[t];
@@ -63,7 +63,7 @@ double Ascent::respond_to(Constants lam, LimitedSum& worth_sum) {
 
 /// Evaluate g, and write its slopes to ``miss_``.
 double Ascent::weigh(Constants lam) {
-    LimitedSum worth_sum(question_, box_);
+    ChangeSum worth_sum(question_, box_, true);
     const double total = respond_to(lam, worth_sum);
     if (!(total > -INF)) return -INF;
     for (std::size_t t = 0; t < path_.size(); ++t) {
@@ -79,7 +79,7 @@ double Ascent::weigh(Constants lam) {
 }
 
 /// Find the best change of each feature at its price.
-void Ascent::respond(LimitedSum& worth_sum) {
+void Ascent::respond(ChangeSum& worth_sum) {
     const Features& f = question_.features;
     for (std::size_t d = 0; d < f.width(); ++d) {
         change_[d] = -f.source[d];
@@ -111,7 +111,7 @@ bool Ascent::is_proof(Constants ray) {
         size += std::fabs(ray[t] * r_[t]);
         if (t < question_.user_rows()) gap -= std::fabs(ray[t]) * question_.wide_tolerance(path_.row[t]);
     }
-    LimitedSum worth_sum(question_, box_);
+    ChangeSum worth_sum(question_, box_, false);
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (!question_.layout.is_number(d)) continue;
         double reach = 0.0;
@@ -240,26 +240,33 @@ std::vector<char> most_promising(const Question& question, const Path& path, con
     const Numbers nowhere = scratch.numbers(path.size()), same = scratch.numbers(path.size());
     std::ranges::fill(nowhere, 0.0);
     std::ranges::copy(lam, same.begin());
-    LimitedSum worth_sum(question, box);
+    ChangeSum worth_sum(question, box, true);
     Ascent(question, path, box, nowhere, same, scratch).respond_to(lam, worth_sum);
-    std::vector<char> chosen(f.width(), false);
-    std::vector<double> moved(f.width(), 0.0);
-    int left = box.quota.left;
+    std::vector<char> chosen(question.layout.features(), false);
+    std::vector<double> moved(question.layout.features(), 0.0);
+    std::vector<int> left = box.quota.left;
+    const auto has_room = [&](std::size_t at) {
+        for (std::size_t i = 0; i < left.size(); ++i)
+            if (question.change_limits[i].members[at] && left[i] <= 0) return false;
+        return true;
+    };
+    const auto choose = [&](std::size_t at) {
+        chosen[at] = true;
+        for (std::size_t i = 0; i < left.size(); ++i)
+            if (question.change_limits[i].members[at] && !box.quota.counted[at]) --left[i];
+    };
     for (std::size_t v = 0; v < f.width(); ++v) {
         const int at = feature[v];
         moved[at] = std::max(moved[at], std::fabs(change[v]) * f.scale[v]);
-        if (chosen[at] || !(worth_sum.moves(at) || box.quota.counted[at])) continue;
-        chosen[at] = true;
-        if (!box.quota.counted[at]) --left;
+        if (!chosen[at] && (worth_sum.moves(at) || box.quota.counted[at])) choose(at);
     }
-    for (; left > 0; --left) {
-        std::size_t best = 0;
+    for (;;) {
+        std::size_t best = moved.size();
         for (std::size_t at = 0; at < moved.size(); ++at)
-            if (chosen[best] || (!chosen[at] && moved[at] > moved[best])) best = at;
-        if (chosen[best] || moved[best] == 0.0) break;
-        chosen[best] = true;
+            if (!chosen[at] && moved[at] > (best < moved.size() ? moved[best] : 0.0) && has_room(at)) best = at;
+        if (best == moved.size()) return chosen;
+        choose(best);
     }
-    return chosen;
 }
 
 void shrink_multipliers(const Question& question, const Path& path, const Box& box, Constants at_source, Numbers lam,

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "bound/limited_sum.hpp"
+#include "bound/change_sum.hpp"
 #include "bound/multiplier_scale.hpp"
 
 namespace counterleaf {
@@ -87,7 +87,7 @@ double changed_number(const Question& question, std::size_t d, double change, do
 
 double box_bound(const Question& question, const Box& box, Numbers change) {
     const Features& f = question.features;
-    LimitedSum worth_sum(question, box);
+    ChangeSum worth_sum(question, box, true);
     for (std::size_t d = 0; d < f.width(); ++d) {
         const bool grouped = !question.layout.is_number(d);
         const BestChange best =
@@ -101,16 +101,19 @@ double box_bound(const Question& question, const Box& box, Numbers change) {
         worth_sum.add(question.source_choice[g], f.slope_up[v] - f.slope_up[question.source_choice[g]]);
     }
     worth_sum.total();
-    double total = 0.0;  // the same terms in the same order as in the cost of that row
-    for (std::size_t d = 0; d < f.width(); ++d) {
+    double total = 0.0, charges = 0.0;  // the same terms in the same order as in the cost of that row
+    for (std::size_t d = 0, last = f.width(); d < f.width(); ++d) {
+        const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
         if (worth_sum.stays(question.layout.feature[d])) change[d] = 0.0;
+        if (feature != last && worth_sum.moves(question.layout.feature[d])) charges += question.charge(feature);
+        last = feature;
         if (std::isinf(change[d]) || f.price(d, change[d]) == -INF) return -INF;
         const bool grouped = !question.layout.is_number(d);
         const double by =
             grouped ? change[d] : changed_number(question, d, change[d], box.lower(d), box.upper(d)) - f.source[d];
         if (by != 0.0) total += f.phi(d)(by);
     }
-    return total;
+    return total + charges;
 }
 
 /// The contribution of number d to a bound, for the worst price within ``error`` of its price, and the size of its terms. Adds
@@ -141,7 +144,7 @@ static Sum worth_of_group(const Question& question, const Box& box, std::size_t 
 }
 
 /// Add up the contributions of numbers and groups; ``size`` receives the size of the terms, ``lost`` the loss through errors.
-static void add_worth(const Question& question, const Box& box, Constants price, Constants error, LimitedSum& worth_sum,
+static void add_worth(const Question& question, const Box& box, Constants price, Constants error, ChangeSum& worth_sum,
                       double& size, double& lost) {
     for (std::size_t d = 0; d < question.features.width(); ++d) {
         if (!question.layout.is_number(d)) continue;
@@ -204,9 +207,10 @@ ProvedBound prove_bound(const Question& question, const Path& path, const Box& b
         total += lam[t] * r - std::fabs(lam[t]) * tolerance;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }
-    LimitedSum worth_sum(question, box);
+    ChangeSum worth_sum(question, box, true);
     add_worth(question, box, price, error, worth_sum, size, lost);
     total += worth_sum.total();
+    size += worth_sum.charges();
     const double rounding = static_cast<double>(f.width() + path.size() + 8) * ROUND * size;
     return {total - rounding, lost + rounding, sure};
 }
@@ -245,9 +249,10 @@ ProvedBound prove_bound_closely(const Question& question, const Path& path, cons
         total.add_product(-lam[t] * path.sign[t], low);
         tolerance += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
     }
-    LimitedSum worth_sum(question, box);
+    ChangeSum worth_sum(question, box, true);
     add_worth(question, box, price, error, worth_sum, size, lost);
     total.add(worth_sum.total());
+    size += worth_sum.charges();
     const double rounding = 16.0 * ROUND * (size + std::fabs(total.value())) + tolerance;
     const double value = total.value() - rounding;
     return {value > -INF ? value : -INF, rounding + lost, sure};

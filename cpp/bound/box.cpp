@@ -8,7 +8,9 @@ bool Box::begin(const Question& question) {
     lower_.assign(f.lower.begin(), f.lower.end());
     upper_.assign(f.upper.begin(), f.upper.end());
     trail_.clear();
-    quota.left = -1;
+    quota.counted.assign(layout_->features(), false);
+    quota.left.clear();
+    for (const ChangeLimit& limit : question.change_limits) quota.left.push_back(limit.most);
     seen_.assign(layout_->groups(), 0);
     round_ = 0;
     bool room = true;

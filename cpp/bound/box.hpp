@@ -8,12 +8,10 @@
 
 namespace counterleaf {
 
-/// How many features may still change.
+/// The features that change, where that matters.
 struct Quota {
-    int left = -1;              // not including those that forks have counted; -1 for any number
     std::vector<char> counted;  // per feature: whether a fork has decided that it changes
-
-    bool is_limited() const { return left >= 0; }
+    std::vector<int> left;      // per limit: how many of its features may still change, not including those that are counted
 };
 
 class Box {

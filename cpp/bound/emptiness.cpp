@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "bound/limited_sum.hpp"
+#include "bound/change_sum.hpp"
 
 namespace counterleaf {
 namespace {
@@ -65,7 +65,7 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
     }
     each_price_term(question, path, lam, [&](int d, double a, double b) { price[d].add(a, b); });
     const std::size_t rows = path.size();
-    LimitedSum worth_sum(question, box);
+    ChangeSum worth_sum(question, box, false);
     const auto subtract = [&](std::size_t v, const Sum& most) { worth_sum.add(v, -most.total), size += most.size; };
     for (std::size_t d = 0; d < f.width(); ++d) {
         if (!question.layout.is_number(d) || price[d].is_zero()) continue;
@@ -87,11 +87,11 @@ bool is_empty(const Question& question, const Path& path, const Box& box, Consta
 }
 
 bool are_opposed(const Question& question, const Path& path, Numbers lam) {
-    if (question.margin > 0.0) return false;
     const double open = question.tree.right_closed ? -1.0 : 1.0;
     for (std::size_t t = question.user_rows(); t < path.size(); ++t)
         for (std::size_t s = question.user_rows(); s < t; ++s) {
             if (path.sign[t] != open && path.sign[s] != open) continue;
+            if (question.offset(path.row[t]) > 0.0 || question.offset(path.row[s]) > 0.0) continue;
             const double by = factor(question.row(path.row[t]), question.row(path.row[s])) * path.sign[t] * path.sign[s];
             if (!(by < 0.0)) continue;
             std::ranges::fill(lam, 0.0);

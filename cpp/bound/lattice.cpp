@@ -124,7 +124,7 @@ std::optional<Fraction> Equalities::unit_of(int d) const {
     if (!question_.layout.is_number(d)) return Fraction{1, 1};
     const Step& step = question_.layout.step[d];
     const bool is_whole = step.numerator == std::floor(step.numerator) && step.denominator == std::floor(step.denominator);
-    if (step.is_free() || !is_whole || step.numerator >= LARGEST || step.denominator > FINEST) return {};
+    if (step.numerator == 0.0 || !is_whole || step.numerator >= LARGEST || step.denominator > FINEST) return {};
     return Fraction{static_cast<Whole>(step.numerator), static_cast<Whole>(step.denominator)};
 }
 
@@ -281,7 +281,7 @@ int Equalities::off_grid_in(Constants numerator) const {
         for (int d : question_.limits.rows[t].columns) {
             const Step& step = question_.layout.step[d];
             const double source = question_.features.source[d];
-            if (!step.is_free() && box_.can_move(d) && box_.holds(d, source) && is_off_grid(step, source)) return d;
+            if (step.numerator != 0.0 && box_.can_move(d) && box_.holds(d, source) && is_off_grid(step, source)) return d;
         }
     }
     return -1;

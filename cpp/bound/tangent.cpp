@@ -40,6 +40,7 @@ public:
         for (std::size_t d = 0; d < f.width(); ++d)
             if (question.layout.is_number(d) && !add_number(d)) return -INF;
         for (std::size_t g = 0; g < question.layout.groups(); ++g) add_group(g);
+        add_charges();
         return total - lost - 8.0 * ROUND * terms;
     }
 
@@ -129,6 +130,16 @@ private:
         add(-f.slope_up[stay]);
         add(at.value);
         lost += at.error + 4.0 * ROUND * most;
+    }
+
+    /// Add the charges of the features that change: those that forks have counted, and those that cannot stay in the box.
+    void add_charges() {
+        for (std::size_t d = 0, last = f.width(); d < f.width() && !question.charges.empty(); ++d) {
+            const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
+            if (feature == last || (!box.quota.counted[feature] && box.holds(d, f.source[d]))) continue;
+            add(question.charges[feature]);
+            last = feature;
+        }
     }
 
     const Question& question;

@@ -6,6 +6,7 @@
 
 #include "axis_aligned/search.hpp"
 #include "python/binding.hpp"
+#include "question/layout.hpp"
 
 using namespace nanobind::literals;
 
@@ -27,11 +28,11 @@ struct BoundBoxes {
                     double limit, std::size_t threads, const StopFlag* stop) const;
 };
 
-Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>& size, const Table<double>& step,
-                   const Table<double>& prices, const Line<double>& moves) {
+Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>& size, const Grids& grids,
+                   const Table<double>& prices, const Line<double>& charges, const Line<double>& moves) {
     const std::size_t n = size.size();
-    expect(n > 0 && variable.size() == n && step.shape(0) == 2 && step.shape(1) == n && prices.shape(0) == COSTS &&
-               prices.shape(1) == n,
+    expect(n > 0 && variable.size() == n && grids.steps.size() == n && prices.shape(0) == COSTS && prices.shape(1) == n &&
+               charges.size() == n && are_finite(span_of(charges)),
            "the arrays of the features differ in length");
     constexpr std::size_t MOST = 1 << 24;
     expect(are_within(size, 0, MOST) && are_within(variable, 0, std::size_t{1} << 40), "a size or a variable is out of range");
@@ -41,10 +42,11 @@ Fields make_fields(const Line<std::int64_t>& variable, const Line<std::int64_t>&
         const auto values = static_cast<std::size_t>(size(d));
         fields.all.push_back(
             {.phi = {HalfPhi{prices(CURVE_DOWN, d), prices(SLOPE_DOWN, d)}, HalfPhi{prices(CURVE_UP, d), prices(SLOPE_UP, d)}},
-             .step = {step(0, d), step(1, d)},
+             .step = grids.steps[d],
              .variable = static_cast<std::size_t>(variable(d)),
              .moves = at,
-             .size = static_cast<int>(size(d))});
+             .size = static_cast<int>(size(d)),
+             .charge = charges(d)});
         expect(values * values <= moves.size() - at, "the prices of changes do not fit the features");
         at += values * values;
     }
@@ -177,7 +179,7 @@ void bind_boxes(nb::module_& m) {
         .def("set", [](StopFlag& self) { self.flag = true; })
         .def("is_set", [](const StopFlag& self) { return self.flag.load(); });
     nb::class_<Fields>(m, "Fields", "The features of an axis-aligned tree: numbers and finitely many values.")
-        .def(nb::new_(&make_fields), "variable"_a, "size"_a, "step"_a, "prices"_a, "moves"_a);
+        .def(nb::new_(&make_fields), "variable"_a, "size"_a, "grids"_a, "prices"_a, "charges"_a, "moves"_a);
     nb::class_<BoundBoxes>(m, "Boxes", "An axis-aligned tree and a separable cost, ready for many rows.")
         .def(nb::new_(&make_boxes), "fields"_a, "left"_a, "right"_a, "feature"_a, "cuts"_a, "sides"_a, "labels"_a)
         .def_prop_ro("plain", [](const BoundBoxes& self) { return self.boxes.is_plain(); })

@@ -41,7 +41,7 @@ std::vector<Node> make_nodes(const Whole& left, const Whole& right, const Whole&
 using Nodes = std::tuple<Whole, Whole, Whole, Whole, Table<double>>;  // left, right, form, index, cuts
 
 std::unique_ptr<Engine> make_engine(const Nodes& arrays, const Rows& splits, const Layout& layout, bool right_closed,
-                                    bool narrow, double margin, double guard) {
+                                    bool narrow, const Line<double>& margins, double guard) {
     const auto& [left, right, form, index, cuts] = arrays;
     std::vector<Node> nodes = make_nodes(left, right, form, index, cuts);
     const auto width = static_cast<int>(layout.group.size()), groups = static_cast<int>(layout.groups());
@@ -51,10 +51,14 @@ std::unique_ptr<Engine> make_engine(const Nodes& arrays, const Rows& splits, con
         expect(node.form != Form::Group || (0 <= node.index && node.index < groups), "a group is out of range");
     }
     for (int column : splits.columns) expect(column < width, "a column is out of range");
+    expect(margins.size() == nodes.size(), "there must be one margin per node");
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        expect(margins(i) >= 0.0 && std::isfinite(margins(i)), "a margin is not a finite number from 0");
+        nodes[i].margin = margins(i);
+    }
     const std::size_t depth = depth_of(nodes);
     return std::make_unique<Engine>(Model{.tree = {layout.group.size(), std::move(nodes), splits, depth, right_closed, narrow},
                                           .layout = layout,
-                                          .margin = margin,
                                           .guard = guard});
 }
 
@@ -73,6 +77,9 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
                    "a coupled cost has entries for a 0/1 variable");
     expect(target.below.size() == tree.nodes.size(), "the target does not fit the tree");
     expect(limits.width == tree.width, "the limits do not fit the tree");
+    expect(prices.charges.empty() || prices.charges.size() == layout.features(), "the charges do not fit the features");
+    for (const ChangeLimit& limit : limits.changes)
+        expect(limit.members.size() == layout.features(), "the limits on changes do not fit the features");
 }
 
 constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
@@ -195,7 +202,7 @@ void bind_engine(nb::module_& m) {
             return self.limits.answers == ALL ? std::nullopt : std::optional(self.limits.answers);
         });
     nb::class_<Engine>(m, "Engine")
-        .def(nb::new_(&make_engine), "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margin"_a, "guard"_a)
+        .def(nb::new_(&make_engine), "nodes"_a, "splits"_a, "layout"_a, "right_closed"_a, "narrow"_a, "margins"_a, "guard"_a)
         .def("pose", &pose, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a)
         .def("find", &find, "source"_a, "leaf"_a, "prices"_a, "target"_a, "limits"_a, "budget"_a,
              "earlier"_a.none() = nb::none())

@@ -35,20 +35,39 @@ Rows make_rows(const Whole& indptr, const Whole& indices, const Line<double>& da
             .bias = copied<double>(bias)};
 }
 
-Layout make_layout(const Whole& group, const Whole& feature, const Table<double>& step, const Whole& first, const Whole& last) {
+/// ``step`` holds numerators and denominators, ``starts`` where the list of each variable begins and ends in ``values``.
+Grids make_grids(const Table<double>& step, const Whole& starts, const Line<double>& values) {
+    const std::size_t width = step.shape(1);
+    expect(step.shape(0) == 2 && starts.size() == width + 1, "the arrays of the grids differ in length");
+    expect(starts(0) == 0 && std::ranges::is_sorted(span_of(starts)) && are_finite(span_of(values)) &&
+               starts(width) == static_cast<std::int64_t>(values.size()),
+           "the lists of the grids do not fit together");
+    Grids grids;
+    for (std::size_t d = 0; d < width; ++d) {
+        expect(step(0, d) >= 0.0 && (step(0, d) == 0.0 || step(1, d) > 0.0), "a step is not positive");
+        grids.steps.push_back({step(0, d), step(1, d)});
+        if (starts(d) == starts(d + 1)) continue;
+        std::vector<double> list(values.data() + starts(d), values.data() + starts(d + 1));
+        expect(step(0, d) == 0.0 && std::ranges::is_sorted(list), "a list of numbers is not in order, or has a step");
+        grids.steps.back().list = std::make_shared<const std::vector<double>>(std::move(list));
+    }
+    return grids;
+}
+
+Layout make_layout(const Whole& group, const Whole& feature, const Grids& grids, const Whole& first, const Whole& last) {
     const std::size_t width = group.size(), groups = first.size();
-    expect(feature.size() == width && step.shape(0) == 2 && step.shape(1) == width && last.size() == groups,
+    expect(feature.size() == width && grids.steps.size() == width && last.size() == groups,
            "the arrays of the layout differ in length");
     expect(are_within(group, -1, groups) && are_within(first, 0, width) && are_within(last, 1, width + 1),
            "a group is out of range");
-    Layout layout{
-        .group = narrowed(group), .feature = narrowed(feature), .step = {}, .first = narrowed(first), .last = narrowed(last)};
-    layout.plain = groups == 0;
-    for (std::size_t d = 0; d < width; ++d) {
-        expect(step(0, d) >= 0.0 && (step(0, d) == 0.0 || step(1, d) > 0.0), "a step is not positive");
-        layout.step.push_back({step(0, d), step(1, d)});
-        layout.plain = layout.plain && step(0, d) == 0.0;
-    }
+    Layout layout{.group = narrowed(group),
+                  .feature = narrowed(feature),
+                  .step = grids.steps,
+                  .first = narrowed(first),
+                  .last = narrowed(last)};
+    layout.plain = groups == 0 && std::ranges::all_of(layout.step, [](const Step& step) { return step.is_free(); });
+    expect(std::ranges::is_sorted(layout.feature) && (width == 0 || layout.feature.front() >= 0) && are_within(feature, 0, width),
+           "the features of the variables are out of order");
     for (std::size_t g = 0; g < groups; ++g) {
         expect(layout.first[g] < layout.last[g], "a group is empty");
         for (int v = layout.first[g]; v < layout.last[g]; ++v)
@@ -81,11 +100,13 @@ Coupling make_coupling(const std::tuple<Whole, Whole, Line<double>>& matrix, con
     return {sparse(matrix), copied<double>(tangent_curve), narrowed(order), sparse(scaled), theta};
 }
 
-Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves, bool curved,
-                   bool flat, bool runs, const Coupling* coupling) {
+Prices make_prices(const Table<double>& rows, const Line<double>& size, const std::vector<Table<double>>& moves,
+                   const Line<double>& charges, bool curved, bool flat, bool runs, const Coupling* coupling) {
     const std::size_t width = size.size();
     expect(rows.shape(0) == COSTS && rows.shape(1) == width, "the prices differ in length");
     expect(are_finite({rows.data(), rows.size()}) && are_finite(span_of(size)), "the prices hold NaN or infinity");
+    expect(are_finite(span_of(charges)) && std::ranges::none_of(span_of(charges), [](double one) { return one < 0.0; }),
+           "a charge is not a finite number from 0");
     expect(coupling == nullptr || coupling->order.size() == width, "the coupling does not fit the prices");
     const auto line = [&](std::size_t k) { return std::vector<double>(row_of(rows, k).begin(), row_of(rows, k).end()); };
     static std::atomic<std::uint64_t> made{0};
@@ -96,6 +117,7 @@ Prices make_prices(const Table<double>& rows, const Line<double>& size, const st
                   .slope_down = line(SLOPE_DOWN),
                   .size = copied<double>(size),
                   .moves = {},
+                  .charges = copied<double>(charges),
                   .curved = curved,
                   .flat = flat,
                   .runs = runs,
@@ -140,8 +162,26 @@ Clauses make_clauses(const Table<std::int64_t>& starts, const Whole& where, cons
     return out;
 }
 
+/// One line of marks per limit, one mark per feature; and how many of the marked features may change.
+std::vector<ChangeLimit> make_change_limits(const Table<std::int64_t>& members, const Whole& most) {
+    expect(members.shape(0) == most.size(), "the arrays of the limits on changes differ in length");
+    std::vector<ChangeLimit> out;
+    for (std::size_t i = 0; i < most.size(); ++i) {
+        expect(most(i) >= 0 && most(i) <= std::numeric_limits<int>::max(), "a limit on changes is out of range");
+        std::vector<char> marks(members.shape(1));
+        for (std::size_t k = 0; k < marks.size(); ++k) marks[k] = members(i, k) != 0;
+        out.push_back({std::move(marks), static_cast<int>(most(i))});
+    }
+    return out;
+}
+
+/// Limits on changes, as a value of their own.
+struct ChangeLimits {
+    std::vector<ChangeLimit> all;
+};
+
 Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool widens, const Whole& held, const Rows& rows,
-                   std::size_t equal, int most, const Clauses& clauses) {
+                   std::size_t equal, const ChangeLimits& changes, const Clauses& clauses) {
     const std::size_t width = lower.shape(1), lines = lower.shape(0);
     expect(upper.shape(0) == lines && upper.shape(1) == width && lines > 0, "the bounds differ in shape");
     expect(clauses.where.empty() || clauses.lines == lines, "the clauses do not fit the bounds");
@@ -156,7 +196,7 @@ Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool 
             .not_choosable = narrowed(held),
             .rows = rows,
             .equal = equal,
-            .most = most,
+            .changes = changes.all,
             .clauses = clauses.all,
             .where = clauses.where,
             .entry_lower = clauses.lower,
@@ -167,17 +207,22 @@ Limits make_limits(const Table<double>& lower, const Table<double>& upper, bool 
 
 void bind_parts(nb::module_& m) {
     nb::class_<Rows>(m, "Rows").def(nb::new_(&make_rows), "indptr"_a, "indices"_a, "data"_a, "bias"_a, "width"_a);
-    nb::class_<Layout>(m, "Layout").def(nb::new_(&make_layout), "group"_a, "feature"_a, "step"_a, "first"_a, "last"_a);
+    nb::class_<Layout>(m, "Layout").def(nb::new_(&make_layout), "group"_a, "feature"_a, "grids"_a, "first"_a, "last"_a);
+    nb::class_<Grids>(m, "Grids").def(nb::new_(&make_grids), "step"_a, "starts"_a, "values"_a);
     nb::class_<Coupling>(m, "Coupling")
         .def(nb::new_(&make_coupling), "matrix"_a, "tangent_curve"_a, "order"_a, "scaled"_a, "theta"_a);
     nb::class_<Prices>(m, "Prices")
-        .def(nb::new_(&make_prices), "rows"_a, "size"_a, "moves"_a, "curved"_a, "flat"_a, "runs"_a,
+        .def(nb::new_(&make_prices), "rows"_a, "size"_a, "moves"_a, "charges"_a, "curved"_a, "flat"_a, "runs"_a,
              "coupling"_a.none() = nb::none());
     nb::class_<Target>(m, "Target").def(nb::new_(&make_target), "below"_a, "first"_a, "leaves"_a);
     nb::class_<Clauses>(m, "Clauses").def(nb::new_(&make_clauses), "starts"_a, "where"_a, "lower"_a, "upper"_a);
+    nb::class_<ChangeLimits>(m, "ChangeLimits")
+        .def(nb::new_([](const Table<std::int64_t>& members, const Whole& most) {
+                 return ChangeLimits{make_change_limits(members, most)};
+             }),
+             "members"_a, "most"_a);
     nb::class_<Limits>(m, "Limits")
-        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "not_choosable"_a, "rows"_a, "equal"_a, "max_changes"_a,
-             "clauses"_a);
+        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "not_choosable"_a, "rows"_a, "equal"_a, "changes"_a, "clauses"_a);
 }
 
 }  // namespace counterleaf

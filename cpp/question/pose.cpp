@@ -21,7 +21,7 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     width_ = model.tree.width;
     lines_.resize(Features::LINES * width_);
     f_ = Features::of(lines_.data(), width_);
-    const bool plain = model.layout.plain && !limits.counts_changes() && limits.clauses.empty();
+    const bool plain = model.layout.plain && limits.changes.empty() && prices.charges.empty() && limits.clauses.empty();
     std::ranges::copy(source, line(SOURCE).begin());
     set_limits(limits, source, at);
     std::ranges::copy(prices.curve_up, line(CURVE_UP).begin());
@@ -37,7 +37,7 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     if (!plain) {
         set_values(model, prices);
         set_entries(model.layout, limits, at);
-        unit = unit_of(model.layout);
+        unit = unit_of(model.layout, prices.charges);
     }
     set_sizes(model.layout, limits);
     const bool home = stays(prices, limits);
@@ -61,13 +61,14 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
             .limits = limits,
             .features = f_,
             .method = method,
-            .margin = model.margin,
             .guard = model.guard,
             .home = home ? leaf : -1,
             .coupling = prices.coupling.empty() ? nullptr : &prices.coupling.front(),
             .source_choice = source_choice_,
             .soft = soft_,
             .entries = entries_,
+            .change_limits = limits.changes,
+            .charges = prices.charges,
             .sizes = sizes_,
             .source_sizes = source_sizes_,
             .unit = unit,
@@ -190,20 +191,23 @@ void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coup
     }
 }
 
-/// The number of which every cost is a multiple, if no number can move away from the source; otherwise 0.
-double PosedQuestion::unit_of(const Layout& layout) const {
-    double least = INF;
+/// The number of which every cost is a multiple, if numbers cannot move away from the source or pay charges only; otherwise 0.
+double PosedQuestion::unit_of(const Layout& layout, Constants charges) const {
+    std::vector<double> paid;
     for (std::size_t d = 0; d < width_; ++d) {
-        if (layout.is_number(d)) {
-            if (f_.lower[d] != f_.source[d] || f_.upper[d] != f_.source[d]) return 0.0;
-        } else if (values_[d] != 0.0) {
-            least = std::min(least, values_[d]);
+        if (!layout.is_number(d)) {
+            paid.push_back(values_[d]);
+        } else if (f_.lower[d] != f_.source[d] || f_.upper[d] != f_.source[d]) {
+            if (f_.curve_up[d] != 0.0 || f_.slope_up[d] != 0.0 || f_.curve_down[d] != 0.0 || f_.slope_down[d] != 0.0) return 0.0;
+            if (!charges.empty()) paid.push_back(charges[layout.feature[d]]);
         }
     }
+    double least = INF;
+    for (double price : paid)
+        if (price != 0.0) least = std::min(least, price);
     if (!(least > 0.0 && least < INF)) return 0.0;
-    for (std::size_t d = 0; d < width_; ++d)
-        if (values_[d] / least != std::nearbyint(values_[d] / least)) return 0.0;
-    return least;
+    const auto is_multiple = [&](double price) { return price / least == std::nearbyint(price / least); };
+    return std::ranges::all_of(paid, is_multiple) ? least : 0.0;
 }
 
 /// Estimate the terms of the user's rows before the search: from fixed values, the ends of grids, and the source.

@@ -29,6 +29,7 @@ struct Prices {
     std::vector<double> curve_up, slope_up, curve_down, slope_down;
     std::vector<double> size;                // the slope or curvature of a feature; 0 where changes are free
     std::vector<std::vector<double>> moves;  // of each group: the price of each change of value, by old and new value
+    std::vector<double> charges;             // of each feature: the price of changing it at all; empty if nothing is charged
     bool curved = false, flat = false;       // every number is curved in both directions; no number is curved at all
     bool runs = false;                       // the cost of some number decreases as it moves away
     std::vector<Coupling> coupling;          // empty, or one element

@@ -1,10 +1,11 @@
 // One question: a source with its box and prices, a target, and a tree.
 //
-//     min sum_d phi_d(x_d - source_d) + coupling + class cost   over the rows x of the table, lower <= x <= upper,
-//     that obey the user's rows and clauses and that the tree sends to a target leaf.
+//     min sum_d phi_d(x_d - source_d) + charges of the features that change + coupling + class cost
+//     over the rows x of the table, lower <= x <= upper, that obey the user's rows, clauses and limits on changes and that the
+//     tree sends to a target leaf.
 //
 // The variables of a table are numbers, some of them on grids, and one-hot groups, in each of which exactly one variable is 1.
-// A question without groups, grids, clauses and a limit on changes is called plain.
+// A question without groups, grids, clauses, charges and limits on changes is called plain.
 #pragma once
 
 #include "question/layout.hpp"
@@ -56,18 +57,23 @@ struct Question {
     const Limits& limits;
     Features features;
     Method method;
-    double margin;  // at every split of the path w @ x + b stays at least this far from 0
-    double guard;   // the same as a share of the terms, where the model sums a split in another order
-    int home;       // the leaf of the source if the source obeys the constraints and no change has a negative cost, else -1
+    double guard;  // the share of the terms by which w @ x + b stays away from 0 where the model sums a split in another order
+    int home;      // the leaf of the source if the source obeys the constraints and no change has a negative cost, else -1
     const Coupling* coupling;            // null if the cost is separable
     std::span<const int> source_choice;  // of each group: the variable that is 1 in the source
     Constants soft;  // of each group: the curvature of its charge; as z^2 = z, the cost of a row stays the same
     std::span<const Interval> entries;  // of the clauses
+    std::span<const ChangeLimit> change_limits;
+    Constants charges;  // of each feature; empty if nothing is charged
     Constants sizes, source_sizes;      // of each user row: the size of its terms, at the ends of grids; and at the source
     double unit;            // without the class cost, every row costs a multiple of this; 0 if there is no such number
-    bool plain;             // no groups, grids, limit on changes or clauses
+    bool plain;             // no groups, grids, clauses, charges or limits on changes
     std::uint64_t prices;   // the id of the prices, see Prices::id
     std::uint64_t scaling;  // questions with the same number have the same scales; 0 is unlike any other
+
+    /// Whether it matters which features change.
+    bool counts_changes() const { return !change_limits.empty() || !charges.empty(); }
+    double charge(std::size_t feature) const { return charges.empty() ? 0.0 : charges[feature]; }
 
     std::size_t user_rows() const { return limits.rows.size(); }
     /// Row i: the split of node i or, from tree.nodes.size() on, a row of the user.
@@ -76,7 +82,7 @@ struct Question {
     std::size_t user_row(std::size_t i) const { return tree.nodes.size() + i; }
     double below(int node) const { return target.below[node]; }
     /// By how much w @ x + b must exceed 0 on a row.
-    double offset(std::size_t row) const { return is_split(row) ? margin : 0.0; }
+    double offset(std::size_t row) const { return is_split(row) ? tree.nodes[row].margin : 0.0; }
     /// By how much a user's row may be missed because of rounding; 0 for splits.
     double tolerance(std::size_t row) const {
         if (is_split(row)) return 0.0;

@@ -23,6 +23,7 @@ struct Node {
     int index = -1;             // the number or group of the split
     double cut_left = 0.0;      // the largest value of that number sent left
     double cut_right = 0.0;     // the smallest value sent right
+    double margin = 0.0;        // how far w @ x + b stays from 0
 
     bool is_leaf() const { return form == Form::Leaf; }
     int child(Side side) const { return side == Side::Right ? right : left; }

@@ -81,6 +81,7 @@ private:
     void write_groups(const Program& program) const;
     void write_rows(const Path& path, const Box& box, Constants slack, const Program& program);
     void scale_rows(const Program& program, Numbers norm) const;
+    void add_charge(const Box& box, int d, Phi& phi) const;
     void write_costs(const Box& box, const Program& program) const;
     Status pivot(const Dual& dual, const Program& program, Numbers lam, Numbers point, Numbers ray, Scratch& scratch) const;
     std::size_t place_of(std::size_t row, std::size_t group_rows) const;

@@ -150,6 +150,18 @@ void Regions::scale_rows(const Program& program, Numbers norm) const {
     }
 }
 
+/// Add to phi, in units of the scale, the charge of a number that may stay: the largest convex function below it is linear.
+void Regions::add_charge(const Box& box, int d, Phi& phi) const {
+    const Features& f = question_->features;
+    const int feature = question_->layout.feature[d];
+    const double charge = question_->charge(feature);
+    if (charge == 0.0 || !question_->layout.is_number(d) || box.quota.counted[feature] || !box.holds(d, f.source[d])) return;
+    if (d > 0 && question_->layout.feature[d - 1] == feature) return;  // the number of a feature carries the charge
+    const double up = box.upper(d) - f.source[d], down = f.source[d] - box.lower(d);
+    if (up > 0.0) phi.slope_up += charge / up / f.scale[d];
+    if (down > 0.0) phi.slope_down -= charge / down / f.scale[d];
+}
+
 /// Write phi and the box of the variables, each scaled by its cost; padding cannot move.
 void Regions::write_costs(const Box& box, const Program& program) const {
     const Features& f = question_->features;
@@ -172,6 +184,7 @@ void Regions::write_costs(const Box& box, const Program& program) const {
                 phi.slope_up = phi.slope_down = phi.slope_up + (f.source[d] > 0.0 ? soft : -soft) / s;
             }
         }
+        add_charge(box, d, phi);
         c.curve_up[j] = phi.curve_up, c.slope_up[j] = phi.slope_up;
         c.curve_down[j] = phi.curve_down, c.slope_down[j] = phi.slope_down;
         c.lower[j] = (box.lower(d) - f.source[d]) * s;

@@ -7,6 +7,13 @@ namespace {
 
 constexpr double WHOLE = 1e-7;  // a 0/1 variable or a step this close to a whole number counts as whole
 
+/// How far a number is from the point x of its grid, as a share of the step there.
+double distance(const Step& step, double source, double number, double x) {
+    if (step.list == nullptr) return std::fabs(number - x) * step.denominator / step.numerator;
+    const double low = step.below(source, number), high = step.above(source, number);
+    return low < high ? std::fabs(number - x) / (high - low) : 0.0;
+}
+
 }  // namespace
 
 std::optional<Choice> Forks::at_point(Constants change, Constants x) const {
@@ -24,9 +31,16 @@ std::optional<Choice> Forks::broken_clause(Constants x) const {
     return {};
 }
 
-/// If too many features change, find among those not yet decided the one that moves furthest in units of its cost.
+/// If too many features of a limit change, find one that is not yet decided.
 std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
-    if (!question.limits.counts_changes()) return {};
+    for (const ChangeLimit& limit : question.change_limits)
+        if (const auto choice = furthest(change, x, limit)) return choice;
+    return {};
+}
+
+/// If more features change than a limit allows, find among those not yet decided the one that moves furthest in units of its
+/// cost.
+std::optional<Choice> Forks::furthest(Constants change, Constants x, const ChangeLimit& limit) const {
     const Features& f = question.features;
     int changed = 0, best = -1;
     double most = -1.0;
@@ -42,11 +56,28 @@ std::optional<Choice> Forks::one_too_many(Constants change, Constants x) const {
             if (!box.holds(d, f.source[d])) moved = INF;  // it must change, so counting it loses nothing
             moved = std::max(moved, grouped ? by : by * f.scale[d]);
         }
-        if (!changes) continue;
+        if (!changes || !limit.members[feature]) continue;
         ++changed;
         if (moved > most && !counted[feature]) best = feature, most = moved;
     }
-    if (changed <= question.limits.most || best < 0) return {};
+    if (changed <= limit.most || best < 0) return {};
+    return Choice{Parting::Count, best};
+}
+
+/// Find the changed feature that has the largest charge which the bound of the region may not contain: nobody has decided yet
+/// whether it changes, and it could stay.
+std::optional<Choice> Forks::unpaid(Constants x) const {
+    int best = -1;
+    double most = 0.0;
+    for (std::size_t d = 0; d < x.size() && !question.charges.empty(); ++d) {
+        const int feature = question.layout.feature[d];
+        const double source = question.features.source[d], charge = question.charges[feature];
+        if (x[d] == source || counted[feature] || !box.holds(d, source)) continue;
+        const double reach = x[d] > source ? box.upper(d) - source : source - box.lower(d);
+        const double missing = charge * (1.0 - 0.5 * std::fabs(x[d] - source) / reach);  // a bound contains a share of it
+        if (missing > most) best = feature, most = missing;
+    }
+    if (best < 0) return {};
     return Choice{Parting::Count, best};
 }
 
@@ -69,7 +100,7 @@ std::optional<Choice> Forks::widest_gap(Constants change, Constants x) const {
     for (std::size_t d = 0; d < x.size(); ++d) {
         const Step& step = layout.step[d];
         if (step.is_free() || !box.can_move(d)) continue;
-        const double off = std::fabs(f.source[d] + change[d] - x[d]) * step.denominator / step.numerator;
+        const double off = distance(step, f.source[d], f.source[d] + change[d], x[d]);
         if (off > most) best = static_cast<int>(d), most = off;
     }
     if (best < 0) return {};
@@ -85,6 +116,7 @@ bool Forks::is_within(const Clause& clause, Side side) const {
 }
 
 std::optional<Choice> Forks::any(Constants x) const {
+    if (const auto choice = unpaid(x)) return choice;
     for (std::size_t d = 0; d < x.size(); ++d) {
         if (!named[d] || !box.can_move(d)) continue;
         const int variable = static_cast<int>(d);
@@ -99,7 +131,7 @@ std::optional<Choice> Forks::any(Constants x) const {
     for (std::size_t i = 0; i < clauses.size(); ++i)
         if (!is_within(clauses[i], Side::Left) && !is_within(clauses[i], Side::Right))
             return Choice{Parting::Clause, static_cast<int>(i)};
-    for (std::size_t d = 0; d < x.size() && question.limits.counts_changes(); ++d)
+    for (std::size_t d = 0; d < x.size() && question.counts_changes(); ++d)
         if (box.can_move(d) && !counted[question.layout.feature[d]]) return Choice{Parting::Count, question.layout.feature[d]};
     return {};
 }
@@ -108,7 +140,7 @@ void Forks::fix(Constants x, Box& to) const {
     const Layout& layout = question.layout;
     for (std::size_t d = 0; d < x.size(); ++d) {
         const bool stays =
-            question.limits.counts_changes() && x[d] == question.features.source[d] && !counted[layout.feature[d]];
+            question.counts_changes() && x[d] == question.features.source[d] && !counted[layout.feature[d]];
         if (!layout.is_number(d) || !layout.step[d].is_free() || stays) to.narrow(d, x[d], x[d]);
     }
     for (const Clause& clause : question.limits.clauses)

@@ -42,6 +42,8 @@ public:
 private:
     std::optional<Choice> broken_clause(Constants x) const;
     std::optional<Choice> one_too_many(Constants change, Constants x) const;
+    std::optional<Choice> furthest(Constants change, Constants x, const ChangeLimit& limit) const;
+    std::optional<Choice> unpaid(Constants x) const;
     std::optional<Choice> widest_gap(Constants change, Constants x) const;
     bool is_within(const Clause& clause, Side side) const;
 

@@ -39,7 +39,7 @@ bool is_tidy(const Question& question, const Path& path, const Box& box, Numbers
     }
     for (std::size_t t = question.user_rows(); t < path.size(); ++t)
         if (const Terms terms = question.row(path.row[t]);
-            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) != Routed::Safely)
+            routed_at(question, x, path.row[t], path.sign[t], terms.sum(x, question.tree.narrow)) != Routed::Safely)
             return false;
     return changed > 0;
 }
@@ -56,13 +56,14 @@ static double miss_of(const Question& question, Constants x, std::size_t user) {
 bool obeys(const Question& question, Constants x) {
     for (std::size_t i = 0; i < question.user_rows(); ++i)
         if (miss_of(question, x, i) > 0.0) return false;
-    if (!question.limits.counts_changes()) return true;
-    int changed = 0;
-    for (std::size_t d = 0, last = x.size(); d < x.size(); ++d) {
-        const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
-        if (x[d] != question.features.source[d] && feature != last) ++changed, last = feature;
-    }
-    return changed <= question.limits.most;
+    return std::ranges::all_of(question.change_limits, [&](const ChangeLimit& limit) {
+        int changed = 0;
+        for (std::size_t d = 0, last = x.size(); d < x.size(); ++d) {
+            const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
+            if (x[d] != question.features.source[d] && feature != last && limit.members[feature]) ++changed, last = feature;
+        }
+        return changed <= limit.most;
+    });
 }
 
 /// Raises the sums of rows by moving numbers that are not on a grid, not equal to the source and not at a bound of the box.
@@ -176,9 +177,9 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
         for (std::size_t t : near) {
             const Terms terms = question.row(path.row[t]);
             const Sum sum = terms.sum(x, question.tree.narrow);
-            if (path.sign[t] * sum.total > FAR * sum.size + question.margin) continue;
+            if (path.sign[t] * sum.total > FAR * sum.size + question.offset(path.row[t])) continue;
             left.push_back(t), sizes.push_back(sum.size);
-            through = through && routed_at(question, x, terms, path.sign[t], sum) == Routed::Safely;
+            through = through && routed_at(question, x, path.row[t], path.sign[t], sum) == Routed::Safely;
         }
         if (through) return true;
         rows.clear(), by.clear();
@@ -187,7 +188,7 @@ bool push(const Question& question, const Path& path, const Box& box, bool coars
             const Terms terms = question.row(path.row[t]);
             const double count = static_cast<double>(terms.size()) + 3.0;
             const double share = std::max(1.05 * count * ROUND, question.guard) + (question.tree.narrow ? 0x1p-23 : 0.0);
-            const double miss = path.sign[t] * (question.margin + share * sizes[k]) - terms.exactly_at(x);
+            const double miss = path.sign[t] * (question.offset(path.row[t]) + share * sizes[k]) - terms.exactly_at(x);
             if (path.sign[t] * miss > -CLOSE * sizes[k]) rows.push_back(terms), by.push_back(miss);
         }
         const double longest = lift.raise(rows, by);

@@ -38,23 +38,25 @@ static bool is_exact(const Terms& terms, Constants x, bool narrow, double size) 
     return size <= 0x1p53 * last;
 }
 
-Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen) {
+Routed routed_at(const Question& question, Constants x, int row, double sign, const Sum& seen) {
     const Tree& tree = question.tree;
+    const Terms terms = question.row(row);
+    const double margin = question.offset(row);
     if (tree.goes_right(seen.total) != (sign > 0.0)) return Routed::Elsewhere;
     const double guard = static_cast<double>(terms.size() + 2) * ROUND;
     const Sum whole = tree.narrow ? terms.sum(x, false) : seen;
     if (question.guard > 0.0 && sign * whole.total < question.guard * whole.size) return Routed::Elsewhere;
     const bool clear = sign * seen.total >= guard * seen.size || is_exact(terms, x, tree.narrow, seen.size);
-    if (question.margin == 0.0) return clear ? Routed::Safely : Routed::Barely;
-    if (clear && sign * whole.total >= question.margin + guard * whole.size) return Routed::Safely;
-    return sign * terms.exactly_at(x) >= question.margin ? Routed::Barely : Routed::Elsewhere;
+    if (margin == 0.0) return clear ? Routed::Safely : Routed::Barely;
+    if (clear && sign * whole.total >= margin + guard * whole.size) return Routed::Safely;
+    return sign * terms.exactly_at(x) >= margin ? Routed::Barely : Routed::Elsewhere;
 }
 
 Routed routed(const Question& question, Constants x, const Path& path, Numbers slack) {
     Routed all = Routed::Safely;
     for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
-        const Routed here = routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow));
+        const Routed here = routed_at(question, x, path.row[t], path.sign[t], terms.sum(x, question.tree.narrow));
         all = std::min(all, here);
         const double off = std::max(2.0 * rounding(question, x, terms), 1.5 * question.guard * terms.size_at(x));
         if (here != Routed::Safely) slack[t] = std::max(2.0 * slack[t], off);
@@ -65,7 +67,7 @@ Routed routed(const Question& question, Constants x, const Path& path, Numbers s
 bool is_routed(const Question& question, Constants x, const Path& path) {
     for (std::size_t t = question.user_rows(); t < path.size(); ++t)
         if (const Terms terms = question.row(path.row[t]);
-            routed_at(question, x, terms, path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
+            routed_at(question, x, path.row[t], path.sign[t], terms.sum(x, question.tree.narrow)) == Routed::Elsewhere)
             return false;
     return true;
 }
@@ -73,7 +75,7 @@ bool is_routed(const Question& question, Constants x, const Path& path) {
 bool is_close(const Question& question, Constants x, const Path& path) {
     for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
-        if (question.margin - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
+        if (question.offset(path.row[t]) - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
     }
     return true;
 }

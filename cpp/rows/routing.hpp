@@ -11,7 +11,7 @@ enum class Routed : std::uint8_t { Elsewhere, Barely, Safely };
 
 /// Where x goes at a split that it must pass on the side of ``sign``; ``seen`` is the sum of the split in the arithmetic of the
 /// model.
-Routed routed_at(const Question& question, Constants x, const Terms& terms, double sign, const Sum& seen);
+Routed routed_at(const Question& question, Constants x, int row, double sign, const Sum& seen);
 
 /// Where the model sends x, with the margin.
 ///

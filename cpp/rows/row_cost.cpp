@@ -20,6 +20,15 @@ Sum coupled_sum(const Question& question, Constants x) {
     return together;
 }
 
+double charges_of(const Question& question, Constants x) {
+    double total = 0.0;
+    for (std::size_t d = 0, last = x.size(); d < x.size() && !question.charges.empty(); ++d) {
+        const auto feature = static_cast<std::size_t>(question.layout.feature[d]);
+        if (x[d] != question.features.source[d] && feature != last) total += question.charges[feature], last = feature;
+    }
+    return total;
+}
+
 double cost_of(const Question& question, Constants x) {
     const Features& f = question.features;
     double alone = 0.0;
@@ -27,6 +36,7 @@ double cost_of(const Question& question, Constants x) {
         const double change = x[d] - f.source[d];
         if (change != 0.0) alone += f.phi(d)(change);
     }
+    alone += charges_of(question, x);
     return question.coupling == nullptr ? alone : alone + coupled_sum(question, x).total;
 }
 

@@ -76,7 +76,7 @@ bool is_thin(const Question& question, const Path& path, const Box& box, Constan
 double allowed(const Question& question, const Path& path, const Box& box, Constants x, double cost) {
     if (path.size() == 0 && question.coupling == nullptr) return 0.0;
     const Features& f = question.features;
-    double total = 0.0, size = std::fabs(cost);
+    double total = 0.0, size = std::fabs(cost) + charges_of(question, x);
     for (std::size_t d = 0; d < x.size(); ++d)
         if (x[d] != f.source[d]) size += std::fabs(f.phi(d)(x[d] - f.source[d]));
     if (question.coupling != nullptr) {
@@ -92,7 +92,7 @@ double allowed(const Question& question, const Path& path, const Box& box, Const
         const double share = std::max(16.0 * count * ROUND, split ? 2.0 * question.guard : 0.0) + (casts ? 0x1p-22 : 0.0);
         const double room = share * (terms.size_at(x) + question.offset(path.row[t]));
         const double off = path.sign[t] * terms.exactly_at(x) - question.offset(path.row[t]);
-        const bool open = question.margin == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && split;
+        const bool open = question.offset(path.row[t]) == 0.0 && (path.sign[t] > 0.0) != question.tree.right_closed && split;
         // at the origin, no step is small compared with the number itself, so it is measured by its cost
         const double least = open && terms.size_at(f.source) == 0.0 ? 16.0 * count * ROUND : 0.0;
         total += price_of_moving(question, box, x, terms, {.off = off, .by = room, .least = least});

@@ -7,8 +7,15 @@ namespace counterleaf {
 bool Search::enter(int state) {
     box_.undo(0);
     for (int at = state; memory.states[at].parent >= 0; at = memory.states[at].parent) apply(memory.states[at]);
-    freeze_uncounted(state);
-    return box_.propagate(0);
+    count_changes(state);
+    return settle(0);
+}
+
+/// Propagate what was narrowed since a mark, through groups and limits on changes; false if the box is empty.
+bool Search::settle(std::size_t mark) {
+    if (!box_.propagate(mark)) return false;
+    const std::size_t frozen = box_.mark();
+    return limit_changes() && box_.propagate(frozen);
 }
 
 /// Narrow the box to the side of a state.
@@ -32,7 +39,7 @@ void Search::apply(const State& state) {
             for (int v = question_->layout.first[node.index]; v < question_->layout.last[node.index]; ++v) {
                 double score = terms.bias;
                 if (k < terms.size() && terms.columns[k] == v) score += terms.weights[k++];
-                const bool clear = question_->margin == 0.0 || score * sign_of(state.side) >= question_->margin;
+                const bool clear = node.margin == 0.0 || score * sign_of(state.side) >= node.margin;
                 if (question_->tree.goes_right(score) != right || !clear) box_.narrow(v, 0.0, 0.0);
             }
         }
@@ -47,31 +54,58 @@ void Search::apply(const State& state) {
     }
 }
 
-/// Count the features that change on the way to a state; once the limit is reached, fix all others.
-void Search::freeze_uncounted(int state) {
-    if (!question_->limits.counts_changes()) return;
-    const Features& f = question_->features;
+/// Count the features that forks on the way to a state have decided to change.
+void Search::count_changes(int state) {
+    if (!question_->counts_changes()) return;
     Quota& quota = box_.quota;
-    quota.left = question_->limits.most;
-    quota.counted.assign(f.width(), false);
+    std::ranges::fill(quota.counted, false);
     for (int at = state; at >= 0; at = memory.states[at].parent) {
         const State& entry = memory.states[at];
-        if (entry.parting == Parting::Count && entry.side == Side::Right) quota.counted[entry.what] = true, --quota.left;
+        if (entry.parting == Parting::Count && entry.side == Side::Right) quota.counted[entry.what] = true;
     }
-    if (quota.left > 0) return;
-    for (std::size_t v = 0; v < f.width(); ++v)
-        if (!quota.counted[question_->layout.feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+    for (std::size_t i = 0; i < quota.left.size(); ++i) {
+        const ChangeLimit& limit = question_->change_limits[i];
+        quota.left[i] = limit.most;
+        for (std::size_t feature = 0; feature < quota.counted.size(); ++feature)
+            if (limit.members[feature] && quota.counted[feature]) --quota.left[i];
+    }
 }
 
-/// Whether the point of a state changes too many features.
-bool Search::changes_too_many(int state) const {
-    const Quota& quota = box_.quota;
-    if (!quota.is_limited()) return false;
+/// Fix the other features of a limit once as many change as it allows: those that are counted, and those that the box does not
+/// let stay. False if more of them change.
+bool Search::limit_changes() {
+    if (question_->change_limits.empty()) return true;
+    const Features& f = question_->features;
     const std::vector<int>& feature = question_->layout.feature;
-    int changed = 0, last = -1;
-    for (std::size_t v = 0; v < feature.size(); ++v)
-        if (memory.changes[state][v] != 0.0 && feature[v] != last && !quota.counted[feature[v]]) ++changed, last = feature[v];
-    return changed > quota.left;
+    moving_.assign(box_.quota.counted.begin(), box_.quota.counted.end());
+    for (std::size_t v = 0; v < f.width(); ++v)
+        if (!box_.holds(v, f.source[v])) moving_[feature[v]] = true;
+    for (const ChangeLimit& limit : question_->change_limits) {
+        int left = limit.most;
+        for (std::size_t at = 0; at < moving_.size(); ++at)
+            if (limit.members[at] && moving_[at]) --left;
+        if (left < 0) return false;
+        for (std::size_t v = 0; v < f.width() && left == 0; ++v)
+            if (limit.members[feature[v]] && !moving_[feature[v]]) box_.narrow(v, f.source[v], f.source[v]);
+    }
+    return true;
+}
+
+/// Whether the point of a state changes too many features, or features whose charges its bound may not contain.
+bool Search::changes_too_many(int state) const {
+    if (!question_->counts_changes()) return false;
+    const Quota& quota = box_.quota;
+    const std::vector<int>& feature = question_->layout.feature;
+    std::vector<int> left = quota.left;
+    for (std::size_t v = 0, last = feature.size(); v < feature.size(); ++v) {
+        const auto at = static_cast<std::size_t>(feature[v]);
+        if (memory.changes[state][v] == 0.0 || at == last || quota.counted[at]) continue;
+        last = at;
+        if (question_->charge(at) > 0.0 && question_->method != Method::Flat) return true;
+        for (std::size_t i = 0; i < left.size(); ++i)
+            if (question_->change_limits[i].members[at] && --left[i] < 0) return true;
+    }
+    return false;
 }
 
 /// Improve the bound of a state by better multipliers than those of the relaxation: multipliers that respect the limit on

@@ -268,12 +268,12 @@ void Search::branch(int state, Side side, double score) {
     const State next{.node = child, .parent = state, .side = side, .rows = entry.rows + (oblique ? 1 : 0)};
     const std::size_t mark = box_.mark();
     apply(next);
-    if (box_.propagate(mark)) {
+    if (settle(mark)) {
         const int made = make(next, state);
         State& fresh = memory.states[made];
         fresh.bound = entry.bound - below(entry.node) + below(child);
         fresh.proof = entry.proof;
-        bool inherits = entry.exact && (!oblique || sign_of(side) * score >= question_->margin);
+        bool inherits = entry.exact && (!oblique || sign_of(side) * score >= node.margin);
         for (const Interval& moved : box_.since(mark)) {
             const int d = moved.variable;
             const double at = f.source[d] + memory.changes[state][d];
@@ -289,7 +289,7 @@ void Search::branch(int state, Side side, double score) {
             fresh.exact = true, fresh.rough = entry.rough;
             queue_by_bound(made, Kind::Open);
         } else {  // solved when it is taken from the queue
-            postpone(made, oblique && entry.exact ? question_->margin - sign_of(side) * score : 0.0);
+            postpone(made, oblique && entry.exact ? node.margin - sign_of(side) * score : 0.0);
         }
     } else if (!question_->plain) {  // a proof is needed: the split alone does not show that it is empty
         discard_by_box(make(next, state));
@@ -314,8 +314,8 @@ void Search::fork(int state, const Choice& choice) {
         memory.states[made].proof = entry.proof;
         const std::size_t mark = box_.mark();
         apply(memory.states[made]);
-        freeze_uncounted(made);
-        if (box_.propagate(mark))
+        count_changes(made);
+        if (settle(mark))
             postpone(made, 0.0);
         else
             discard_by_box(made);
@@ -378,7 +378,7 @@ double Search::bound_by_new_row(int state, Side side, double known) {
     const Features& f = question_->features;
     const int row = memory.states[entry.parent].node;
     const Terms terms = question_->tree.splits[row];
-    const double miss = question_->margin - sign_of(side) * regions_.at_source(row);
+    const double miss = question_->offset(row) - sign_of(side) * regions_.at_source(row);
     double least = INF;
     for (std::size_t k = 0; k < terms.size(); ++k) {
         const int d = terms.columns[k];

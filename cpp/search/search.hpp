@@ -59,7 +59,9 @@ private:
     // regions
     bool enter(int state);
     void apply(const State& state);
-    void freeze_uncounted(int state);
+    bool settle(std::size_t mark);
+    void count_changes(int state);
+    bool limit_changes();
     bool changes_too_many(int state) const;
     Bound improved(int state, Bound known);
     void collect(int state);
@@ -105,6 +107,7 @@ private:
     Path path_;
     Scratch scratch_;
     std::vector<char> counted_, named_;  // for ``Forks``
+    std::vector<char> moving_;           // per feature: whether it changes in every row of a region
     std::vector<bool> answered_;         // per node
     struct Cheapest {
         double cost = INF, rounding = 0.0;

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from counterleaf.question.constraints.kinds import Constraint as Constraint
     from counterleaf.question.costs.terms import L1 as L1
     from counterleaf.question.costs.terms import L2 as L2
+    from counterleaf.question.costs.terms import Changes as Changes
     from counterleaf.question.costs.terms import Cost as Cost
     from counterleaf.question.costs.terms import LinearCost as LinearCost
     from counterleaf.question.costs.terms import Quadratic as Quadratic
@@ -82,7 +83,7 @@ _HOME = {
         "only_decrease",
         "only_increase",
     ),
-    "question.costs.terms": ("L1", "L2", "Cost", "LinearCost", "Quadratic"),
+    "question.costs.terms": ("L1", "L2", "Changes", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),

@@ -18,7 +18,7 @@ class Stop:
     def is_set(self) -> bool: ...
 
 class Fields:
-    def __init__(self, variable: _Whole, size: _Whole, step: _Real, prices: _Real, moves: _Real) -> None: ...
+    def __init__(self, variable: _Whole, size: _Whole, grids: Grids, prices: _Real, charges: _Real, moves: _Real) -> None: ...
 
 class Boxes:
     def __init__(
@@ -60,7 +60,10 @@ class Rows:
     def __init__(self, indptr: _Whole, indices: _Whole, data: _Real, bias: _Real, width: int) -> None: ...
 
 class Layout:
-    def __init__(self, group: _Whole, feature: _Whole, step: _Real, first: _Whole, last: _Whole) -> None: ...
+    def __init__(self, group: _Whole, feature: _Whole, grids: Grids, first: _Whole, last: _Whole) -> None: ...
+
+class Grids:
+    def __init__(self, step: _Real, starts: _Whole, values: _Real) -> None: ...
 
 class Coupling:
     def __init__(
@@ -78,6 +81,7 @@ class Prices:
         rows: _Real,
         size: _Real,
         moves: Sequence[_Real],
+        charges: _Real,
         curved: bool,
         flat: bool,
         runs: bool,
@@ -90,6 +94,9 @@ class Target:
 class Clauses:
     def __init__(self, starts: _Whole, where: _Whole, lower: _Real, upper: _Real) -> None: ...
 
+class ChangeLimits:
+    def __init__(self, members: _Whole, most: _Whole) -> None: ...
+
 class Limits:
     def __init__(
         self,
@@ -99,7 +106,7 @@ class Limits:
         not_choosable: _Whole,
         rows: Rows,
         equal: int,
-        max_changes: int,
+        changes: ChangeLimits,
         clauses: Clauses,
     ) -> None: ...
 
@@ -171,7 +178,7 @@ class Engine:
         layout: Layout,
         right_closed: bool,
         narrow: bool,
-        margin: float,
+        margins: _Real,
         guard: float,
     ) -> None: ...
     def pose(self, source: _Real, leaf: int, prices: Prices, target: Target, limits: Limits) -> Answer: ...

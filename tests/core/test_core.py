@@ -13,6 +13,8 @@ from counterleaf import _core
 
 CONVERGED, INFEASIBLE, STUCK = range(3)
 
+NO_CHARGES = np.empty(0)
+
 
 def random_program(rng, kind):
     """Rows, right-hand sides, equalities and the six lines of curves; sometimes no point satisfies them."""
@@ -136,7 +138,7 @@ def engine_parts():
     engine = cl.Explainer(tree)._aims.search
     ready, aim = engine.ready(0.0), engine.aim({1: 0.0}, 0.0)
     prices = cl.Explainer(tree)._prices(cl.L2()).core
-    return ready.core, [np.zeros(2), 1, prices, aim.core, engine.limits([], np.zeros(2))[1], _core.Budget(1)]
+    return ready.core, [np.zeros(2), 1, prices, aim.core, engine._free, _core.Budget(1)]
 
 
 def test_the_binding_refuses_what_does_not_fit():
@@ -152,7 +154,7 @@ def engine_parts_of_width(width):
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], np.ones((5, width)), np.ones(5), [-1, 0, -1, 1, 0])
     engine = cl.Explainer(tree)._aims.search
     source = np.zeros(width)
-    return [source, 1, cl.Explainer(tree)._prices(cl.L2()).core, engine.aim({1: 0.0}, 0.0).core, engine.limits([], source)[1]]
+    return [source, 1, cl.Explainer(tree)._prices(cl.L2()).core, engine.aim({1: 0.0}, 0.0).core, engine._free]
 
 
 @pytest.mark.parametrize(
@@ -162,9 +164,18 @@ def engine_parts_of_width(width):
         (lambda: _core.Rows(np.array([0, 3]), np.array([0, 1]), np.ones(2), np.zeros(1), 2), "the rows do not fit together"),
         (lambda: _core.Rows(np.array([0, 2, 1]), np.array([0]), np.ones(1), np.zeros(2), 2), "the rows do not fit together"),
         (lambda: _core.Target(np.zeros(3), np.array([0, 1, 9]), np.zeros(3, np.int64)), "a leaf is out of range"),
-        (lambda: _core.Prices(np.zeros((4, 3)), np.zeros(2), [], True, False, False), "the prices differ in length"),
+        (
+            lambda: _core.Prices(np.zeros((4, 3)), np.zeros(2), [], NO_CHARGES, True, False, False),
+            "the prices differ in length",
+        ),
         (lambda: _core.Rows(np.array([0, 1]), np.array([2**31]), np.ones(1), np.zeros(1), 2**40), "a column is out of range"),
-        (lambda: _core.Prices(np.full((4, 2), np.nan), np.zeros(2), [], True, False, False), "the prices hold NaN"),
+        (
+            lambda: _core.Prices(np.full((4, 2), np.nan), np.zeros(2), [], NO_CHARGES, True, False, False),
+            "the prices hold NaN",
+        ),
+        (lambda: _core.Prices(np.zeros((4, 2)), np.zeros(2), [], -np.ones(2), True, False, False), "a charge is not"),
+        (lambda: _core.ChangeLimits(np.ones((1, 2), np.int64), np.array([-1])), "a limit on changes is out of range"),
+        (lambda: _core.Grids(np.zeros((2, 1)), np.array([0, 2]), np.array([2.0, 1.0])), "a list of numbers is not in order"),
         (lambda: clauses(np.nan, 1), "a clause holds NaN"),
         (lambda: limits(clauses(0.0, 0)), "the clauses do not fit the bounds"),
         (lambda: _core.Budget(0), "at least one answer"),
@@ -182,7 +193,8 @@ def test_parts_that_do_not_fit_are_refused(make, message):
 
 
 def layout(group=(-1, -1), step=((0.0, 0.0), (1.0, 1.0)), first=(), last=()):
-    whole = (np.array(group), np.arange(2), np.array(step), np.array(first, np.int64), np.array(last, np.int64))
+    grids = _core.Grids(np.array(step), np.zeros(3, np.int64), np.empty(0))
+    whole = (np.array(group), np.arange(2), grids, np.array(first, np.int64), np.array(last, np.int64))
     return _core.Layout(*whole)
 
 
@@ -192,13 +204,14 @@ def clauses(end, lines):
 
 def limits(clauses):
     rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), 2)
-    return _core.Limits(np.zeros((1, 2)), np.ones((1, 2)), False, np.empty(0, np.int64), rows, 0, 1, clauses)
+    one = _core.ChangeLimits(np.ones((1, 2), np.int64), np.array([1]))
+    return _core.Limits(np.zeros((1, 2)), np.ones((1, 2)), False, np.empty(0, np.int64), rows, 0, one, clauses)
 
 
 def fields(size, count):
-    return _core.Fields(
-        np.zeros(count, np.int64), np.full(count, size), np.zeros((2, count)), np.zeros((4, count)), np.empty(0)
-    )
+    grids = _core.Grids(np.zeros((2, count)), np.zeros(count + 1, np.int64), np.empty(0))
+    prices = np.zeros((4, count)), np.zeros(count), np.empty(0)
+    return _core.Fields(np.zeros(count, np.int64), np.full(count, size), grids, *prices)
 
 
 def router(left=(1, -1, -1), right=(2, -1, -1)):
@@ -234,7 +247,7 @@ def test_a_search_goes_on_only_from_an_answer_to_the_same_question():
     explainer = cl.Explainer(tree)
     engine, source = explainer._aims.search, np.zeros(4)
     leaf, aim = tree.leaf_of(source), engine.aim({0: 0.0, 1: 0.0}, 0.0).core
-    keep, limits, core = _core.Budget(None, keep=True), engine.limits([], source)[1], engine.ready(0.0).core
+    keep, limits, core = _core.Budget(None, keep=True), engine._free, engine.ready(0.0).core
     prices = [explainer._prices(cost).core for cost in (cl.L2(), cl.L1(), cl.L1() + cl.L2())]
     earlier = [core.find(source, leaf, one, aim, limits, keep) for one in prices]
     for k, one in enumerate(prices):

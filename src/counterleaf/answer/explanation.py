@@ -140,9 +140,16 @@ class Explanation(Sequence[Counterfactual]):
     @property
     def question(self) -> tuple[str, ...]:
         """The question as text, one string each for target, cost, constraints and margin."""
-        margin = self.certificate.problem.question.margin
         aim = [f"target: {self.target_text(', ')}", f"cost: {self.cost}"]
-        return *aim, *(str(one) for one in self.constraints), *([f"margin: {margin:g}"] if margin else [])
+        return *aim, *(str(one) for one in self.constraints), *([f"margin: {self.margin_text}"] if self.margin_text else [])
+
+    @property
+    def margin_text(self) -> str:
+        """The margin in words; empty if it is 0."""
+        margin = self.certificate.problem.splits.margin
+        if not isinstance(margin, tuple):
+            return f"{margin:g}" if margin else ""
+        return ", ".join(f"{value:g} of {name}" for name, value in zip(self.schema.names, margin, strict=True) if value)
 
     @property
     def source_number(self) -> float | None:

@@ -127,7 +127,7 @@ def _inside(problem: Problem, found: Answer, places: list[int], reach: Array) ->
     faces, node = [], found.leaf
     while node > 0:
         parent = int(np.flatnonzero((tree.left == node) | (tree.right == node))[0])
-        faces.append((parent, 1.0 if tree.right[parent] == node else -1.0, q.margin))
+        faces.append((parent, 1.0 if tree.right[parent] == node else -1.0, q.margins[parent]))
         node = parent
     first = len(q.nodes) + q.equal
     faces += [(i, 1.0, 0.0) for i in range(first, len(q.bias))]

@@ -406,8 +406,7 @@ def least_of(answer: Explanation) -> str:
 
 
 def _margin(answer: Explanation) -> str:
-    margin = answer.certificate.problem.question.margin
-    return f" with a margin of {plain(margin)}" if margin else ""
+    return f" with a margin of {answer.margin_text}" if answer.margin_text else ""
 
 
 def _features(count: int, which: str) -> str:

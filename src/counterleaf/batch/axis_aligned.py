@@ -13,7 +13,7 @@ from counterleaf.core.stopping import current
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import Form
 from counterleaf.question.costs.prices import Prices
-from counterleaf.question.splits import Splits
+from counterleaf.question.splits import Margin, Splits
 from counterleaf.question.variables import Variables
 from counterleaf.search.search import Search
 from counterleaf.table.features import Numeric
@@ -30,9 +30,7 @@ class AxisAlignedTree:
     core: _core.Boxes
 
     @classmethod
-    def of(
-        cls, tree: Tree, splits: Splits, margin: float, schema: Schema, variables: Variables, prices: Prices
-    ) -> AxisAlignedTree:
+    def of(cls, tree: Tree, splits: Splits, schema: Schema, variables: Variables, prices: Prices) -> AxisAlignedTree:
         start, nodes = schema.starts[:-1], splits.nodes
         number = np.array([isinstance(feature, Numeric) for feature in schema])
         size = np.where(number, 0, np.diff(schema.starts))
@@ -47,10 +45,11 @@ class AxisAlignedTree:
             f = np.full(size[d], tree.bias[node])
             f[tree.weights.indices[columns] - start[d]] += tree.weights.data[columns]
             goes_right = (f > 0) | ((f == 0) & (tree.closed == "right"))
-            clear = (margin == 0) | (np.abs(f) >= margin)
+            clear = (splits.margins[node] == 0) | (np.abs(f) >= splits.margins[node])
             sides.append(np.where(clear, goes_right, _NEITHER).astype(np.int8))
         moves = np.concatenate([np.empty(0), *(table.ravel() for table in prices.moves)])
-        fields = _core.Fields(start, size, variables.step[:, start], prices.rows[:, start], moves)
+        charges = prices.charges if len(prices.charges) else np.zeros(len(schema))
+        fields = _core.Fields(start, size, _core.Grids(*variables.grids.at(start)), prices.rows[:, start], charges, moves)
         cuts = np.stack([nodes["cut_left"], nodes["cut_right"]])
         left, right = np.ascontiguousarray(nodes["left"]), np.ascontiguousarray(nodes["right"])
         return cls(_core.Boxes(fields, left, right, feature, cuts, np.concatenate(sides), tree.value))
@@ -83,14 +82,14 @@ def _outcomes(found: tuple[Array, Array, Array, Array]) -> Outcomes:
     return Outcomes(outcome, leaves, costs, costs.copy(), points)  # the costs are proved, so they are the bounds
 
 
-_LAST: WeakKeyDictionary[Search, tuple[Prices, float, AxisAlignedTree]] = WeakKeyDictionary()  # the last one of each search
+_LAST: WeakKeyDictionary[Search, tuple[Prices, Margin, AxisAlignedTree]] = WeakKeyDictionary()  # the last one of each search
 
 
-def axis_aligned_tree(search: Search, prices: Prices, margin: float) -> AxisAlignedTree:
+def axis_aligned_tree(search: Search, prices: Prices, margin: Margin) -> AxisAlignedTree:
     """Return the prepared tree; that of the last cost and margin is reused."""
     last = _LAST.get(search)
     if last is not None and last[0] is prices and last[1] == margin:
         return last[2]
-    made = AxisAlignedTree.of(search.tree, search.splits(margin), margin, search.schema, search.variables, prices)
+    made = AxisAlignedTree.of(search.tree, search.splits(margin), search.schema, search.variables, prices)
     _LAST[search] = prices, margin, made
     return made

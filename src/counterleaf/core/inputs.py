@@ -9,7 +9,7 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
-from counterleaf.question.arrays import LinearRow
+from counterleaf.question.arrays import ChangeLimit, LinearRow
 from counterleaf.question.constraints.lowering import Interval, Limits
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
@@ -54,15 +54,24 @@ def stacked(rows: list[LinearRow]) -> tuple[RowArrays, int]:
     return RowArrays(*whole, np.array(data, float), np.array(bias, float)), len(equalities)
 
 
-def core_limits(limits: Limits) -> _core.Limits:
-    """The limits of one or several sources, as the core takes them."""
+def change_arrays(limits: Limits | None, more: tuple[ChangeLimit, ...], count: int) -> tuple[Array, Array]:
+    """The limits on the changes of ``count`` features: (K, F) marks, and (K,) how many of the marked features may change."""
+    all_of = [] if limits is None or limits.max_changes < 0 else [ChangeLimit(tuple(range(count)), limits.max_changes)]
+    every = [*all_of, *more]
+    members, most = np.zeros((len(every), count), bool), np.array([one.most for one in every], np.int64)
+    for line, one in zip(members, every, strict=True):
+        line[list(one.features)] = True
+    return members, most
+
+
+def core_limits(limits: Limits, members: Array, most: Array) -> _core.Limits:
+    """The limits of one or several sources, as the core takes them; the limits on changes are those of ``change_arrays``."""
     n, width = limits.lower.shape
     rows, equal = stacked(limits.rows)
     clauses = _core.Clauses(*clause_boxes(limits, n))
     never_missing = np.empty(0, np.int64)  # lower_constraints has bounded the missing values already
-    return _core.Limits(
-        limits.lower, limits.upper, False, never_missing, _core.Rows(*rows, width), equal, limits.max_changes, clauses
-    )
+    changes = _core.ChangeLimits(members.astype(np.int64), most)
+    return _core.Limits(limits.lower, limits.upper, False, never_missing, _core.Rows(*rows, width), equal, changes, clauses)
 
 
 def clause_boxes(limits: Limits, n: int) -> ClauseArrays:
@@ -80,13 +89,13 @@ def clause_boxes(limits: Limits, n: int) -> ClauseArrays:
     return ClauseArrays(np.array(starts, np.int64).reshape(-1, 3), where, lower, upper)
 
 
-def core_engine(tree: Tree, splits: Splits, layout: _core.Layout, margin: float, guard: float) -> _core.Engine:
+def core_engine(tree: Tree, splits: Splits, layout: _core.Layout, guard: float) -> _core.Engine:
     """The core's engine for a tree with one margin."""
     nodes, w = splits.nodes, tree.weights
     left, right, form, index = (np.ascontiguousarray(nodes[name]) for name in ("left", "right", "form", "index"))
     arrays = left, right, form, index, np.stack([nodes["cut_left"], nodes["cut_right"]])
     rows = _core.Rows(w.indptr, w.indices, w.data, tree.bias, w.shape[1])
-    return _core.Engine(arrays, rows, layout, tree.closed == "right", tree.dtype == "float32", margin, guard)
+    return _core.Engine(arrays, rows, layout, tree.closed == "right", tree.dtype == "float32", splits.margins, guard)
 
 
 def core_target(nodes: Array) -> _core.Target:

@@ -16,7 +16,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
 
-def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
+def cuts(tree: Tree, margin: float | Array = 0.0) -> tuple[Array, Array, Array, Array]:
     """Return (feature, swapped, low_side, high_side) per node; feature is -1 at leaves and at oblique splits.
 
     A row on the low side of node i has x[feature] <= low_side[i], one on the high side has x[feature] >= high_side[i]. The high
@@ -27,8 +27,8 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
     ----------
     tree : Tree
         The tree.
-    margin : float, default=0.0
-        The least distance |w x + b| from the threshold.
+    margin : float or (N,) array, default=0.0
+        The least distance |w x + b| from the threshold, the same for all splits or one for each.
 
     Returns
     -------
@@ -36,6 +36,7 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
         The four arrays.
     """
     n = tree.n_nodes
+    margins = np.broadcast_to(np.asarray(margin, float), n)
     counts = np.diff(tree.weights.indptr)
     inner = tree.left >= 0
     feature = np.full(n, -1)
@@ -65,17 +66,19 @@ def cuts(tree: Tree, margin: float = 0.0) -> tuple[Array, Array, Array, Array]:
         first = first_number(high, len(single), top)
         high_side[single] = first
         low_side[single] = _before(first)
-        if margin > 0:
-            above = first_number(lambda x: sign * score(x) >= margin, len(single), top)
-            under = _before(first_number(lambda x: sign * score(x) > -margin, len(single), top))
-            high_side[single] = np.maximum(first, _beyond_margin(above, sign * w, sign * b, margin, np.inf))
-            low_side[single] = np.minimum(low_side[single], _beyond_margin(under, -sign * w, -sign * b, margin, -np.inf))
+        far = margins[single]
+        if (far > 0).any():
+            above = first_number(lambda x: sign * score(x) >= far, len(single), top)
+            under = _before(first_number(lambda x: sign * score(x) > -far, len(single), top))
+            above, under = np.where(far > 0, above, -np.inf), np.where(far > 0, under, np.inf)
+            high_side[single] = np.maximum(first, _beyond_margin(above, sign * w, sign * b, far, np.inf))
+            low_side[single] = np.minimum(low_side[single], _beyond_margin(under, -sign * w, -sign * b, far, -np.inf))
     none = np.flatnonzero(inner & (counts == 0))
     f = tree.bias[none]
     right = (f > 0) | ((f == 0) & (tree.closed == "right"))
     feature[none] = 0
-    high_side[none] = np.where(right & (f >= margin), -np.inf, np.inf)
-    low_side[none] = np.where(~right & (-f >= margin), np.inf, -np.inf)
+    high_side[none] = np.where(right & (f >= margins[none]), -np.inf, np.inf)
+    low_side[none] = np.where(~right & (-f >= margins[none]), np.inf, -np.inf)
     return feature, swapped, low_side, high_side
 
 
@@ -91,11 +94,11 @@ def first_number(holds: Callable[[Array], Array], size: int, top: float) -> Arra
     return np.where(never, np.inf, np.where(always, -np.inf, number_at(high)))
 
 
-def _beyond_margin(cuts: Array, w: Array, b: Array, margin: float, outwards: float) -> Array:
+def _beyond_margin(cuts: Array, w: Array, b: Array, margins: Array, outwards: float) -> Array:
     """Return the cuts, moved outwards to where w x + b is at least the margin in exact arithmetic."""
     out = cuts.copy()
     for k in np.flatnonzero(np.isfinite(cuts)).tolist():
-        edge = (Fraction(margin) - Fraction(b[k])) / Fraction(w[k])
+        edge = (Fraction(margins[k]) - Fraction(b[k])) / Fraction(w[k])
         if (edge > Fraction(out[k])) if outwards > 0 else (edge < Fraction(out[k])):
             near = float(edge)
             inside = Fraction(near) >= edge if outwards > 0 else Fraction(near) <= edge

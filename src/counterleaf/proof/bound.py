@@ -25,7 +25,7 @@ import numpy as np
 
 from counterleaf.exact import ROUNDING, below, combined, dot, entries, exact_dot, fractions, solved
 from counterleaf.proof.problem import Face, Problem, times
-from counterleaf.question.arrays import SeparableCost, at_or_above, at_or_below
+from counterleaf.question.arrays import SeparableCost
 from counterleaf.types import Array
 
 _FEW = 8  # roundings of a term: of a change, of its square, of the products with curvature, slope and price
@@ -88,13 +88,13 @@ class Region:
                 row[a:b] = 0.0
                 row[a + left[cost.slope_up[a:b][left].argmin()]] = 1.0
         worth = np.where(far, -np.inf, cost.of(row - source))
-        stays = self._staying(worth)
+        stays, charges = self._changes(worth, True)
         row[stays], worth[stays] = source[stays], 0.0
         if np.isinf(worth).any():
             return -math.inf
-        if problem.question.matrix is None:
+        if problem.question.matrix is None and not charges:
             return float(problem.cost_of(row[None])[0])
-        return float(worth.sum())  # the coupled cost is not negative
+        return float(worth.sum() + sum(charges))  # the coupled cost is not negative
 
     def bound(self, lam: Array, tangent: Array, enough: float) -> float:
         """A lower bound on the cost of the region's rows: the best one that is provable, or any that reaches ``enough``."""
@@ -371,12 +371,14 @@ class Region:
             worth[a:b], size[a:b] = 0, 0
             worth[a] = np.where(left == old, 0, gain).min()
             size[a] = np.abs(paid[left]).max() + np.abs(at.price[left]).max() + abs(paid[old]) + abs(at.price[old])
-        worth[self._staying(worth)] = 0
+        stays, charges = self._changes(worth, True)
+        worth[stays] = 0
         if exact:
-            total = sum(at.rest, _NONE) + sum(worth.tolist(), _NONE)
+            total = sum(at.rest, _NONE) + sum(worth.tolist(), _NONE) + sum(map(Fraction, charges), _NONE)
             return self._lifted(below(total))
-        total = math.fsum([*at.rest, *worth.tolist()])
-        return self._lifted(total - _FEW * ROUNDING * (at.size + math.fsum(size.tolist())))
+        total = math.fsum([*at.rest, *worth.tolist(), *charges])
+        sizes = at.size + math.fsum([*size.tolist(), *charges])
+        return self._lifted(total - _FEW * ROUNDING * sizes)
 
     def _excess(self, at: VariablePrices) -> tuple[Any, float]:
         """The amount by which lam @ miss exceeds the maximum of price @ d over the box, and a bound on its error."""
@@ -394,7 +396,7 @@ class Region:
             reach[a:b], size[a:b] = 0, 0
             reach[a] = np.where(left == old, 0, gain).max()
             size[a] = np.abs(at.price[left]).max() + abs(at.price[old])
-        reach[self._staying(-reach)] = 0
+        reach[self._changes(-reach, False)[0]] = 0
         if exact:
             return sum(at.rest, _NONE) - sum(reach.tolist(), _NONE), 0.0
         return math.fsum([*at.rest, *(-reach).tolist()]), _FEW * ROUNDING * (at.size + math.fsum(size.tolist()))
@@ -411,23 +413,41 @@ class Region:
         """(4, n) the grid points around each number: the nearest two, and the next one on each side."""
         table, source = self.problem.table, self.problem.source[on]
         assert table is not None
-        step = table.step[:, on]
-        under, over = at_or_below(step, source, at), at_or_above(step, source, at)
-        outer = at_or_below(step, source, np.nextafter(under, -np.inf)), at_or_above(step, source, np.nextafter(over, np.inf))
+        grids = table.grids.at(on)
+        under, over = grids.below(source, at), grids.above(source, at)
+        outer = grids.below(source, np.nextafter(under, -np.inf)), grids.above(source, np.nextafter(over, np.inf))
         return np.asarray(np.clip([under, over, *outer], self.lower[on], self.upper[on]))
 
-    def _staying(self, gains: Array) -> list[int]:
-        """The variables of the features that stay because only a few may change and others gain more; ``gains`` by variable."""
-        table, source = self.problem.table, self.problem.source
-        if table is None or table.max_changes < 0:
-            return []
-        moves = (source < self.lower) | (source > self.upper)
-        of: dict[int, list[int]] = {}
-        for d, f in enumerate(table.feature.tolist()):
-            of.setdefault(f, []).append(d)
-        moved = {f for f, ds in of.items() if f in self.counted or moves[ds].any()}
-        rest = sorted((f for f in of if f not in moved), key=lambda f: sum(gains[d] for d in of[f]))
-        return [d for f in rest[max(table.max_changes - len(moved | self.counted), 0) :] for d in of[f]]
+    def _changes(self, gains: Array, charged: bool) -> tuple[list[int], list[float]]:
+        """The variables that stay although they gain by moving, and the charges of the features that change.
+
+        ``gains`` are the minima by variable, less than 0 for one that gains. A feature stays if its charge is larger than its
+        gain, or if a limit lets only some features change and others gain more; with several limits, the one that leaves the
+        largest sum decides. Without ``charged``, changes are not charged.
+        """
+        table = self.problem.table
+        if table is None or not table.counts_changes:
+            return [], []
+        charges = (table.charges if charged else np.zeros(len(table.charges))).tolist()
+        gain: list[Any] = [0] * len(charges)
+        for f, one in zip(table.feature.tolist(), gains.tolist(), strict=True):
+            gain[f] += one
+        exact = gains.dtype == object
+        total = [a + (Fraction(c) if exact else c) if c else a for a, c in zip(gain, charges, strict=True)]
+        moving = table.moving(self.problem.source, self.lower, self.upper, self.counted)
+        stays = {f for f, c in enumerate(charges) if not moving[f] and c > 0 and total[f] >= 0}
+        most: Any = 0
+        left_out: list[int] = []
+        for members, limit in zip(table.members, table.most.tolist(), strict=True):
+            free = [f for f in np.flatnonzero(members & ~moving).tolist() if f not in stays]
+            free.sort(key=lambda f: total[f])
+            dropped = free[max(limit - int((members & moving).sum()), 0) :]
+            lost = -sum(total[f] for f in dropped)
+            if lost > most:
+                most, left_out = lost, dropped
+        stays |= set(left_out)
+        paid = [c for f, c in enumerate(charges) if c > 0 and f not in stays]
+        return [d for d, f in enumerate(table.feature.tolist()) if f in stays], paid
 
     def _lifted(self, total: float) -> float:
         """The least possible cost at or above a bound, if costs are multiples of a unit."""

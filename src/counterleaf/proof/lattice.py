@@ -9,7 +9,6 @@ import numpy as np
 
 from counterleaf.exact import ROUNDING, combined
 from counterleaf.proof.bound import Region
-from counterleaf.question.arrays import at_or_below
 from counterleaf.types import Array
 
 
@@ -49,10 +48,13 @@ def _off(region: Region, d: int, price: Fraction) -> Fraction | None:
     """How far a price times a number on a grid may be from a whole number; None if there is no such grid."""
     table, low, high = region.problem.table, float(region.lower[d]), float(region.upper[d])
     assert table is not None
-    step, source = table.step[:, [d]], region.problem.source[[d]]
-    if not step[0, 0] or (low <= source[0] <= high and at_or_below(step, np.array([-np.inf]), source)[0] != source[0]):
+    over, under = table.grids.step[:, d].tolist()
+    if not over:
         return None
-    unit = Fraction(float(step[0, 0])) / Fraction(float(step[1, 0]))
+    source, alone = region.problem.source[[d]], np.array([-np.inf])
+    if low <= source[0] <= high and table.grids.at(np.array([d])).below(alone, source)[0] != source[0]:
+        return None
+    unit = Fraction(over) / Fraction(under)
     off, far = abs(price * unit - round(price * unit)), max(abs(low), abs(high))
     whole = unit.denominator == 1  # else numbers on the grid are floats close to it
     if math.isinf(far):

@@ -108,8 +108,19 @@ class Problem:
             alone *= size
         else:
             alone = f.cost.of(d)
+        if self.table is not None and self.table.charges.any():
+            alone += self._charges(d)
         matrix = self.question.matrix
         return alone, None if matrix is None else d * times(matrix, d)
+
+    def _charges(self, change: Array) -> Array:
+        """The charge of each feature that changes, at the first of its variables."""
+        assert self.table is not None
+        out, feature = np.zeros(change.shape), self.table.feature
+        for charged in np.flatnonzero(self.table.charges).tolist():
+            variables = np.flatnonzero(feature == charged)
+            out[..., variables[0]] = np.where((change[..., variables] != 0).any(axis=-1), self.table.charges[charged], 0.0)
+        return out
 
     @functools.cached_property
     def limits(self) -> list[Face]:
@@ -154,7 +165,7 @@ class Problem:
         near = np.where(fixed, lower, source)
         finite = np.zeros(len(source), bool)
         if self.table is not None:
-            finite = ((self.table.group >= 0) | (self.table.step[0] > 0)) & np.isfinite(lower) & np.isfinite(upper)
+            finite = ((self.table.group >= 0) | self.table.grids.on) & np.isfinite(lower) & np.isfinite(upper)
         return near, np.where(finite & ~fixed, np.maximum(lower, upper), near)
 
     @functools.cached_property
@@ -171,9 +182,9 @@ class Problem:
         if known is None:
             q = self.question
             columns, weights = q.row(node)
-            constants = (side * float(q.bias[node]), -q.margin)
+            constants = (side * float(q.bias[node]), -float(q.margins[node]))
             miss = -dot(side * weights, self.source[columns], *constants)
-            is_open = q.margin == 0 and (side < 0) == q.right_closed
+            is_open = q.margins[node] == 0 and (side < 0) == q.right_closed
             known = self._faces[node, side] = Face(columns, side * weights, constants, miss, open=is_open)
         return known
 
@@ -214,7 +225,7 @@ class Problem:
             x, bias = row[columns], float(q.bias[node])
             seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
             f = np.cumsum(np.append(w * seen, 0.0))[-1] + bias
-            if q.margin > 0 and abs(dot(w, x, bias)) < q.margin:
+            if q.margins[node] > 0 and abs(dot(w, x, bias)) < q.margins[node]:
                 return -1
             node = int(tree.right[node] if f > 0 or (f == 0 and q.right_closed) else tree.left[node])
         return node

@@ -12,7 +12,7 @@ import numpy as np
 from counterleaf.proof.bound import Region
 from counterleaf.proof.lattice import is_off_lattice
 from counterleaf.proof.problem import Problem
-from counterleaf.question.arrays import Form, at_or_above
+from counterleaf.question.arrays import Form
 from counterleaf.types import Array
 
 
@@ -150,11 +150,17 @@ class Walk:
         f = np.full(len(values), q.bias[node])
         f[columns - table.first[g]] += weights
         right = (f > 0) | ((f == 0) & q.right_closed)
-        return np.asarray(values[(right != (side > 0)) | ((q.margin > 0) & (side * f < q.margin))])
+        margin = q.margins[node]
+        return np.asarray(values[(right != (side > 0)) | ((margin > 0) & (side * f < margin))])
 
-    def _has_room(self, lower: Array, upper: Array) -> bool:
-        """Whether a box can hold a row; it is first tightened to the values of groups and grids."""
-        if self.table is not None and not self.table.tighten(self.q.features.source, lower, upper):
+    def _has_room(self, lower: Array, upper: Array, counted: frozenset[int] = frozenset()) -> bool:
+        """Whether a box can hold a row; it is first tightened to the values of groups and grids, and by limits on changes."""
+        table, source = self.table, self.q.features.source
+        if table is not None and not (
+            table.tighten(source, lower, upper)
+            and table.limit_changes(source, lower, upper, counted)
+            and table.tighten(source, lower, upper)
+        ):
             return False
         return not ((lower > upper) | (lower == np.inf) | (upper == -np.inf)).any()
 
@@ -162,11 +168,9 @@ class Walk:
         """The part itself, or every part of a fork."""
         faces = [*self.problem.limits, *(self.problem.face(node, side) for node, side in path)]
         stack: list[tuple[Part | Fork, Array, Array, frozenset[int]]] = [(part, lower, upper, frozenset())]
-        if self.table is not None and self.table.max_changes == 0:
-            self._freeze(np.ones(len(lower), bool), lower, upper)
         while stack:
             part, lower, upper, counted = stack.pop()
-            if not self._has_room(lower, upper):
+            if not self._has_room(lower, upper, counted):
                 continue
             if isinstance(part, Part):
                 self._expect(len(part.lam) == len(faces) and bool(np.isfinite(part.lam).all()))
@@ -190,8 +194,6 @@ class Walk:
         assert table is not None
         if fork.parting == Parting.COUNT and side > 0:
             counted = counted | {fork.index}
-            if len(counted) == table.max_changes:
-                self._freeze(~np.isin(table.feature, list(counted)), low, high)
         elif fork.parting == Parting.COUNT:
             self._freeze(table.feature == fork.index, low, high)
         elif fork.parting == Parting.CLAUSE:
@@ -212,7 +214,7 @@ class Walk:
         if table is None:
             return False
         if fork.parting == Parting.COUNT:
-            return table.max_changes >= 0 and 0 <= fork.index <= table.feature.max(initial=-1)
+            return table.counts_changes and 0 <= fork.index <= table.feature.max(initial=-1)
         if fork.parting == Parting.CLAUSE:
             return 0 <= fork.index < len(table.clauses)
         low, high = fork.cuts
@@ -220,7 +222,7 @@ class Walk:
             return False
         if table.group[fork.index] >= 0:
             return low >= 0.0 and high <= 1.0
-        step, source = table.step[:, [fork.index]], self.q.features.source[[fork.index]]
-        if not step[0, 0] or low == -math.inf:
+        grid, source = table.grids.at(np.array([fork.index])), self.q.features.source[[fork.index]]
+        if not grid.on[0] or low == -math.inf:
             return high <= low
-        return bool(high <= at_or_above(step, source, np.nextafter(np.array([low]), np.inf))[0])
+        return bool(high <= grid.above(source, np.nextafter(np.array([low]), np.inf))[0])

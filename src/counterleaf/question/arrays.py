@@ -6,6 +6,7 @@ cannot express: groups of 0/1 variables, grids, and clauses.
 
 from __future__ import annotations
 
+import itertools
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -105,6 +106,13 @@ class LinearRow(NamedTuple):
     rhs: float
 
 
+class ChangeLimit(NamedTuple):
+    """At most ``most`` of some features, given by their positions, change."""
+
+    features: tuple[int, ...]
+    most: int
+
+
 class Question(NamedTuple):
     """A tree, a target, a source and constraints as arrays: D variables, N nodes, K linear constraints of the user."""
 
@@ -115,7 +123,7 @@ class Question(NamedTuple):
     bias: Array  # (N + K,) row i is data @ x + bias
     features: Features
     equal: int  # the number of equalities, which are the first of the user's rows
-    margin: float
+    margins: Array  # (N,) how far data @ x + bias stays from 0 at each split
     right_closed: bool
     narrow: bool  # the model reads float32
     widened: bool = False  # the user's rows hold only to HOLDS of their terms, because no row meets them to rounding
@@ -129,16 +137,55 @@ class Question(NamedTuple):
         return self.indices[at], self.data[at]
 
 
+class Grids(NamedTuple):
+    """The numbers that each of D variables may take: any number, the multiples of a step, or those of a list.
+
+    The number of the source belongs to every grid.
+    """
+
+    step: Array  # (2, D) numerator and denominator, 0 for a number without a step
+    starts: Array  # (D + 1,) where the list of each variable begins and ends
+    values: Array  # (L,) the lists, each in increasing order; most are empty
+
+    @property
+    def on(self) -> Array:
+        """(D,) whether each variable has a grid."""
+        return np.asarray((self.step[0] > 0) | (self.starts[1:] > self.starts[:-1]))
+
+    def at(self, variables: Array) -> Grids:
+        """The grids of some of the variables."""
+        lists = [self.values[self.starts[d] : self.starts[d + 1]] for d in variables] if len(self.values) else []
+        starts = np.cumsum([0, *map(len, lists)]) if lists else np.zeros(len(variables) + 1, np.int64)
+        return Grids(self.step[:, variables], starts, np.concatenate([np.empty(0), *lists]))
+
+    def below(self, source: Array, value: Array) -> Array:
+        """The greatest number of each grid at or below ``value``; minus infinity if there is none."""
+        out = _multiple_below(self.step, source, value)
+        for d in np.flatnonzero(np.diff(self.starts)).tolist():
+            listed = self.values[self.starts[d] : self.starts[d + 1]]
+            k = int(np.searchsorted(listed, value[d], "right"))
+            point = listed[k - 1] if k else -np.inf
+            out[d] = source[d] if point < source[d] <= value[d] else point
+        return out
+
+    def above(self, source: Array, value: Array) -> Array:
+        """The least number of each grid at or above ``value``; infinity if there is none."""
+        turned = np.concatenate([np.empty(0), *(-self.values[a:b][::-1] for a, b in itertools.pairwise(self.starts) if a < b)])
+        return np.asarray(0.0 - Grids(self.step, self.starts, turned).below(-source, -value))  # not -0.0
+
+
 class Table(NamedTuple):
-    """The discrete part of a question: D variables, G groups in which exactly one variable is 1, C clauses."""
+    """The discrete part of a question: D variables, G groups in which exactly one variable is 1, C clauses, F features."""
 
     group: Array  # (D,) the group of a 0/1 variable, -1 for a number
     first: Array  # (G,) the first variable of each group
     last: Array  # (G,) one past its last variable
     source_value: Array  # (G,) the variable that is 1 in the source
-    step: Array  # (2, D) numerator and denominator of a grid, 0 for a number without a grid
+    grids: Grids
     feature: Array  # (D,) the feature to which each variable belongs
-    max_changes: int  # the number of features that may change, -1 for no limit
+    members: Array  # (K, F) the features of each limit on changes
+    most: Array  # (K,) how many of them may change
+    charges: Array  # (F,) the price of changing a feature at all
     clauses: Array  # (C, 3) where the boxes of the two sides begin, and where the second one ends
     where: Array  # (L,) the variables of those boxes
     lower: Array  # (L,)
@@ -150,21 +197,50 @@ class Table(NamedTuple):
             if sorted(x[a:b].tolist()) != [0.0] * (b - a - 1) + [1.0]:
                 return False
         on = self.on_grid
-        if (at_or_below(self.step[:, on], source[on], x[on]) != x[on]).any():
+        if (self.grids.at(on).below(source[on], x[on]) != x[on]).any():
             return False
-        if self.max_changes >= 0 and len(set(self.feature[x != source].tolist())) > self.max_changes:
+        if ((self.members & self.changed(source, x)).sum(axis=1) > self.most).any():
             return False
         return all(self._inside(i, 0, x) or self._inside(i, 1, x) for i in range(len(self.clauses)))
 
     @property
     def on_grid(self) -> Array:
         """The variables that have a grid."""
-        return np.flatnonzero(self.step[0])
+        return np.flatnonzero(self.grids.on)
 
     @property
     def is_plain(self) -> Array:
         """(D,) whether each variable is a number without a grid."""
-        return np.asarray((self.group < 0) & (self.step[0] == 0))
+        return np.asarray((self.group < 0) & ~self.grids.on)
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether it matters which features change."""
+        return bool(len(self.most) or self.charges.any())
+
+    def changed(self, source: Array, x: Array) -> Array:
+        """(F,) whether each feature of a row differs from the source."""
+        return np.bincount(self.feature[x != source], minlength=len(self.charges)) > 0
+
+    def moving(self, source: Array, lower: Array, upper: Array, counted: frozenset[int]) -> Array:
+        """(F,) whether each feature changes in every row of a box: it is counted, or the box does not let it stay."""
+        out = np.bincount(self.feature[(source < lower) | (source > upper)], minlength=len(self.charges)) > 0
+        out[list(counted)] = True
+        return out
+
+    def limit_changes(self, source: Array, lower: Array, upper: Array, counted: frozenset[int]) -> bool:
+        """Fix the other features of each limit once as many change as it allows; False if more change."""
+        if not len(self.most):
+            return True
+        moving = self.moving(source, lower, upper, counted)
+        for members, most in zip(self.members, self.most.tolist(), strict=True):
+            count = int((members & moving).sum())
+            if count > most:
+                return False
+            if count == most:
+                still = (members & ~moving)[self.feature]
+                lower[still], upper[still] = np.maximum(lower, source)[still], np.minimum(upper, source)[still]
+        return True
 
     def _inside(self, i: int, side: int, x: Array) -> bool:
         box = slice(self.clauses[i, side], self.clauses[i, side + 1])
@@ -180,8 +256,8 @@ class Table(NamedTuple):
     def tighten(self, source: Array, lower: Array, upper: Array) -> bool:
         """Shrink a box to the values of groups and grids in it; False if a group or grid has no value left."""
         on = self.on_grid
-        lower[on] = at_or_above(self.step[:, on], source[on], lower[on])
-        upper[on] = at_or_below(self.step[:, on], source[on], upper[on])
+        grids = self.grids.at(on)
+        lower[on], upper[on] = grids.above(source[on], lower[on]), grids.below(source[on], upper[on])
         for a, b in zip(self.first, self.last, strict=True):
             chosen, left = lower[a:b] > 0, upper[a:b] > 0
             if chosen.sum() == 1:
@@ -193,16 +269,14 @@ class Table(NamedTuple):
         return True
 
 
-def at_or_above(step: Array, source: Array, value: Array) -> Array:
-    """The least number at or above ``value`` that is a multiple of the step or the source's number."""
-    return np.asarray(0.0 - at_or_below(step, -source, -value))  # not -0.0
-
-
-def at_or_below(step: Array, source: Array, value: Array) -> Array:
-    """The greatest number at or below ``value`` that is a multiple of the step or the source's number.
+def _multiple_below(step: Array, source: Array, value: Array) -> Array:
+    """The greatest number at or below ``value`` that is a multiple of the step or the source's number; ``value`` without one.
 
     Each variable has its step, given as numerator and denominator.
     """
+    free = step[0] == 0
+    if free.any():
+        step = np.where(free, 1.0, step)
     over, under = step
     with np.errstate(over="ignore"):
         fine = np.abs(value) * under >= _WHOLE * over  # where floats are no finer than the grid, each of them is on it
@@ -213,16 +287,16 @@ def at_or_below(step: Array, source: Array, value: Array) -> Array:
     while (low := (k + 1.0) * over / under <= at).any():
         k = k + low
     point = k * over / under
-    return np.asarray(np.where(fine, value, np.where((source <= value) & (source > point), source, point)))
+    return np.where(fine | free, value, np.where((source <= value) & (source > point), source, point))
 
 
 def unit_of(table: Table, features: Features) -> float:
-    """A number of which every cost is a whole multiple if no number can move from the source; else 0."""
+    """A number of which every cost is a whole multiple, if no number can move or those that can pay charges only; else 0."""
     grouped = table.group >= 0
-    fixed = (features.lower == features.source) & (features.upper == features.source)
-    if not (fixed | grouped).all():
+    free = ~grouped & ((features.lower != features.source) | (features.upper != features.source))
+    if any(line[free].any() for line in features.cost):
         return 0.0
-    costs = np.where(grouped, features.slope_up, 0.0)
+    costs = np.concatenate([features.slope_up[grouped], table.charges[table.feature[free]]])
     paid = costs[costs != 0]
     least = float(paid.min(initial=np.inf))
     whole = least > 0 and np.isfinite(least) and bool((paid / least == np.round(paid / least)).all())

@@ -13,6 +13,7 @@ import numpy as np
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.model.decision import Decision, Goal, Range
 from counterleaf.model.tree import Tree
+from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.kinds import Constraint, listed
 from counterleaf.question.costs.prices import Prices
 from counterleaf.types import Array
@@ -176,6 +177,7 @@ class Query:
     count: int | None = 1
     time_limit: float | None = None
     max_nodes: int | None = None
+    avoided: tuple[ChangeLimit, ...] = ()  # limits on the features that change, from the alternatives found before
 
     @classmethod
     def read(cls, target: Any, cost: Any, prices: Prices, constraints: Any, **limits: Any) -> Query:

@@ -14,28 +14,34 @@ from counterleaf.question.arrays import NODE, Form
 from counterleaf.question.variables import Variables
 from counterleaf.types import Array
 
+Margin = float | tuple[float, ...]  # of every split, or of each feature in its own units
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
     """A tree prepared for a margin; nothing in it depends on the row or the target."""
+
+    margin: Margin
+    margins: Array  # (N,) how far w @ x + b stays from 0 at each split
 
     nodes: Array  # (N,) NODE, the fields of the target not filled; on one-feature splits the right child is the high side
     levels: tuple[Array, ...]  # inner nodes by depth
     oblique: bool
 
 
-def prepare(tree: Tree, margin: float, variables: Variables | None, sums: Array | None = None) -> Splits:
+def prepare(tree: Tree, margin: Margin, variables: Variables, sums: Array | None = None) -> Splits:
     """Compute the cuts of the splits on one variable or on one group, and the order of the nodes.
 
     ``sums`` marks splits that the model computes as sums of several terms even if one variable is left: they have no cuts.
     """
-    index, swapped, low_side, high_side = cuts(tree, margin)
+    margins = _margins(tree, margin, variables)
+    index, swapped, low_side, high_side = cuts(tree, margins)
     inner = tree.left >= 0
     if sums is not None:
         summed = sums & (np.diff(tree.weights.indptr) == 1)
         index[summed], swapped[summed], low_side[summed], high_side[summed] = -1, False, np.inf, -np.inf
     form = np.where(inner, np.where(index >= 0, Form.NUMBER, Form.OBLIQUE), Form.LEAF)
-    if variables is not None and len(variables.first):
+    if len(variables.first):
         w = tree.weights
         for node in np.flatnonzero(inner & (np.diff(w.indptr) > 0)).tolist():
             g = variables.group_of(w.indices[w.indptr[node] : w.indptr[node + 1]])
@@ -50,7 +56,18 @@ def prepare(tree: Tree, margin: float, variables: Variables | None, sums: Array 
     while len(splits := level[inner[level]]):
         levels.append(splits)
         level = np.concatenate([tree.left[splits], tree.right[splits]])
-    return Splits(nodes, tuple(levels), bool((form == Form.OBLIQUE).any()))
+    return Splits(margin, margins, nodes, tuple(levels), bool((form == Form.OBLIQUE).any()))
+
+
+def _margins(tree: Tree, margin: Margin, variables: Variables) -> Array:
+    """(N,) the margin of each split. Margins of features add up: the split holds for every change within them."""
+    if not isinstance(margin, tuple):
+        return np.where(tree.left >= 0, margin, 0.0)
+    numbers = (variables.group < 0) & (np.diff(variables.feature, prepend=-1) > 0)  # not the 0/1 variable of a gap
+    of_variable = np.where(numbers, np.array(margin)[variables.feature], 0.0)
+    w = tree.weights
+    terms = np.append(np.abs(w.data) * of_variable[w.indices], 0.0)
+    return np.where(np.diff(w.indptr) > 0, np.add.reduceat(terms, w.indptr[:-1]), 0.0)
 
 
 def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from counterleaf.question.arrays import Table
+from counterleaf.question.arrays import Grids, Table
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
+
+Boxes = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +22,7 @@ class Variables:
     group: Array
     first: Array
     last: Array
-    step: Array
+    grids: Grids
     feature: Array
 
     @classmethod
@@ -34,12 +37,22 @@ class Variables:
                 step[:, schema.starts[d]] = feature.grid.numerator, feature.grid.denominator
             if feature.name in schema.gaps:
                 step[:, schema.starts[d] + 1] = 1  # missing or not
-        sizes = np.diff(schema.starts)
-        return cls(group, schema.starts[:-1][finite], schema.starts[1:][finite], step, np.repeat(np.arange(len(schema)), sizes))
+        grids = Grids(step, *_lists(schema))
+        owner = np.repeat(np.arange(len(schema)), np.diff(schema.starts))
+        return cls(group, schema.starts[:-1][finite], schema.starts[1:][finite], grids, owner)
 
-    def table(self, source_value: Array, max_changes: int, clauses: Array, boxes: tuple[Array, Array, Array]) -> Table:
-        """The table of a question; ``boxes`` are those of the clauses: variables, lower and upper bounds."""
-        return Table(self.group, self.first, self.last, source_value, self.step, self.feature, max_changes, clauses, *boxes)
+    @property
+    def count(self) -> int:
+        """The number of features."""
+        return int(self.feature.max(initial=-1)) + 1
+
+    def table(self, source_value: Array, changes: tuple[Array, Array, Array], clauses: Array, boxes: Boxes) -> Table:
+        """The table of a question.
+
+        ``changes`` are the limits on changes and the charges, as in ``Table``; ``boxes`` are those of the clauses: variables,
+        lower and upper bounds.
+        """
+        return Table(self.group, self.first, self.last, source_value, self.grids, self.feature, *changes, clauses, *boxes)
 
     def group_of(self, columns: Array) -> int:
         """The group to which all of these variables belong, -1 if there is none."""
@@ -52,6 +65,17 @@ class Variables:
         chosen = np.flatnonzero((source == 1.0) & (self.group >= 0))
         out[self.group[chosen]] = chosen
         return out
+
+
+def _lists(schema: Schema) -> tuple[Array, Array]:
+    """The lists to which numbers are restricted: where the list of each variable begins and ends, and their numbers."""
+    starts, values = np.zeros(schema.width + 1, np.int64), [np.empty(0)]
+    for d, feature in enumerate(schema):
+        listed: Any = getattr(feature, "values", None)
+        if isinstance(feature, Numeric) and listed:
+            values.append(np.array(listed, np.float64))
+            starts[schema.starts[d] + 1] = len(values[-1])
+    return np.cumsum(starts), np.concatenate(values)
 
 
 def moves(feature: Finite, up: float, down: float, power: int, named: float | None) -> Array:

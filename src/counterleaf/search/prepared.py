@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from counterleaf import _core
 from counterleaf.question.constraints.lowering import Limits
-from counterleaf.question.costs.prices import Prices
+from counterleaf.question.query import Query
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
 
@@ -25,7 +25,6 @@ class PreparedTree:
     """The tree with one margin, as the proof and as the core read it."""
 
     splits: Splits
-    margin: float
     core: _core.Engine
 
 
@@ -73,10 +72,10 @@ class Run(NamedTuple):
 
     tree: PreparedTree
     target: PreparedTarget
-    prices: Prices
+    query: Query
     limits: Limits | None
 
     def find(self, source: Source, limits: _core.Limits, budget: _core.Budget, earlier: _core.Answer | None) -> _core.Answer:
         """Run the core's search."""
-        arguments = source.vector, source.leaf, self.prices.core, self.target.core
+        arguments = source.vector, source.leaf, self.query.prices.core, self.target.core
         return self.tree.core.find(*arguments, limits, budget, earlier)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from counterleaf import _core
-from counterleaf.core.inputs import STATUS, clause_boxes, core_engine, core_limits, core_target, stacked
+from counterleaf.core.inputs import STATUS, change_arrays, clause_boxes, core_engine, core_limits, core_target, stacked
 from counterleaf.core.outcomes import Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
@@ -18,10 +17,9 @@ from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Sta
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
 from counterleaf.question.arrays import Features, Question, Table
-from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
-from counterleaf.question.splits import Splits, aim, prepare
+from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.search.prepared import PreparedTarget, PreparedTree, RecentValues, Run, Source, Target
 from counterleaf.search.refine import refine, runaway
@@ -43,20 +41,20 @@ class Search:
         self._trees: RecentValues = RecentValues() if like is None else like._trees
         self._targets = RecentValues()
 
-    def ready(self, margin: float) -> PreparedTree:
+    def ready(self, margin: Margin) -> PreparedTree:
         """The tree with a margin, remembered for the next question."""
 
         def make() -> PreparedTree:
             splits = prepare(self.tree, margin, self.variables, self.sums)
-            return PreparedTree(splits, margin, core_engine(self.tree, splits, self._core_layout, margin, self.guard))
+            return PreparedTree(splits, core_engine(self.tree, splits, self._core_layout, self.guard))
 
         return self._trees.get(margin, make)
 
-    def splits(self, margin: float) -> Splits:
+    def splits(self, margin: Margin) -> Splits:
         """The arrays of the tree with a margin."""
         return self.ready(margin).splits
 
-    def aim(self, target: Target, margin: float) -> PreparedTarget:
+    def aim(self, target: Target, margin: Margin) -> PreparedTarget:
         """The nodes of the tree with a target and a margin, remembered for the next question."""
 
         def make() -> PreparedTarget:
@@ -68,7 +66,7 @@ class Search:
     @functools.cached_property
     def _core_layout(self) -> _core.Layout:
         v = self.variables
-        return _core.Layout(v.group, v.feature, v.step, v.first, v.last)
+        return _core.Layout(v.group, v.feature, _core.Grids(*v.grids), v.first, v.last)
 
     @functools.cached_property
     def _free(self) -> _core.Limits:
@@ -78,14 +76,19 @@ class Search:
         clauses = _core.Clauses(np.empty((0, 3), np.int64), *none)
         rows = _core.Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), self.schema.width)
         kept = np.array(self.schema.kept, np.int64)
-        return _core.Limits(lower, upper, bool(self.schema.inferred), kept, rows, 0, -1, clauses)
+        changes = _core.ChangeLimits(np.empty((0, self.variables.count), np.int64), np.empty(0, np.int64))
+        return _core.Limits(lower, upper, bool(self.schema.inferred), kept, rows, 0, changes, clauses)
 
-    def limits(self, constraints: Sequence[Constraint], source: Array) -> tuple[Limits | None, _core.Limits]:
+    def limits(self, query: Query, source: Array) -> tuple[Limits | None, _core.Limits]:
         """The constraints on a source (None if there are none), and the same for the core."""
-        if not constraints:
+        if not query.constraints and not query.avoided:
             return None, self._free
-        limits = lower_constraints(constraints, self.schema, source[None])
-        return limits, core_limits(limits)
+        limits = lower_constraints(query.constraints, self.schema, source[None])
+        return limits, self.core_limits(limits, query)
+
+    def core_limits(self, limits: Limits, query: Query) -> _core.Limits:
+        """The limits of a query as the core takes them."""
+        return core_limits(limits, *change_arrays(limits, query.avoided, self.variables.count))
 
     def certify(
         self, source: Source, query: Query, target: Target, budget: _core.Budget, earlier: _core.Answer | None = None
@@ -94,8 +97,8 @@ class Search:
 
         ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
-        limits, core = self.limits(query.constraints, source.vector)
-        run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
+        limits, core = self.limits(query, source.vector)
+        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
         if limits is not None and limits.pool is not None:
             return self._choose(run, source, limits, budget)
         answer = run.find(source, core, budget, earlier)
@@ -103,7 +106,7 @@ class Search:
         if _is_proved(found):
             return found if not answer.thin or answer.stopped else self._refined(found, budget)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:
-            wider = core_limits(replace(limits, rows=found.problem.widened_rows()))
+            wider = self.core_limits(replace(limits, rows=found.problem.widened_rows()), query)
             found = self._certificate(run, run.find(source, wider, budget, None), widened=True)
             if _is_proved(found):
                 return found
@@ -115,10 +118,10 @@ class Search:
 
     def find(self, source: Source, query: Query, target: Target, budget: _core.Budget) -> Certificate:
         """Find the cheapest leaves of a target for one source, without making sure of the proof."""
-        limits, core = self.limits(query.constraints, source.vector)
+        limits, core = self.limits(query, source.vector)
         if limits is not None and limits.pool is not None:
             return self.certify(source, query, target, budget)
-        run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
+        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
         return self._certificate(run, run.find(source, core, budget, None))
 
     def _refined(self, found: Certificate, budget: _core.Budget) -> Certificate:
@@ -158,7 +161,7 @@ class Search:
         return Problem(self.tree, run.tree.splits, lambda: self._pose(run, answer, widened))
 
     def _pose(self, run: Run, answer: _core.Answer, widened: bool) -> tuple[Question, Table | None]:
-        tree, limits, coupling, w = self.tree, run.limits, run.prices.coupling, self.tree.weights
+        tree, limits, coupling, w = self.tree, run.limits, run.query.prices.coupling, self.tree.weights
         rows, equal = stacked([] if limits is None else limits.rows)
         question = Question(
             nodes=run.target.nodes,
@@ -168,7 +171,7 @@ class Search:
             bias=np.concatenate([tree.bias, rows.bias]),
             features=_features(answer),
             equal=equal,
-            margin=run.tree.margin,
+            margins=run.tree.splits.margins,
             guard=self.guard,
             right_closed=tree.closed == "right",
             narrow=tree.dtype == "float32",
@@ -176,16 +179,18 @@ class Search:
             matrix=None if coupling is None else coupling.matrix,
             tangent_curve=None if coupling is None else coupling.tangent_curve,
         )
-        return question, None if answer.plain else self._table(answer, limits)
+        return question, None if answer.plain else self._table(run, answer)
 
-    def _table(self, answer: _core.Answer, limits: Limits | None) -> Table:
-        """The groups, grids and clauses of an answer."""
-        starts, where, max_changes = np.empty((0, 3), np.int64), np.empty(0, np.int64), -1
+    def _table(self, run: Run, answer: _core.Answer) -> Table:
+        """The groups, grids, clauses, limits on changes and charges of an answer."""
+        starts, where, limits, charges = np.empty((0, 3), np.int64), np.empty(0, np.int64), run.limits, run.query.prices.charges
         if limits is not None:
             clauses = clause_boxes(limits, 1)
-            starts, where, max_changes = clauses.starts, clauses.where, limits.max_changes
+            starts, where = clauses.starts, clauses.where
         boxes = where, np.array(answer.entry_lower, float), np.array(answer.entry_upper, float)
-        return self.variables.table(answer.source_choice, max_changes, starts, boxes)
+        members, most = change_arrays(limits, run.query.avoided, self.variables.count)
+        changes = members, most, charges if len(charges) else np.zeros(self.variables.count)
+        return self.variables.table(answer.source_choice, changes, starts, boxes)
 
     def find_many(
         self,
@@ -198,12 +203,13 @@ class Search:
     ) -> Outcomes:
         """Find the cheapest leaf for each of many sources, given with their leaves and the indices of their targets."""
         aims = [self.aim(target, query.margin).core for target in targets]
-        bounds = self._free if limits is None else core_limits(limits)
+        bounds = self._free if limits is None else self.core_limits(limits, query)
         return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, budget, threads))
 
     def _choose(self, run: Run, source: Source, limits: Limits, budget: _core.Budget) -> Certificate:
         """Choose the best of the rows of ``among``, one per leaf, by a scan of the table."""
-        posed = run.tree.core.pose(source.vector, source.leaf, run.prices.core, run.target.core, core_limits(limits))
+        core = self.core_limits(limits, run.query)
+        posed = run.tree.core.pose(source.vector, source.leaf, run.query.prices.core, run.target.core, core)
         problem = self._problem(run, posed)
         q, pool = problem.question, limits.pool
         assert pool is not None

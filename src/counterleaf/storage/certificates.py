@@ -16,7 +16,7 @@ from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.question.arrays import Features, Question, Table
-from counterleaf.question.splits import Splits, aim, prepare
+from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
 from counterleaf.sparse import CSR
 from counterleaf.storage.migrations import FEATURES
@@ -50,7 +50,7 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
         "tangents": [
             [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
         ],
-        "margin": q.margin,
+        "margin": problem.splits.margin,
         "guard": q.guard,
         "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
         "rows": {
@@ -76,7 +76,9 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
 
 def _table_out(table: Table) -> dict[str, Any]:
     boxes = [table.where.tolist(), numbers_out(table.lower), numbers_out(table.upper)]
-    return {"max_changes": table.max_changes, "clauses": table.clauses.tolist(), "boxes": boxes}
+    limits = [[np.flatnonzero(line).tolist(), most] for line, most in zip(table.members, table.most.tolist(), strict=True)]
+    charges = table.charges.tolist() if table.charges.any() else []
+    return {"change_limits": limits, "charges": charges, "clauses": table.clauses.tolist(), "boxes": boxes}
 
 
 def _parts_out(part: Part | Fork) -> list[Any]:
@@ -119,19 +121,28 @@ def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lowe
         raise CounterleafError(
             f"the answer's JSON has {schema.width} columns for a tree of {tree.n_features}; write it again with to_json"
         )
-    if not 0 <= float(content["margin"]) < math.inf or not 0 <= float(content["guard"]) <= _GUARD:
+    margin = _margin_in(content["margin"], schema)
+    if not 0 <= float(content["guard"]) <= _GUARD:
         raise CounterleafError(_MISFIT)
     variables = Variables.of(schema)
     findings = _findings_in(content, tree, status, lower_bound)
     parts = {int(node): _parts_in(int(node), part) for node, part in content["parts"]}
     if not all(0 <= node < tree.n_nodes for node in parts) or (content["table"] is None and not schema.plain):
         raise CounterleafError(_MISFIT)
-    splits = prepare(tree, float(content["margin"]), variables, decision.sums)
+    splits = prepare(tree, margin, variables, decision.sums)
     question = _question_in(content, decision, splits)
     table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
     pool = None if content["among"] is None else _points(content["among"], tree.n_features)
     made = decision if tree is not decision.model else None
     return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts, made), decision
+
+
+def _margin_in(content: Any, schema: Schema) -> Margin:
+    """Read a margin: one number, or one per feature."""
+    values = numbers_in(content if isinstance(content, list) else [content])
+    if not ((values >= 0) & (values < math.inf)).all() or (isinstance(content, list) and len(values) != len(schema)):
+        raise CounterleafError(_MISFIT)
+    return tuple(values.tolist()) if isinstance(content, list) else float(values[0])
 
 
 def _decision_in(content: dict[str, Any]) -> Decision:
@@ -206,7 +217,7 @@ def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) ->
         bias=np.concatenate([tree.bias, bias]),
         features=Features(*features[:7]),
         equal=equal,
-        margin=float(content["margin"]),
+        margins=splits.margins,
         guard=float(content["guard"]),
         right_closed=tree.closed == "right",
         narrow=tree.dtype == "float32",
@@ -248,4 +259,19 @@ def _table_in(content: dict[str, Any], variables: Variables, source: Array) -> T
     source_values = variables.values_of(source)
     if not (source[source_values] == 1).all() or not np.isin(source[variables.group >= 0], (0, 1)).all():
         raise CounterleafError("the answer's JSON has a row without a value for some category; write it again with to_json")
-    return variables.table(source_values, int(content["max_changes"]), clauses, (where, lower, upper))
+    return variables.table(source_values, _changes_in(content, variables), clauses, (where, lower, upper))
+
+
+def _changes_in(content: dict[str, Any], variables: Variables) -> tuple[Array, Array, Array]:
+    """Read the limits on changes and the charges."""
+    count, limits = variables.count, content["change_limits"]
+    members, most = np.zeros((len(limits), count), bool), _whole([one for _, one in limits])
+    for line, (features, _) in zip(members, limits, strict=True):
+        places = _whole(features)
+        if not ((places >= 0) & (places < count)).all():
+            raise CounterleafError(_MISFIT)
+        line[places] = True
+    charges = numbers_in(content["charges"]) if content["charges"] else np.zeros(count)
+    if (most < 0).any() or charges.shape != (count,) or not (np.isfinite(charges) & (charges >= 0)).all():
+        raise CounterleafError(_MISFIT)
+    return members, most, charges

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.core.inputs import clause_boxes, stacked
+from counterleaf.core.inputs import change_arrays, clause_boxes, stacked
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
-from counterleaf.question.arrays import at_or_above, at_or_below
+from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.functions import changed
 from counterleaf.question.constraints.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row
 from counterleaf.question.constraints.lowering import lower_constraints
@@ -18,30 +18,28 @@ from counterleaf.table.frames import column_names, is_frame, make_frame
 from counterleaf.table.schema import Schema
 
 
-def check_constraints(constraints: tuple[Constraint, ...], schema: Schema, certificate: Certificate) -> None:
-    """Refuse an answer whose constraints are not those of its proof."""
+def check_constraints(
+    constraints: tuple[Constraint, ...], schema: Schema, certificate: Certificate, avoided: tuple[ChangeLimit, ...] = ()
+) -> None:
+    """Refuse an answer whose constraints are not those of its proof; ``avoided`` are those of an alternative."""
     q, table, source = certificate.problem.question, certificate.problem.table, certificate.problem.source
     limits = lower_constraints(list(constraints), schema, source[None])
     (indptr, indices, data, bias), equal = stacked(limits.rows)
     n, start = len(q.nodes), int(q.indptr[len(q.nodes)])
     lower, upper = limits.lower[0], limits.upper[0]
     if table is not None:
-        on_grid = np.flatnonzero(table.step[0])
-        lower[on_grid] = at_or_above(table.step[:, on_grid], source[on_grid], lower[on_grid])
-        upper[on_grid] = at_or_below(table.step[:, on_grid], source[on_grid], upper[on_grid])
+        lower, upper = table.grids.above(source, lower), table.grids.below(source, upper)
     expected = [indptr, indices, data, bias, np.array(equal), lower, upper]
     proved = [q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)]
     proved += [q.features.lower, q.features.upper]
     starts, where, low, high = clause_boxes(limits, 1)
     if table is not None:
-        step = table.step[:, where]
-        on_grid = step[0] > 0
-        low[0, on_grid] = at_or_above(step[:, on_grid], source[where][on_grid], low[0, on_grid])
-        high[0, on_grid] = at_or_below(step[:, on_grid], source[where][on_grid], high[0, on_grid])
-        expected += [np.array(limits.max_changes), starts, where, low[0], high[0]]
-        proved += [np.array(table.max_changes), table.clauses, table.where, table.lower, table.upper]
+        grids = table.grids.at(where)
+        low, high = grids.above(source[where], low[0]), grids.below(source[where], high[0])
+        expected += [*change_arrays(limits, avoided, len(table.charges)), starts, where, low, high]
+        proved += [table.members, table.most, table.clauses, table.where, table.lower, table.upper]
     same = (limits.pool is None) == (certificate.pool is None) and (
-        table is not None or (limits.max_changes < 0 and not len(starts))
+        table is not None or (limits.max_changes < 0 and not avoided and not len(starts))
     )
     if limits.pool is not None and certificate.pool is not None:
         same = same and np.array_equal(limits.pool, certificate.pool)

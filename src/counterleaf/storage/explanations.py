@@ -4,7 +4,7 @@ The file contains the question as the solver's arrays (tree, source, bounds, cos
 prove them. A digest reveals accidental changes; ``Certificate.check`` decides whether the claims are true. The labels that the
 model returned and the conflicting constraints are a report: the file does not contain the model.
 
-Files of versions 2 to 4 are read too, see ``migrations``.
+Files of versions 2 to 5 are read too, see ``migrations``.
 """
 
 from __future__ import annotations

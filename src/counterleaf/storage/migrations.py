@@ -4,7 +4,8 @@ Version 2 was written before the proofs were rewritten. It has neither the cost 
 unknown. Its bounds may end at the horizon of the search, its parts carry slacks, and its tangents leave a curvature that
 follows from the scales. Today's check may find such a proof insufficient; the answer is then read, and is not proved.
 
-Version 3 differs from version 4 in names only. Version 4 knows classes as targets only.
+Version 3 differs from version 4 in names only. Version 4 knows classes as targets only. Version 5 knows neither charges for
+changes nor limits on sets of features.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from counterleaf.strict_json import numbers_in, numbers_out
 from counterleaf.types import Array
 
 Content = dict[str, Any]
-VERSION = 5
+VERSION = 6
 FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "tangent_curve")
 _STRONG = 1e-6  # version 2: of the squared scales, the curvature that its tangents leave wherever the matrix allows it
 _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String")
@@ -143,4 +144,13 @@ def _from_4(content: Content) -> Content:
     }
 
 
-STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4}
+def _from_5(content: Content) -> Content:
+    certificate = dict(content["certificate"])
+    if certificate["table"] is not None:
+        table = dict(certificate["table"])
+        most, every = table.pop("max_changes"), list(range(len(content["schema"]["features"])))
+        certificate["table"] = {"change_limits": [] if most < 0 else [[every, most]], "charges": [], **table}
+    return {**content, "version": 6, "certificate": certificate}
+
+
+STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from counterleaf import _core
 from counterleaf.errors import CounterleafError, number
 from counterleaf.question.arrays import SeparableCost
 from counterleaf.question.costs.coupling import Coupling, couple, make_convex, without
-from counterleaf.question.costs.terms import L1, L2, LinearCost, Quadratic, Term
+from counterleaf.question.costs.terms import L1, L2, Changes, LinearCost, Part, Quadratic, Term
 from counterleaf.question.variables import moves
 from counterleaf.table.features import Categorical, Numeric
 from counterleaf.table.frames import by_name
@@ -33,6 +33,7 @@ class Prices:
     runs: bool  # some number earns by moving away
     coupling: Coupling | None = None
     moves: tuple[Array, ...] = ()  # for each feature with finitely many values, the cost of each change, from by to
+    charges: Array = field(default_factory=lambda: np.empty(0))  # (F,) of changing a number at all; empty if all are 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "core"}  # made again when it is needed
@@ -46,7 +47,8 @@ class Prices:
     def core(self) -> _core.Prices:
         """The same arrays, as the core reads them."""
         coupling = None if self.coupling is None else self.coupling.core()
-        return _core.Prices(self.rows, self.size, list(self.moves), self.curved, self.flat, self.runs, coupling)
+        flags = self.curved, self.flat, self.runs
+        return _core.Prices(self.rows, self.size, list(self.moves), self.charges, *flags, coupling)
 
 
 def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
@@ -58,8 +60,8 @@ def lower_cost(cost: Any, schema: Schema, spreads: Spreads | None) -> Prices:
         If the cost does not fit the schema, is not convex, or needs the spreads of data that are not available.
     """
     if not isinstance(cost, Term):
-        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, LinearCost or a sum of them")
-    lowering = _Lowering(schema, spreads, any(isinstance(term, (L1, L2)) for _, term in cost.parts()))
+        raise CounterleafError(f"cost is {cost!r}; expected L1, L2, Quadratic, LinearCost, Changes or a sum of them")
+    lowering = _Lowering(schema, spreads, any(isinstance(term, (L1, L2, Changes)) for _, term in cost.parts()))
     for factor, term in cost.parts():
         lowering.add(factor, term)
     return lowering.prices()
@@ -70,16 +72,17 @@ class _Lowering:
 
     def __init__(self, schema: Schema, spreads: Spreads | None, priced: bool) -> None:
         self.schema, self.spreads = schema, spreads
-        self.priced = priced  # whether L1 or L2 terms price the changes of category, so that Quadratic does not
+        self.priced = priced  # whether L1, L2 or Changes terms price the changes of category, so that Quadratic does not
         self.finite = [(d, feature) for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
         self.of_numbers = [d for d, feature in enumerate(schema) if isinstance(feature, Numeric)]
         self.numbers = schema.starts[self.of_numbers]
         self.gaps = [(schema.index(name), filled is not None) for name, filled in schema.gaps.items()]
         self.separable = SeparableCost(*np.zeros((4, schema.width)))
         self.moves = [np.zeros((feature.size, feature.size)) for _, feature in self.finite]
+        self.charges = np.zeros(len(schema))  # of numbers
         self.Q: Any = None
 
-    def add(self, factor: float, term: L1 | L2 | LinearCost | Quadratic) -> None:
+    def add(self, factor: float, term: Part) -> None:
         if isinstance(term, LinearCost):
             self._add_linear(factor, term)
             return
@@ -87,6 +90,8 @@ class _Lowering:
             raise CounterleafError(f"{type(term).__name__} has the factor {factor}; expected 0 or more: a cost must be convex")
         if isinstance(term, Quadratic):
             self._add_quadratic(factor, term)
+        elif isinstance(term, Changes):
+            self._add_charges(factor, term)
         else:
             self._add_norm(factor, term)
 
@@ -126,6 +131,13 @@ class _Lowering:
         for d, _ in self.gaps:
             self._price_gap(d, float(multiplier[d] if named else up[d] + down[d]))
 
+    def _add_charges(self, factor: float, term: Changes) -> None:
+        """Charge each change: of a number by itself, of a category as part of the price of every new value."""
+        charges = factor * _factors(term.charges, self.schema, "the charge")
+        for table, (d, _) in zip(self.moves, self.finite, strict=True):
+            table += charges[d] * (1.0 - np.eye(len(table)))
+        self.charges[self.of_numbers] += charges[self.of_numbers]
+
     def _price_gap(self, d: int, price: float) -> None:
         """Charge for filling in a gap, or for making one, what a change of category costs."""
         v = self.schema.starts[d] + 1
@@ -145,15 +157,16 @@ class _Lowering:
         cost, numbers, tables = self.separable, self.numbers, tuple(self.moves)
         curve = np.maximum(cost.curve_up, cost.curve_down)
         slope = np.maximum(np.abs(cost.slope_up), np.abs(cost.slope_down))
+        charges = self.charges if self.charges.any() else np.empty(0)
         runs = bool((cost.slope_up < 0).any() or (cost.slope_down > 0).any())
         if self.Q is None or not self.Q.nnz:
             size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
             curved = bool(not self.gaps and cost.curve_up[numbers].all() and cost.curve_down[numbers].all())
-            return Prices(cost, size, curved, not curve.any(), runs, None, tables)
+            return Prices(cost, size, curved, not curve.any(), runs, None, tables, charges)
         Q = make_convex(self.Q)
         curve = curve + Q.diagonal()
         size = np.where(curve > 0, np.sqrt(2.0 * curve), slope)
-        return Prices(cost, size, False, False, runs, couple(Q, size, numbers), tables)
+        return Prices(cost, size, False, False, runs, couple(Q, size, numbers), tables, charges)
 
 
 def _linear(coef: Any, schema: Schema) -> Array:

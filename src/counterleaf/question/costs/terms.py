@@ -21,7 +21,7 @@ class Term:
 
     __slots__ = ()
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]:
+    def parts(self) -> tuple[tuple[float, Part], ...]:
         """The terms of the sum, each with its factor."""
         return ((1.0, self),)  # type: ignore[return-value]  # a Sum overrides this; every other kind is listed
 
@@ -44,14 +44,14 @@ class Term:
         return " + ".join(f"{'' if factor == 1 else f'{factor:g} * '}{_call(term)}" for factor, term in self.parts())
 
 
-def _call(term: L1 | L2 | LinearCost | Quadratic) -> str:
+def _call(term: Part) -> str:
     kind = type(term).__name__
     if isinstance(term, Quadratic):
         return f"{kind}(a matrix of {term.Q.shape[0]} rows)"
     values = {one.name: getattr(term, one.name) for one in fields(term)}
     arguments = [
         brief(value.tolist() if isinstance(value, np.ndarray) else value)
-        if name in ("weights", "coef")
+        if name in ("weights", "coef", "charges")
         else f"{name}={brief(value)}"
         for name, value in values.items()
         if value is not None
@@ -256,19 +256,58 @@ class Quadratic(Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Changes(Term):
+    """A fixed charge for every feature that changes, whatever the size of the change.
+
+    In a sum with other costs it makes answers sparse: a feature changes only if that saves more than its charge. Alone, it is
+    the number of changes (or their total charge); among equally good rows, the search then chooses one.
+
+    Parameters
+    ----------
+    charges : float, array-like, dict or Series, default=1.0
+        The charge for each change: one number for all features, one number per feature, or numbers by feature name (1 for the
+        others). A change of category is one change.
+
+    See Also
+    --------
+    max_changes : A limit on the number of changes.
+    L1 : Charges that grow with the change.
+
+    Examples
+    --------
+    >>> print(L1("range") + Changes(0.05))
+    L1('range') + Changes(0.05)
+    >>> from counterleaf import Explainer, Tree
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> best = Explainer(tree).explain([0.0, 0.0], target="yes", cost=L2() + Changes(0.6))[0]
+    >>> len(best.changes), best.cost
+    (1, 1.6)
+    """
+
+    charges: Any = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.charges, (str, bytes)) or self.charges is None:
+            raise CounterleafError(f"Changes got {self.charges!r}; expected a number, one per feature, or a dict by name")
+        object.__setattr__(self, "charges", copy.copy(self.charges))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sum(Term):
     """A weighted sum of terms."""
 
-    terms: tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]
+    terms: tuple[tuple[float, Part], ...]
 
-    def parts(self) -> tuple[tuple[float, L1 | L2 | LinearCost | Quadratic], ...]:
+    def parts(self) -> tuple[tuple[float, Part], ...]:
         """The terms of the sum, each with its factor."""
         return self.terms
 
 
-# Any cost: L1, L2, LinearCost, Quadratic, or a weighted sum of them. Use it in annotations, as in
+Part = L1 | L2 | LinearCost | Quadratic | Changes
+
+# Any cost: L1, L2, LinearCost, Quadratic, Changes, or a weighted sum of them. Use it in annotations, as in
 # ``def price(data) -> cl.Cost``.
-Cost = L1 | L2 | LinearCost | Quadratic | Sum
+Cost = Part | Sum
 
 
 def _check_weights(term: L1 | L2) -> None:

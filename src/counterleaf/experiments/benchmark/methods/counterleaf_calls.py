@@ -45,7 +45,7 @@ def _search(case: Case, k: int) -> tuple[Any, ...]:
     query = explainer._query(case.subject.targets[k], case.cost, case.constraints)
     aim = explainer._aims.at(explainer._aims.goal(query, source.label))
     search, target = aim.search, aim.decision.target
-    _, limits = search.limits(query.constraints, source.vector)
+    _, limits = search.limits(query, source.vector)
     arguments = source.vector, source.leaf, query.prices.core, search.aim(target, 0.0).core, limits, _core.Budget(1)
     return search.ready(0.0).core.find, *arguments
 

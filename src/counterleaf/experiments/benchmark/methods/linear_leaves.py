@@ -83,7 +83,7 @@ def measure(subject: tuple[str, Any, Array, Any], power: int, rows: int, budget:
 
 def _search(explainer: Explainer, aim: Aim, source: Array, cost: L1 | L2) -> tuple[Any, ...]:
     """The core's search for one row, and its arguments."""
-    search, prices = aim.search, explainer._query(None, cost, ()).prices
-    begin, (_, limits) = aim.source(explainer._aims.locate(source)), search.limits((), source)
+    search, query = aim.search, explainer._query(None, cost, ())
+    begin, (_, limits) = aim.source(explainer._aims.locate(source)), search.limits(query, source)
     target = search.aim(aim.decision.target, 0.0).core
-    return search.ready(0.0).core.find, begin.vector, begin.leaf, prices.core, target, limits, _core.Budget(1)
+    return search.ready(0.0).core.find, begin.vector, begin.leaf, query.prices.core, target, limits, _core.Budget(1)

@@ -1,0 +1,66 @@
+#include "bound/change_sum.hpp"
+
+namespace counterleaf {
+
+ChangeSum::ChangeSum(const Question& question, const Box& box, bool charged)
+    : question_(question), box_(box), counts_(question.counts_changes()), charged_(charged && !question.charges.empty()) {
+    if (!counts_) return;
+    gain_.assign(question.layout.features(), 0.0);
+    fate_.assign(question.layout.features(), Fate::Open);
+}
+
+void ChangeSum::add(std::size_t v, double worth) {
+    if (!counts_) {
+        total_ += worth;
+        return;
+    }
+    const int feature = question_.layout.feature[v];
+    gain_[feature] += worth;
+    if (box_.quota.counted[feature] || !box_.holds(v, question_.features.source[v])) fate_[feature] = Fate::Moves;
+}
+
+double ChangeSum::total() {
+    if (!counts_) return total_;
+    for (std::size_t feature = 0; feature < gain_.size(); ++feature) {
+        if (fate_[feature] == Fate::Moves) continue;
+        const double charge = charge_of(feature);
+        if (gain_[feature] + charge < 0.0)
+            fate_[feature] = Fate::Gains;
+        else if (charge > 0.0)
+            fate_[feature] = Fate::Stays;
+    }
+    limit_gains();
+    for (std::size_t feature = 0; feature < gain_.size(); ++feature) {
+        if (fate_[feature] == Fate::Gains) fate_[feature] = Fate::Moves;
+        if (fate_[feature] != Fate::Moves) continue;
+        total_ += gain_[feature];
+        charges_ += charge_of(feature);
+    }
+    return total_ += charges_;
+}
+
+/// Let the features stay that gain least, where a limit does not let all of them change.
+void ChangeSum::limit_gains() {
+    double most = 0.0;
+    std::vector<int> staying;
+    for (std::size_t i = 0; i < question_.change_limits.size(); ++i) {
+        const ChangeLimit& limit = question_.change_limits[i];
+        open_.clear();
+        int left = box_.quota.left[i];
+        for (std::size_t feature = 0; feature < gain_.size(); ++feature) {
+            if (!limit.members[feature]) continue;
+            if (fate_[feature] == Fate::Gains) open_.push_back(static_cast<int>(feature));
+            if (fate_[feature] == Fate::Moves && !box_.quota.counted[feature]) --left;  // it must change
+        }
+        const auto first = open_.begin() + std::min<std::ptrdiff_t>(std::max(left, 0), std::ssize(open_));
+        const auto gain = [&](int feature) { return gain_[feature] + charge_of(feature); };
+        std::ranges::nth_element(open_, first,
+                                 [&](int a, int b) { return gain(a) != gain(b) ? gain(a) < gain(b) : a < b; });
+        double lost = 0.0;
+        for (auto at = first; at != open_.end(); ++at) lost -= gain(*at);
+        if (lost > most) most = lost, staying.assign(first, open_.end());
+    }
+    for (int feature : staying) fate_[feature] = Fate::Stays;
+}
+
+}  // namespace counterleaf
