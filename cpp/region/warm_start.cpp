@@ -10,7 +10,8 @@ Status Regions::pivot(const Dual& dual, const Program& program, Numbers lam, Num
     const std::size_t group_rows = groups_.size();
     const Basis basis{scratch.values<Basic>(program.m()), scratch.values<Seat>(program.n)};
     Status status = Status::Stuck;
-    if (recall(dual, group_rows, basis)) status = simplex(program, basis, lam, point, ray, scratch);
+    const bool same_slopes = question_->charges.empty();  // the share of a charge in a slope depends on the box
+    if (same_slopes && recall(dual, group_rows, basis)) status = simplex(program, basis, lam, point, ray, scratch);
     if (status == Status::Stuck) {
         basis.reset(program);
         status = simplex(program, basis, lam, point, ray, scratch);
