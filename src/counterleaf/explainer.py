@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
 from counterleaf.errors import CounterleafError, MissingNumbersError
@@ -17,7 +18,7 @@ from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.query import Options, Query, known_options
 from counterleaf.search.aims import Aims
-from counterleaf.search.prepared import RecentValues
+from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
@@ -217,7 +218,8 @@ class Explainer:
         ({'x0': (0.0, 1.0)}, 1.0)
         """
         query = self._query(target, cost, constraints, count=count, margin=margin, **known_options("explain", options))
-        return self._answers(row, query, None)[0]
+        answering, source, query = self._posed(row, query)
+        return answering.answers(row, source, query, None)[0]
 
     def explain_margins(
         self,
@@ -265,9 +267,70 @@ class Explainer:
         values = read_margins(margins)
         increasing = sorted(set(values))
         limits = {"count": count, "margin": increasing[0], **known_options("explain_margins", options)}
-        found = self._answers(row, self._query(target, cost, constraints, **limits), increasing)
+        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
+        found = answering.answers(row, source, query, increasing)
         by_margin = dict(zip(increasing, found, strict=True))
         return MarginPath(tuple(values), tuple(by_margin[margin] for margin in values))
+
+    @overload
+    def explain_front(
+        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Unpack[Options]
+    ) -> Front: ...
+    @overload
+    def explain_front(
+        self, row: Any, *, margins: Iterable[float], target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+    ) -> FrontPath: ...
+    def explain_front(
+        self,
+        row: Any,
+        *,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        margins: Iterable[float] | None = None,
+        **options: Any,
+    ) -> Front | FrontPath:
+        """Find the cheapest answer with one change, with two, and so on, until further changes gain nothing.
+
+        Each point of the front is strictly cheaper than the one before, which changes fewer features. The last point is the
+        answer of ``explain``. A ``max_changes`` among the constraints ends the front earlier.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One row, in the units of the table.
+        target, cost, constraints : optional
+            As in ``explain``.
+        margins : list of float, optional
+            Several margins, each 0 or more, for one front each.
+        **options : optional
+            As in ``explain``, for each number of changes.
+
+        Returns
+        -------
+        Front
+            The counterfactuals, fewest changes first, each with its proof; a ``FrontPath`` of fronts if there are margins.
+
+        Raises
+        ------
+        CounterleafError
+            If an argument does not fit.
+
+        Examples
+        --------
+        >>> from counterleaf import Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> front = Explainer(tree).explain_front([0.0, 0.0], target="yes")
+        >>> [(len(point.changes), point.cost) for point in front], front.check()
+        ([(1, 1.0), (2, 0.5)], True)
+        """
+        values = [0.0] if margins is None else read_margins(margins)
+        limits = known_options("explain_front", options)
+        fronts = []
+        for margin in values:
+            answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
+            fronts.append(answering.front(row, source, query))
+        return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
 
     def explain_many(
         self,
@@ -350,16 +413,16 @@ class Explainer:
     def _with_gaps(self, missing: tuple[str, ...]) -> Explainer:
         return self._variants.get(missing, lambda: self._of(adapter_with_gaps(self._adapter, missing), self.spreads))
 
-    def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
-        """Return one explanation per margin, which increase; by default for the margin of the query."""
+    def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
+        """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
         try:
             source = self._aims.locate(row)
         except MissingNumbersError as error:
             if self._adapter.routes is None:
                 raise
-            return self._with_gaps(error.names)._answers(row, query, margins)
+            return self._with_gaps(error.names)._posed(row, query)
         if self._adapter.leaves_out:
-            return self._with_gaps(())._answers(row, query, margins)
+            return self._with_gaps(())._posed(row, query)
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
-        return self._answering.answers(row, source, query, margins)
+        return self._answering, source, query
