@@ -79,6 +79,7 @@ _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of cha
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
 _MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
 _FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
+_SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
 _JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
@@ -112,6 +113,7 @@ def explain(
     count: Annotated[str, _COUNT] = "1",
     front: Annotated[bool, _FRONT] = False,
     margin: Annotated[float, _MARGIN] = 0.0,
+    support: Annotated[int | None, _SUPPORT] = None,
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
@@ -155,7 +157,9 @@ def explain(
             range=range_,
             step=step,
         )
-        summary = _explain(model, rows, query, RunOptions(row, count, front, margin, time_limit, jobs, id_, format_, out))
+        summary = _explain(
+            model, rows, query, RunOptions(row, count, front, margin, support, time_limit, jobs, id_, format_, out)
+        )
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
@@ -170,6 +174,7 @@ class RunOptions:
     count: str
     front: bool
     margin: float
+    support: int | None
     time_limit: float | None
     jobs: int
     id: str | None
@@ -216,6 +221,7 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "cost": options.read_cost(explainer),
         "constraints": options.constraints(explainer.schema),
         "margin": run.margin,
+        "support": run.support,
         "time_limit": run.time_limit,
     }
     count = read_count(run.count)
