@@ -90,7 +90,7 @@ def test_the_answer_is_the_cheapest_of_the_leaves_with_enough_rows(seed, target)
     refused = 0
     for k, constraints in enumerate(limits):
         question = {"target": target, "constraints": constraints}
-        batches = {least: explainer.explain_many(data, support=least, progress=False, **question) for least in (8, 100)}
+        batches = {least: explainer.explain_many(data, support=least, progress=False, **question) for least in (8, 200)}
         for line in range(7 * k, len(data), 41):
             leaves = explainer.explain(data.iloc[line], count=None, **question)
             for least, batch in batches.items():
