@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from counterleaf import datasets as datasets
     from counterleaf.answer.explanation import Counterfactual as Counterfactual
     from counterleaf.answer.explanation import Explanation as Explanation
+    from counterleaf.answer.front import Front as Front
+    from counterleaf.answer.front import FrontPath as FrontPath
     from counterleaf.answer.margins import MarginPath as MarginPath
     from counterleaf.answer.tree_text import export_text as export_text
     from counterleaf.errors import CounterleafError as CounterleafError
@@ -57,6 +59,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "answer.explanation": ("Counterfactual", "Explanation"),
+    "answer.front": ("Front", "FrontPath"),
     "answer.margins": ("MarginPath",),
     "answer.tree_text": ("export_text",),
     "errors": ("CounterleafError",),

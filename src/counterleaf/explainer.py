@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
-from counterleaf.model.gaps import adapter_with_gaps
+from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.query import Options, Query, known_options
 from counterleaf.search.aims import Aims
-from counterleaf.search.prepared import RecentValues
+from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 
 class Explainer:
@@ -53,12 +55,14 @@ class Explainer:
         if schema is not None and not isinstance(schema, Schema):
             raise CounterleafError(f"schema is a {type(schema).__name__}; expected Schema([...])")
         adapter = adapt(model, data, schema, infer_bounds)
-        self._set_up(adapter, None if data is None else Spreads.of(adapter.spread_codes(data)))
+        codes = None if data is None else adapter.spread_codes(data)
+        self._set_up(adapter, *((None, None) if codes is None else (Spreads.of(codes), count_rows(adapter, codes))))
 
-    def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None) -> None:
+    def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> None:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
+        self._counts = counts  # the rows of the data that reach each leaf
         self.schema, self.tree = adapter.schema, adapter.tree
-        self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale)
+        self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale, counts)
         self._answering = Answering(adapter, self._aims)
         self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
@@ -66,10 +70,10 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parts that a worker process needs; the rest is rebuilt there in milliseconds."""
-        return {"adapter": self._adapter, "spreads": self.spreads}
+        return {"adapter": self._adapter, "spreads": self.spreads, "counts": self._counts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set_up(state["adapter"], state["spreads"])
+        self._set_up(state["adapter"], state["spreads"], state.get("counts"))
 
     def __repr__(self) -> str:
         labels = [str(label) for label in self.tree.classes.tolist()]
@@ -78,9 +82,9 @@ class Explainer:
         return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, {says}>"
 
     @classmethod
-    def _of(cls, adapter: ModelAdapter, spreads: Spreads | None) -> Explainer:
+    def _of(cls, adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> Explainer:
         made = cls.__new__(cls)
-        made._set_up(adapter, spreads)
+        made._set_up(adapter, spreads, counts)
         return made
 
     def with_features(self, *features: Feature) -> Explainer:
@@ -111,10 +115,10 @@ class Explainer:
         >>> Explainer(tree).with_features(Numeric("x0", 0, 9, integer=True)).explain([0.0, 0.0], target="yes")[0].row
         [0.0, 1.0]
         """
-        return self._of(self._adapter.with_features(features), self.spreads)
+        return self._of(self._adapter.with_features(features), self.spreads, self._counts)
 
     def to_json(self) -> str:
-        """Write the tree, the features and the spreads as JSON, which is all that an answer depends on.
+        """Write the tree, the features, the spreads and the rows per leaf as JSON, which is all that an answer depends on.
 
         Numbers are read back bit for bit. The model itself is not written; for a pipeline, the tree is the one over the
         columns of the table.
@@ -131,7 +135,7 @@ class Explainer:
         """
         from counterleaf.storage import explainers  # a later room, see counterleaf.answer
 
-        return explainers.write(self._adapter, self.spreads)
+        return explainers.write(self._adapter, self.spreads, self._counts)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Explainer:
@@ -196,7 +200,7 @@ class Explainer:
             How far w @ x + b must stay from 0 at every split on the path to the leaf.
         **options : optional
             Further options. ``time_limit`` is the number of seconds, ``max_nodes`` the number of search nodes, after which the
-            search stops with the status "limit".
+            search stops with the status "limit". ``support=20`` leaves out leaves that fewer than 20 rows of ``data`` reach.
 
         Returns
         -------
@@ -217,7 +221,8 @@ class Explainer:
         ({'x0': (0.0, 1.0)}, 1.0)
         """
         query = self._query(target, cost, constraints, count=count, margin=margin, **known_options("explain", options))
-        return self._answers(row, query, None)[0]
+        answering, source, query = self._posed(row, query)
+        return answering.answers(row, source, query, None)[0]
 
     def explain_margins(
         self,
@@ -265,9 +270,70 @@ class Explainer:
         values = read_margins(margins)
         increasing = sorted(set(values))
         limits = {"count": count, "margin": increasing[0], **known_options("explain_margins", options)}
-        found = self._answers(row, self._query(target, cost, constraints, **limits), increasing)
+        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
+        found = answering.answers(row, source, query, increasing)
         by_margin = dict(zip(increasing, found, strict=True))
         return MarginPath(tuple(values), tuple(by_margin[margin] for margin in values))
+
+    @overload
+    def explain_front(
+        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Unpack[Options]
+    ) -> Front: ...
+    @overload
+    def explain_front(
+        self, row: Any, *, margins: Iterable[float], target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+    ) -> FrontPath: ...
+    def explain_front(
+        self,
+        row: Any,
+        *,
+        target: Any = None,
+        cost: Any = None,
+        constraints: Any = (),
+        margins: Iterable[float] | None = None,
+        **options: Any,
+    ) -> Front | FrontPath:
+        """Find the cheapest answer with one change, with two, and so on, until further changes gain nothing.
+
+        Each point of the front is strictly cheaper than the one before, which changes fewer features. The last point is the
+        answer of ``explain``. A ``max_changes`` among the constraints ends the front earlier.
+
+        Parameters
+        ----------
+        row : dict, Series, DataFrame or array-like
+            One row, in the units of the table.
+        target, cost, constraints : optional
+            As in ``explain``.
+        margins : list of float, optional
+            Several margins, each 0 or more, for one front each.
+        **options : optional
+            As in ``explain``, for each number of changes.
+
+        Returns
+        -------
+        Front
+            The counterfactuals, fewest changes first, each with its proof; a ``FrontPath`` of fronts if there are margins.
+
+        Raises
+        ------
+        CounterleafError
+            If an argument does not fit.
+
+        Examples
+        --------
+        >>> from counterleaf import Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> front = Explainer(tree).explain_front([0.0, 0.0], target="yes")
+        >>> [(len(point.changes), point.cost) for point in front], front.check()
+        ([(1, 1.0), (2, 0.5)], True)
+        """
+        values = [0.0] if margins is None else read_margins(margins)
+        limits = known_options("explain_front", options)
+        fronts = []
+        for margin in values:
+            answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
+            fronts.append(answering.front(row, source, query))
+        return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
 
     def explain_many(
         self,
@@ -297,9 +363,9 @@ class Explainer:
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            Further options. ``time_limit`` and ``max_nodes`` apply to each row. ``chunk_size`` is the number of rows that are
-            solved at a time, by default as many as fit into the processor's caches. ``progress=False`` turns off the bar on
-            stderr, which is shown only on a terminal and only if the work takes long.
+            Further options. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` is as in ``explain``.
+            ``chunk_size`` is the number of rows that are solved at a time, by default as many as fit into the caches.
+            ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
 
         Returns
         -------
@@ -348,18 +414,22 @@ class Explainer:
         return prices
 
     def _with_gaps(self, missing: tuple[str, ...]) -> Explainer:
-        return self._variants.get(missing, lambda: self._of(adapter_with_gaps(self._adapter, missing), self.spreads))
+        def make() -> Explainer:
+            adapter = adapter_with_gaps(self._adapter, missing)
+            return self._of(adapter, self.spreads, None if self._counts is None else self._counts[adapter.origin])
 
-    def _answers(self, row: Any, query: Query, margins: list[float] | None) -> list[Explanation]:
-        """Return one explanation per margin, which increase; by default for the margin of the query."""
+        return self._variants.get(missing, make)
+
+    def _posed(self, row: Any, query: Query) -> tuple[Answering, Source, Query]:
+        """Return the row as the explainer of its missing numbers reads it, and the query with the prices of that explainer."""
         try:
             source = self._aims.locate(row)
         except MissingNumbersError as error:
             if self._adapter.routes is None:
                 raise
-            return self._with_gaps(error.names)._answers(row, query, margins)
+            return self._with_gaps(error.names)._posed(row, query)
         if self._adapter.leaves_out:
-            return self._with_gaps(())._answers(row, query, margins)
+            return self._with_gaps(())._posed(row, query)
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
-        return self._answering.answers(row, source, query, margins)
+        return self._answering, source, query

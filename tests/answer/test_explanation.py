@@ -120,6 +120,7 @@ def test_the_public_names():
     assert set(cl.__all__) == {
         "TAOClassifier",
         *("Explainer", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
+        *("Front", "FrontPath"),
         *(
             "Tree",
             "Outputs",

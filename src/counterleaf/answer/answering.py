@@ -9,6 +9,7 @@ from typing import Any
 
 from counterleaf import _core
 from counterleaf.answer.explanation import Counterfactual, Explanation, describe
+from counterleaf.answer.front import Front, find_front
 from counterleaf.core.stopping import current, has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
@@ -38,16 +39,33 @@ class Answering:
         last: Any = None
         for margin in [query.margin] if margins is None else margins:
             query = query if margin == query.margin else replace(query, margin=margin)
-            until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
-            certificate, decision = self._solve(source, query, until, margins is not None, last)
-            unlimited = query.time_limit is None and query.max_nodes is None
-            if last is not None and certificate.status is Status.LIMIT and unlimited:
-                certificate, decision = self._solve(source, query, until, True, None)  # the warm start, not a limit, stopped it
-            conflict = self._conflict(source, query, until) if certificate.status is Status.INFEASIBLE else ()
-            solved = self._confirmed(row, source, query, until, (certificate, decision))
-            answers.append(self._explanation(row, source, query, solved, conflict))
-            last = certificate.findings.answer
+            found, last = self._answer(row, source, query, last, margins is not None)
+            answers.append(found)
         return answers
+
+    def front(self, row: Any, source: Source, query: Query) -> Front:
+        """Return the cheapest answers with few changes, see ``Front``."""
+        row = copy_of(row)
+
+        def solve(constraints: tuple[Constraint, ...], explain_conflict: bool) -> Explanation:
+            part = replace(query, constraints=(*query.constraints, *constraints))
+            return self._answer(row, source, part, None, False, explain_conflict)[0]
+
+        return find_front(solve, len(self.schema))
+
+    def _answer(
+        self, row: Any, source: Source, query: Query, last: Any, keep: bool, explain_conflict: bool = True
+    ) -> tuple[Explanation, Any]:
+        """Return the explanation, and the core's answer; ``last`` is that with a smaller margin, from which it continues."""
+        until = math.inf if query.time_limit is None else time.perf_counter() + query.time_limit
+        certificate, decision = self._solve(source, query, until, keep, last)
+        unlimited = query.time_limit is None and query.max_nodes is None
+        if last is not None and certificate.status is Status.LIMIT and unlimited:
+            certificate, decision = self._solve(source, query, until, keep, None)  # the warm start, not a limit, stopped it
+        is_empty = certificate.status is Status.INFEASIBLE and explain_conflict
+        conflict = self._conflict(source, query, until) if is_empty else ()
+        solved = self._confirmed(row, source, query, until, (certificate, decision))
+        return self._explanation(row, source, query, solved, conflict), certificate.findings.answer
 
     def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
         """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""

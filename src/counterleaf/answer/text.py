@@ -13,7 +13,7 @@ import numpy as np
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.kinds import Among
+from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.types import Array
@@ -294,7 +294,7 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         obeys = f" and obeys your constraints (ruled out by {conflict})" if conflict else ""
         return f"None of the given rows makes the model {wanted}{obeys}."
     proof = " This is proved." if answer.proved else f" {_INVALID_PROOF}"
-    if answer.target and not np.isfinite(answer.certificate.problem.question.nodes["below"][0]):
+    if answer.target and not answer.conflict and not np.isfinite(answer.certificate.problem.question.nodes["below"][0]):
         if isinstance(answer.target, tuple):
             return f"No leaf of the tree says {answer.target_text()}, so no change can make the model say it.{proof}"
         return f"No change can make the model {wanted}: {_extreme(answer)}.{proof}"
@@ -308,6 +308,8 @@ def _nothing_found(answer: Explanation, terms: Terms) -> str:
         why = f"This constraint rules it out: {listed}."
     else:
         why = f"These constraints cannot all hold: {listed}. Relax at least one of them."
+    for one in answer.conflict:
+        why += f" ({one} leaves out the leaves that fewer rows of the data reach.)" if isinstance(one, Support) else ""
     if bounds and answer.schema.inferred:
         why += _origin_of_bounds(terms)
     return f"No change within {bounds}your constraints makes the model {wanted}. {why}{proof}"
@@ -364,7 +366,7 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     if not answer[0].changes:
         this = "leaving the row as it is"
     pool = answer.certificate.pool
-    which = "no allowed change" if pool is None else "no other given row"
+    which = ("no allowed change" if pool is None else "no other given row") + _support(answer)
     proved = f"Proved: {which} costs less than {this} ({apart([c.cost for c in answer])[0]})"
     if answer.gap > 1e-9 * abs(answer[0].cost):
         proved += f", to within {answer.gap:.1g}"
@@ -407,6 +409,12 @@ def least_of(answer: Explanation) -> str:
 
 def _margin(answer: Explanation) -> str:
     return f" with a margin of {answer.margin_text}" if answer.margin_text else ""
+
+
+def _support(answer: Explanation) -> str:
+    """Return to which leaves the proof is limited, if to some."""
+    least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
+    return f" to a leaf of {least} or more rows of the data" if least else ""
 
 
 def _features(count: int, which: str) -> str:

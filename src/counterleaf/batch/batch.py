@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
 
     time_limit: float | None
     max_nodes: int | None
+    support: int | None
     chunk_size: int | None
     progress: bool
 
@@ -61,7 +62,7 @@ class Batch:
         self.schema, self.model = aims.schema, aims.tree
         by_class = query.target is None and not self.model.is_regression
         sources = range(len(self.model.classes)) if by_class else (0,)  # without a target, one per class of the row
-        self.each = [aims.at(aims.goal(query, source)) for source in sources]
+        self.each = [aims.at(aims.goal(query, source), support=query.support) for source in sources]
         self.search, self.decision = self.each[0].search, self.each[0].decision
         self.tree = self.search.tree
         self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own

@@ -18,6 +18,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.model.decision import Decision, Range
 from counterleaf.model.gaps import tree_with_gaps
 from counterleaf.model.tree import Tree
+from counterleaf.question.constraints.kinds import Support
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import make_frame
@@ -121,6 +122,11 @@ class ModelCheck:
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):
                 return f"the features of the answer differ from those of {self.path}, or have other names"
+            least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
+            gaps = tuple(answer.schema.gaps)
+            known_leaves = (self._read._with_gaps(gaps) if gaps else self._read)._aims
+            if known_leaves.counts is not None and known_leaves.closed(least) != answer.decision.closed:
+                return f"the answer leaves out other leaves than those that fewer than {least} rows reach in {self.path}"
             self.other_bounds += self._read.schema.features != answer.schema.features
         return ""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from counterleaf.answer import text as words
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.front import Front
 from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
@@ -59,7 +60,12 @@ def read_format(requested: str | None, out: Path | None) -> str:
 
 def text(answer: Explanation, model: Path) -> str:
     """One answer as ``print`` shows it, in the terms of a command that queried the tree in a file."""
-    return words.text(answer, Terms(f"The tree in {model}", "--range sets others"))
+    return words.text(answer, terms(model))
+
+
+def terms(model: Path) -> Terms:
+    """The terms of a command that queried the tree in a file."""
+    return Terms(f"The tree in {model}", "--range sets others")
 
 
 def json_line(result: RowResult) -> str:
@@ -122,6 +128,13 @@ class Summary:
         self.rows[_UNCHANGED if unchanged else _KINDS[str(answer.status)]] += 1
         self.answers += len(answer)
         self.unconfirmed += sum(not one.confirmed for one in answer)
+
+    def add_front(self, front: Front) -> None:
+        """Count the row of a front by the status of the whole front."""
+        unchanged = front.status is Status.OPTIMAL and not front[-1].changes
+        self.rows[_UNCHANGED if unchanged else _KINDS[str(front.status)]] += 1
+        self.answers += len(front)
+        self.unconfirmed += sum(not one.confirmed for one in front)
 
     @classmethod
     def of_frame(cls, found: Frame) -> Summary:

@@ -74,6 +74,8 @@ class Decision:
         The node of the model's tree to which each node of the plain tree belongs.
     cuts : dict
         For leaves whose softmax is bounded by tangents: the outputs at which they touch.
+    closed : frozenset of int
+        The leaves of the model's tree that do not count as reaching the goal.
     """
 
     model: Tree
@@ -82,6 +84,7 @@ class Decision:
     target: dict[int, float]
     origin: Array = field(repr=False)
     cuts: Cuts = field(default_factory=dict, repr=False)
+    closed: frozenset[int] = frozenset()
 
     @functools.cached_property
     def same_splits(self) -> bool:
@@ -92,6 +95,11 @@ class Decision:
     def sums(self) -> Array:
         """The splits that a linear leaf became."""
         return np.asarray((self.tree.left >= 0) & (self.model.left[self.origin] < 0))
+
+    @property
+    def closed_nodes(self) -> Array | None:
+        """Which nodes of the plain tree belong to leaves that do not count; None if all leaves count."""
+        return np.isin(self.origin, list(self.closed)) if self.closed else None
 
     @functools.cached_property
     def curved(self) -> bool:
@@ -173,7 +181,7 @@ class Decision:
             if len(price) == len(known):
                 known = tuple(cut for cut, one in zip(known, price.tolist(), strict=True) if one > 0.0)
             cuts[leaf] = (*known, ((1.0, tuple(made)),))
-        return decide(self.model, self.goal, cuts)
+        return decide(self.model, self.goal, cuts, self.closed)
 
     def summed(self, leaves: list[int], prices: list[Array]) -> Decision:
         """Return the decision with one cut at each of some leaves: the sum of its cuts, weighted by their multipliers.
@@ -186,10 +194,10 @@ class Decision:
             if len(price) == len(known) and total > 0.0:
                 parts = [(float(p) / total * c, at) for p, cut in zip(price, known, strict=True) for c, at in cut]
                 cuts[leaf] = (tuple((c, at) for c, at in parts if c > _LIGHT),)
-        return decide(self.model, self.goal, cuts)
+        return decide(self.model, self.goal, cuts, self.closed)
 
 
-def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None) -> Decision:
+def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None, closed: frozenset[int] = frozenset()) -> Decision:
     """Return the plain tree whose leaves reach a goal or do not.
 
     Parameters
@@ -200,6 +208,8 @@ def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None) -> Decision:
         Class index -> class cost, or a range of a probability or value.
     cuts : dict, optional
         The outputs at which tangents touch the softmax of a leaf.
+    closed : frozenset of int, optional
+        Leaves that do not count.
 
     Returns
     -------
@@ -212,7 +222,7 @@ def decide(tree: Tree, goal: Goal, cuts: Cuts | None = None) -> Decision:
         If the goal cannot be expressed by linear rows of a reasonable number.
     """
     try:
-        return _decided(tree, goal, cuts or {})
+        return replace(_decided(tree, goal, cuts or {}), closed=closed)
     except OverflowError:
         raise CounterleafError("the outputs of a leaf are too large to compare; expected numbers up to 1e300") from None
 

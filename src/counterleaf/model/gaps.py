@@ -27,6 +27,7 @@ Adapter = Any  # a ModelAdapter
 
 _MOST_NODES = 1_000_000
 _MOST_CHECKED = 20_000  # leaves
+_NUMBERS = 1 << 22  # variables of the rows that are routed at once
 _WEIGHT = 2.0**100  # of a split that splits whether a number is missing: no margin reaches it
 
 
@@ -124,6 +125,63 @@ def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
         rows = made_up_rows(schema, points) if adapter.takes_rows else []
         check_labels(tree, points, made.predictions(points, rows))
     return made
+
+
+def count_rows(adapter: Adapter, codes: Array) -> Array:
+    """Return the number of rows that reach each leaf of a model's tree; rows that the model cannot read do not count.
+
+    Parameters
+    ----------
+    adapter : ModelAdapter
+        The adapter for rows without gaps.
+    codes : (n, F) array
+        The rows as one number per cell, NaN where a value is missing.
+
+    Returns
+    -------
+    (N,) array of int
+        One number per node; 0 at splits.
+    """
+    schema, tree, routes = adapter.schema, adapter.tree, adapter.routes
+    by_missing = [len(f.values) if not isinstance(f, Numeric) and f.missing else np.nan for f in schema]
+    fills = [schema.fills.get(name, code) for name, code in zip(schema.names, by_missing, strict=True)]
+    counts = np.zeros(tree.n_nodes, np.int64)
+    largest = np.finfo(tree.dtype).max
+    for start in range(0, len(codes), size := max(1, _NUMBERS // schema.width)):
+        part = codes[start : start + size]
+        part = np.where(np.isnan(part), fills, part)
+        part = part[(np.isnan(part) | (np.abs(part) <= largest)).all(axis=1)]
+        gappy = np.isnan(part).any(axis=1)
+        whole = part[~gappy]
+        counts += np.bincount(tree.apply(whole if schema.numeric else schema.spread(whole)), minlength=tree.n_nodes)
+        if routes is not None and gappy.any():
+            leaves = _routed(tree, schema, routes, part[gappy])
+            counts += np.bincount(leaves[leaves >= 0], minlength=tree.n_nodes)
+    return counts
+
+
+def _routed(tree: Tree, schema: Schema, routes: Routes, codes: Array) -> Array:
+    """Return the leaf of each of some rows that lack numbers; -1 for a row that lacks one that a split sums."""
+    missing = np.isnan(codes)
+    filled = np.where(missing, 0.0, codes)
+    rows = filled if schema.numeric else schema.spread(filled)
+    feature_of = np.repeat(np.arange(len(schema)), np.diff(schema.starts))
+    out, ahead = np.full(len(codes), -1), [(0, np.arange(len(codes)))]
+    while ahead:
+        node, here = ahead.pop()
+        if tree.left[node] < 0:
+            out[here] = node
+        elif len(here):
+            columns, weights = tree.weights.row(node)
+            x = rows[np.ix_(here, columns)]
+            x = x.astype(np.float32).astype(float) if tree.dtype == "float32" else x
+            sums = np.cumsum(np.column_stack([weights * x, np.zeros(len(here))]), axis=1)[:, -1] + tree.bias[node]
+            right = (sums > 0) | ((sums == 0) & (tree.closed == "right"))
+            lacks = missing[np.ix_(here, feature_of[columns])].any(axis=1)
+            right[lacks] = routes.right[node]
+            known = ~lacks | (routes.feature[node] >= 0)
+            ahead += [(int(tree.right[node]), here[known & right]), (int(tree.left[node]), here[known & ~right])]
+    return out
 
 
 def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[Tree, Array]:

@@ -8,6 +8,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
+from counterleaf.plot.fronts import draw_fronts
 from counterleaf.plot.image import draw_image, image_shape
 from counterleaf.plot.margins import draw_margins
 from counterleaf.plot.regions import draw_regions
@@ -17,7 +18,7 @@ from counterleaf.table.features import Numeric
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_margins"]
+__all__ = ["draw", "draw_fronts", "draw_margins"]
 
 
 def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) -> Figure:

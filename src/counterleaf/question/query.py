@@ -14,7 +14,7 @@ from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.model.decision import Decision, Goal, Range
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.kinds import Constraint, listed
+from counterleaf.question.constraints.kinds import Constraint, Support, listed
 from counterleaf.question.costs.prices import Prices
 from counterleaf.types import Array
 
@@ -160,6 +160,7 @@ class Options(TypedDict, total=False):
 
     time_limit: float | None
     max_nodes: int | None
+    support: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,6 +190,7 @@ class Query:
             If the constraints are not a list of constraints, or a limit is not a number of the right kind.
         """
         count, time_limit, nodes = limits.get("count", 1), limits.get("time_limit"), limits.get("max_nodes")
+        support = limits.get("support")
         margin = number(limits.get("margin", 0.0), "margin")
         if count is not None and not _is_count(count):
             raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
@@ -200,8 +202,16 @@ class Query:
                 raise CounterleafError(f"time_limit is {time_limit}; expected seconds above 0, or None")
         if nodes is not None and not _is_count(nodes):
             raise CounterleafError(f"max_nodes is {nodes!r}; expected a whole number from 1, or None")
+        if support is not None and not _is_count(support):
+            raise CounterleafError(f"support is {support!r}; expected a number of rows from 1, or None")
+        least = () if support is None else (Support(f"support={support}", min(int(support), _MANY)),)
         count, nodes = (None if one is None else min(int(one), _MANY) for one in (count, nodes))
-        return cls(target, cost, prices, tuple(listed(constraints)), margin, count, time_limit, nodes)
+        return cls(target, cost, prices, (*listed(constraints), *least), margin, count, time_limit, nodes)
+
+    @property
+    def support(self) -> int:
+        """The number of rows of the data that a leaf needs to count."""
+        return max((one.least for one in self.constraints if isinstance(one, Support)), default=0)
 
     def goal(self, tree: Tree, source_class: int) -> Goal:
         """The target for a row that the model assigns to ``source_class``."""

@@ -70,11 +70,16 @@ def _margins(tree: Tree, margin: Margin, variables: Variables) -> Array:
     return np.where(np.diff(w.indptr) > 0, np.add.reduceat(terms, w.indptr[:-1]), 0.0)
 
 
-def aim(tree: Tree, splits: Splits, target: Mapping[int, float]) -> Array:
-    """Fill in the fields of the nodes that depend on the target, given as class index -> class cost."""
+def aim(tree: Tree, splits: Splits, target: Mapping[int, float], closed: Array | None = None) -> Array:
+    """Fill in the fields of the nodes that depend on the target, given as class index -> class cost.
+
+    ``closed`` marks leaves that do not count, of any class.
+    """
     price = np.full(len(tree.classes) + 1, math.inf)
     price[list(target)] = list(target.values())
     below = np.where(tree.left < 0, price[tree.value], math.inf)
+    if closed is not None:
+        below[closed] = math.inf
     leaves = np.isfinite(below).astype(np.int64)
     first = np.where(leaves > 0, np.arange(tree.n_nodes), tree.n_nodes)
     for inner in reversed(splits.levels):

@@ -59,8 +59,8 @@ class Aim:
 class Aims:
     """The searches for all targets of one model."""
 
-    def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None) -> None:
-        self.tree, self.schema, self.guard, self.rescale = tree, schema, guard, rescale
+    def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None, counts: Array | None = None) -> None:
+        self.tree, self.schema, self.guard, self.rescale, self.counts = tree, schema, guard, rescale, counts
         # rounding in float64 rarely refutes an answer, and a guard would exclude rows that lie exactly on a split
         self.search = Search(tree, schema, guard if guard > _GUARD else 0.0)
         self._aims, self._labels = RecentValues(), tree.classes.tolist()
@@ -74,10 +74,25 @@ class Aims:
         low, high = self._aims.get(("outputs", *wanted), lambda: self.rescale.inward(*wanted))
         return Range(goal.output, low, high, self.rescale, (goal.low, goal.high))
 
-    def at(self, goal: Goal, guard: float = 0.0) -> Aim:
-        """The target of a question, remembered for the next one; ``guard`` is the least guard of its search."""
-        key = (tuple(goal.items()) if isinstance(goal, Mapping) else goal, guard)
-        return self._aims.get(key, lambda: self._aim(decide(self.tree, goal), guard))
+    def closed(self, support: int) -> frozenset[int]:
+        """The leaves that fewer than ``support`` rows of the data reach."""
+        if not support:
+            return frozenset()
+        if self.counts is None:
+            raise CounterleafError(
+                f"support is {support}, and this explainer does not know how many rows reach each leaf: "
+                f"make it with data= and, for a file, write it again with to_json"
+            )
+        leaves = self.tree.leaves
+        return frozenset(leaves[self.counts[leaves] < support].tolist())
+
+    def at(self, goal: Goal, guard: float = 0.0, support: int = 0) -> Aim:
+        """The target of a question, remembered for the next one.
+
+        ``guard`` is the least guard of its search, ``support`` the number of rows of the data that a leaf needs to count.
+        """
+        key = (tuple(goal.items()) if isinstance(goal, Mapping) else goal, guard, support)
+        return self._aims.get(key, lambda: self._aim(decide(self.tree, goal, closed=self.closed(support)), guard))
 
     def may_round(self, decision: Decision) -> bool:
         """Whether the model may sum in another order than the plain tree, and therefore refute an answer."""
@@ -85,11 +100,16 @@ class Aims:
 
     def _aim(self, decision: Decision, guard: float) -> Aim:
         least = self.search.guard
+        closed = decision.closed_nodes
+
+        def fewer() -> Search:
+            return Search(decision.tree, self.schema, least, like=self.search, closed=closed)
+
         if decision.tree is self.tree and guard <= least:
-            return Aim(decision, self.search)
+            return Aim(decision, self.search if closed is None else self._aims.get(("closed", decision.closed), fewer))
         if decision.same_splits and guard <= least:
-            return Aim(decision, Search(decision.tree, self.schema, least, like=self.search))
-        return Aim(decision, Search(decision.tree, self.schema, max(guard, least), sums=decision.sums))
+            return Aim(decision, fewer())
+        return Aim(decision, Search(decision.tree, self.schema, max(guard, least), sums=decision.sums, closed=closed))
 
     def locate(self, row: Any) -> Source:
         """Encode a row and find its leaf and its class.
@@ -118,7 +138,7 @@ class Aims:
     ) -> tuple[Certificate, Decision]:
         """Find the cheapest leaves for one source, with their proof and the plain tree that it is about."""
         goal = self.goal(query, source.label)
-        aim = self.at(goal, guard)
+        aim = self.at(goal, guard, query.support)
         if not aim.decision.curved:
             return aim.certify(source, query, budget, earlier), aim.decision
         assert isinstance(goal, Range)
@@ -137,7 +157,7 @@ class Aims:
         clock = _Clock(budget, query)
         for inside in _INSIDE:
             cuts, held, rows = self._inside(goal, inside, cuts, (source, query, clock, guard))
-            decision = decide(self.tree, goal, held)
+            decision = decide(self.tree, goal, held, self.closed(query.support))
             outer = self._aim(decision, guard).certify(source, query, clock.budget())
             found = [rows.get(int(decision.origin[leaf])) for leaf in outer.findings.leaves]
             whole = _with_rows(outer, found)
@@ -158,7 +178,7 @@ class Aims:
         low = goal.low
         if 0.0 < low < 1.0:
             low = 1.0 / (1.0 + (1.0 - low) / low * (1.0 - inside))
-        inner = decide(self.tree, replace(goal, low=low), cuts)
+        inner = decide(self.tree, replace(goal, low=low), cuts, self.closed(query.support))
         for _ in range(_TANGENTS):
             aim = self._aim(inner, guard)
             found = aim.search.find(aim.source(source), query, inner.target, clock.budget())

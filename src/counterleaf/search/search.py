@@ -32,11 +32,19 @@ class Search:
 
     ``guard`` is the share of an oblique split's terms by which its sum may differ if the model sums in another order.
     ``like`` is a search for a tree with the same splits, whose preparations are shared. ``sums`` marks splits that the model
-    computes as sums of several terms, see ``prepare``.
+    computes as sums of several terms, see ``prepare``. ``closed`` marks leaves that do not count, see ``aim``.
     """
 
-    def __init__(self, tree: Tree, schema: Schema, guard: float, like: Search | None = None, sums: Array | None = None) -> None:
-        self.tree, self.schema, self.guard, self.sums = tree, schema, guard, sums
+    def __init__(
+        self,
+        tree: Tree,
+        schema: Schema,
+        guard: float,
+        like: Search | None = None,
+        sums: Array | None = None,
+        closed: Array | None = None,
+    ) -> None:
+        self.tree, self.schema, self.guard, self.sums, self.closed = tree, schema, guard, sums, closed
         self.variables: Variables = Variables.of(schema) if like is None else like.variables
         self._trees: RecentValues = RecentValues() if like is None else like._trees
         self._targets = RecentValues()
@@ -58,7 +66,7 @@ class Search:
         """The nodes of the tree with a target and a margin, remembered for the next question."""
 
         def make() -> PreparedTarget:
-            nodes = aim(self.tree, self.splits(margin), target)
+            nodes = aim(self.tree, self.splits(margin), target, self.closed)
             return PreparedTarget(nodes, core_target(nodes))
 
         return self._targets.get((margin, *target.items()), make)

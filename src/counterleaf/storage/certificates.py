@@ -36,10 +36,11 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
     problem, found = certificate.problem, certificate.findings
     q, n = problem.question, len(problem.question.nodes)
     start = int(q.indptr[n])
-    below, tree, goal = q.nodes["below"], problem.tree, decision.goal
+    tree, goal = problem.tree, decision.goal
     if isinstance(goal, Range) and goal.rescale is not None:
         raise CounterleafError("an answer about a transformed target has no JSON; explain the model without its transform")
-    costs = sorted({(int(tree.value[leaf]), float(below[leaf])) for leaf in tree.leaves if math.isfinite(below[leaf])})
+    reached = set(tree.value[tree.leaves].tolist())
+    costs = sorted((label, cost) for label, cost in decision.target.items() if label in reached)
     if not isinstance(goal, Range) and tree is not decision.model:
         costs = list(goal.items())  # in this order, on which the plain tree depends
     tangent_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
@@ -50,6 +51,7 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
         "tangents": [
             [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
         ],
+        **({"closed": sorted(decision.closed)} if decision.closed else {}),
         "margin": problem.splits.margin,
         "guard": q.guard,
         "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
@@ -148,11 +150,14 @@ def _margin_in(content: Any, schema: Schema) -> Margin:
 def _decision_in(content: dict[str, Any]) -> Decision:
     """Build the plain tree from the model's tree and the goal."""
     tree, span = Tree.from_json(json.dumps(content["tree"])), content["range"]
+    closed = frozenset(_whole(content.get("closed", [])).tolist())
+    if not closed <= set(tree.leaves.tolist()):
+        raise CounterleafError(_MISFIT)
     if span is None:
         goal = {int(label): float(cost) for label, cost in content["class_costs"]}
         if not all(0 <= label < len(tree.classes) for label in goal) or not np.isfinite(list(goal.values())).all():
             raise CounterleafError(_MISFIT)
-        return decide(tree, goal)
+        return decide(tree, goal, closed=closed)
     output, low, high = span[0], float(span[1]), float(span[2])
     if type(output) is not int or not -1 <= output < len(tree.classes) or tree.outputs is None or not low <= high:
         raise CounterleafError(_MISFIT)
@@ -164,7 +169,7 @@ def _decision_in(content: dict[str, Any]) -> Decision:
         fits = type(leaf) is int and 0 <= leaf < tree.n_nodes and all(len(at) == tree.outputs.count for at in points)
         if not fits or not np.isfinite(points).all() or not all(0 < c < math.inf for cut in entries for c, _ in cut):
             raise CounterleafError(_MISFIT)
-    return decide(tree, Range(output, low, high), cuts)
+    return decide(tree, Range(output, low, high), cuts, closed)
 
 
 def _cut_out(cut: Cut) -> list[Any]:
@@ -210,7 +215,7 @@ def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) ->
         indptr, indices, data = content["coupling"]
         matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (size, size))
     return Question(
-        nodes=aim(tree, splits, decision.target),
+        nodes=aim(tree, splits, decision.target, decision.closed_nodes),
         indptr=np.concatenate([w.indptr, w.indptr[-1] + limits.indptr[1:]]),
         indices=np.concatenate([w.indices, limits.indices]),
         data=np.concatenate([w.data, limits.data]),

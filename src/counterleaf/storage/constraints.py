@@ -11,7 +11,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Certificate
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.functions import changed
-from counterleaf.question.constraints.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row
+from counterleaf.question.constraints.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row, Support
 from counterleaf.question.constraints.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
 from counterleaf.table.frames import column_names, is_frame, make_frame
@@ -82,6 +82,8 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
         return {"kind": "max_changes", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
         return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": constraint_out(one.then)}
+    if isinstance(one, Support):
+        return {"kind": "support", "words": one.words, "least": one.least}
     names = column_names(one.rows) if is_frame(one.rows) else None
     rows = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
     return {"kind": "among", "words": one.words, "names": names, "rows": rows}
@@ -104,6 +106,8 @@ def constraint_in(content: dict[str, Any]) -> Constraint:
         if not isinstance(then, (Limit, Choice)):
             raise ValueError(f"implies {then!r}")
         return Implies(words, changed(content["name"]), then)
+    if kind == "support":
+        return Support(words, int(content["least"]))
     if content["names"] is None:
         return Among(words, np.array(content["rows"]))
     return Among(words, make_frame(content["rows"], content["names"]))

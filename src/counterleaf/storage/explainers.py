@@ -17,9 +17,17 @@ from counterleaf.strict_json import loads
 from counterleaf.table.features import Numeric
 from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
 from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 _FORMAT, _VERSION = "counterleaf-explainer", 1
-_PARTS = ("format", "version", "tree", "schema", "spreads", "guard")  # and "routes" if the model routes missing numbers
+_PARTS = (
+    "format",
+    "version",
+    "tree",
+    "schema",
+    "spreads",
+    "guard",
+)  # and "counts" with data, "routes" if the model routes missing numbers
 _GUARD = 1e-6  # rounding is far below
 _LONGEST = 600  # characters of an error message
 _OTHERS = {
@@ -28,10 +36,10 @@ _OTHERS = {
 }
 
 
-def write(adapter: ModelAdapter, spreads: Spreads | None) -> str:
+def write(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> str:
     """The explainer as JSON; refused at once if it could not be read back."""
     try:
-        text = json.dumps(_content(adapter, spreads), allow_nan=False)
+        text = json.dumps(_content(adapter, spreads, counts), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CounterleafError(
             f"the explainer contains a value that JSON cannot represent ({error}); "
@@ -41,7 +49,7 @@ def write(adapter: ModelAdapter, spreads: Spreads | None) -> str:
     return text
 
 
-def read(text: Any) -> tuple[ModelAdapter, Spreads | None]:
+def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
     """Read the text that ``write`` wrote; any other text is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an explainer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
@@ -78,7 +86,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
 
 
-def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
+def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> dict[str, Any]:
     if adapter.rescale is not None:
         raise CounterleafError("an explainer of a transformed target has no JSON; explain the model without its transform")
     content = {
@@ -88,13 +96,14 @@ def _content(adapter: ModelAdapter, spreads: Spreads | None) -> dict[str, Any]:
         "schema": schema_out(adapter.schema),
         "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
         "guard": adapter.guard,
+        **({} if counts is None else {"counts": counts.tolist()}),
         **({} if adapter.routes is None else {"routes": _routes_out(adapter.routes)}),
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
 
 
-def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
+def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None, Array | None]:
     parts = [content[name] for name in _PARTS[2:]]
     tree, schema = Tree.from_json(json.dumps(parts[0])), schema_in(parts[1])
     if tree.n_features != schema.width:
@@ -109,14 +118,15 @@ def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None]:
     routes = _routes_in(content["routes"], tree, schema) if "routes" in content else None
     gaps.check_allowed(schema, routes)
     adapter = ModelAdapter(tree, schema, tree, None, None, float(guard), routes=routes)
-    again = _content(adapter, spreads)
+    counts = _counts(content["counts"], tree) if "counts" in content else None
+    again = _content(adapter, spreads, counts)
     for name in sorted({*content, *again}):
         if name not in again or not _same(content[name], again[name]):
             raise CounterleafError(
                 f"the explainer's JSON has {name!r} in a form that to_json does not write; write it again with to_json"
             )
     json.dumps(again, ensure_ascii=False).encode()  # refuses half a surrogate pair
-    return adapter, spreads
+    return adapter, spreads, counts
 
 
 def _routes_out(routes: Routes) -> dict[str, Any]:
@@ -171,6 +181,14 @@ def _spreads(content: Any, size: int) -> Spreads | None:
                 f"the explainer's spreads have a {name} of {some(array.tolist(), 6)}; expected {size} finite numbers above 0"
             )
     return Spreads(*arrays)
+
+
+def _counts(content: Any, tree: Tree) -> Array:
+    """The number of rows at each leaf, checked to fit the tree."""
+    counts = np.array(content, np.int64)
+    if counts.shape != tree.left.shape or (counts < 0).any() or counts[tree.left >= 0].any():
+        raise CounterleafError("the explainer's numbers of rows per leaf do not fit its tree; write it again with to_json")
+    return counts
 
 
 def _same(read: Any, written: Any) -> bool:

@@ -22,7 +22,7 @@ from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.model.decision import Decision, Range
 from counterleaf.proof.certificate import Status
-from counterleaf.question.constraints.kinds import Constraint
+from counterleaf.question.constraints.kinds import Constraint, Support
 from counterleaf.question.query import Probability, Value, read_goal
 from counterleaf.storage.certificates import certificate_in, certificate_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
@@ -209,6 +209,10 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     else:
         constraints, cost = tuple(map(constraint_in, question["constraints"])), str(question["cost"])
         check_constraints(constraints, schema, certificate)
+    if decision.closed and not any(isinstance(one, Support) for one in constraints):
+        raise CounterleafError(
+            "the answer's JSON contradicts itself: its proof leaves out leaves without support=; explain the row again"
+        )
     return Explanation(
         status=certificate.status,
         maker=lambda: found,

@@ -16,7 +16,17 @@ import typer
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count
-from counterleaf.cli.output import RowResult, Summary, alternatives_frame, check_names, json_line, read_format, table, text
+from counterleaf.cli.output import (
+    RowResult,
+    Summary,
+    alternatives_frame,
+    check_names,
+    json_line,
+    read_format,
+    table,
+    terms,
+    text,
+)
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
@@ -68,6 +78,8 @@ _COST = typer.Option(
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
 _MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
+_FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
+_SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
 _JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
@@ -99,7 +111,9 @@ def explain(
     cost: Annotated[str | None, _COST] = None,
     multiplier: Annotated[_Repeated, _MULTIPLIER] = None,
     count: Annotated[str, _COUNT] = "1",
+    front: Annotated[bool, _FRONT] = False,
     margin: Annotated[float, _MARGIN] = 0.0,
+    support: Annotated[int | None, _SUPPORT] = None,
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
@@ -116,6 +130,7 @@ def explain(
 
     - `counterleaf explain model.json applicants.csv --row 3 --target granted`
     - `counterleaf explain model.json applicants.csv --row 3 --freeze age --count 3`
+    - `counterleaf explain model.json applicants.csv --row 3 --front`
     - `counterleaf explain model.json applicants.csv --row 3 --only-increase age=1`
     - `counterleaf explain model.json applicants.csv --row 3 --between age=20:40`
     - `counterleaf explain model.json applicants.csv --cost L2 --out answers.csv`
@@ -142,7 +157,9 @@ def explain(
             range=range_,
             step=step,
         )
-        summary = _explain(model, rows, query, RunOptions(row, count, margin, time_limit, jobs, id_, format_, out))
+        summary = _explain(
+            model, rows, query, RunOptions(row, count, front, margin, support, time_limit, jobs, id_, format_, out)
+        )
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
@@ -155,7 +172,9 @@ class RunOptions:
 
     row: int | None
     count: str
+    front: bool
     margin: float
+    support: int | None
     time_limit: float | None
     jobs: int
     id: str | None
@@ -168,6 +187,8 @@ class RunOptions:
             raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
+        if self.front and self.count != "1":
+            raise CounterleafError(f"--front has one row for each number of changes, and --count is {self.count}; omit --count")
         if self.id in (*COLUMNS, "rank", "problem"):
             raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
 
@@ -200,10 +221,13 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "cost": options.read_cost(explainer),
         "constraints": options.constraints(explainer.schema),
         "margin": run.margin,
+        "support": run.support,
         "time_limit": run.time_limit,
     }
     count = read_count(run.count)
-    if output.format == "csv" and count == 1:
+    if run.front:
+        summary = _explain_front(explainer, frame, query, output)
+    elif output.format == "csv" and count == 1:
         summary = _explain_batch(explainer, frame, query, run.jobs, output)
     else:
         summary = _explain_each(explainer, frame, {**query, "count": count}, output)
@@ -259,6 +283,24 @@ def _explain_batch(explainer: Explainer, rows: Frame, query: dict[str, Any], job
         raise CounterleafError(cells_of(found["problem"])[0])
     _write_frame(found.rename_axis(output.id).reset_index(), output.path)
     return Summary.of_frame(found)
+
+
+def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
+    """Find the front of one row and write it; as JSON, one line per number of changes."""
+    if len(rows) != 1:
+        raise CounterleafError(f"--front explains one row, and there are {len(rows)} rows; choose one with --row")
+    if output.format == "csv":
+        raise CounterleafError("--front has no CSV or Parquet output; expected --format table or json")
+    ((name, row),) = zip(rows.index.tolist(), records(rows), strict=True)
+    (front,) = explainer.explain_front(row, margins=[query.pop("margin")], **query)
+    results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
+    summary = Summary()
+    summary.add_front(front)
+    if output.format == "table":
+        _write_text(front.text(terms(output.model)), output.path)
+    else:
+        _write_text("\n".join(map(json_line, results)), output.path)
+    return summary
 
 
 def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:

@@ -90,6 +90,13 @@ class MaxChanges(_Written):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Support(_Written):
+    """x falls into a leaf that at least ``least`` rows of the data reach; made by the option ``support=``."""
+
+    least: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Changed(_Written):
     """The named feature changes: a condition for ``implies``."""
 
@@ -106,7 +113,7 @@ class Implies(_Written):
 
 # Any constraint: a value that freeze, fix, between, only_increase, only_decrease, allow, forbid, linear, among, max_changes or
 # implies returns. Use it in annotations, as in ``def policy() -> list[cl.Constraint]``.
-Constraint = Limit | Choice | Row | Among | MaxChanges | Implies
+Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Support
 
 
 def _aligned(rows: Any, schema: Schema) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from counterleaf.errors import CounterleafError, some
 from counterleaf.question.arrays import LinearRow
 from counterleaf.question.constraints.functions import freeze
-from counterleaf.question.constraints.kinds import Choice, Constraint, Implies, Limit, MaxChanges, Row
+from counterleaf.question.constraints.kinds import Choice, Constraint, Implies, Limit, MaxChanges, Row, Support
 from counterleaf.table.features import Categorical, Finite, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -74,7 +74,7 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
         elif isinstance(constraint, Implies):
             frozen = _box(freeze(constraint.condition.name), schema, sources)
             out.clauses.append(Clause(frozen, _box(constraint.then, schema, sources)))
-        else:
+        elif not isinstance(constraint, Support):  # which is about leaves
             rows = constraint.vectors(schema)
             out.pool = rows if out.pool is None else out.pool[(out.pool[:, None] == rows[None]).all(axis=2).any(axis=1)]
     return out
