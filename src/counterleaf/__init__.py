@@ -25,18 +25,21 @@ if TYPE_CHECKING:
     from counterleaf.plot.trees import plot_tree as plot_tree
     from counterleaf.proof.certificate import Certificate as Certificate
     from counterleaf.proof.certificate import Status as Status
+    from counterleaf.question.constraints.conditions import becomes as becomes
+    from counterleaf.question.constraints.conditions import changed as changed
+    from counterleaf.question.constraints.conditions import implies as implies
+    from counterleaf.question.constraints.conditions import stays as stays
     from counterleaf.question.constraints.functions import allow as allow
     from counterleaf.question.constraints.functions import among as among
     from counterleaf.question.constraints.functions import between as between
-    from counterleaf.question.constraints.functions import changed as changed
     from counterleaf.question.constraints.functions import fix as fix
     from counterleaf.question.constraints.functions import forbid as forbid
     from counterleaf.question.constraints.functions import freeze as freeze
-    from counterleaf.question.constraints.functions import implies as implies
     from counterleaf.question.constraints.functions import linear as linear
     from counterleaf.question.constraints.functions import max_changes as max_changes
     from counterleaf.question.constraints.functions import only_decrease as only_decrease
     from counterleaf.question.constraints.functions import only_increase as only_increase
+    from counterleaf.question.constraints.functions import within as within
     from counterleaf.question.constraints.kinds import Constraint as Constraint
     from counterleaf.question.costs.terms import L1 as L1
     from counterleaf.question.costs.terms import L2 as L2
@@ -71,20 +74,20 @@ _HOME = {
     "model.tree": ("Tree",),
     "plot.trees": ("plot_tree",),
     "proof.certificate": ("Certificate", "Status"),
+    "question.constraints.conditions": ("becomes", "changed", "implies", "stays"),
     "question.constraints.kinds": ("Constraint",),
     "question.constraints.functions": (
         "allow",
         "among",
         "between",
-        "changed",
         "fix",
         "forbid",
         "freeze",
-        "implies",
         "linear",
         "max_changes",
         "only_decrease",
         "only_increase",
+        "within",
     ),
     "question.costs.terms": ("L1", "L2", "Changes", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),

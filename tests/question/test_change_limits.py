@@ -43,11 +43,18 @@ def test_a_constraint_is_printed_as_it_is_written(constraint, shown):
         (lambda: cl.only_increase("x", at_most=-1), "at_most= of only_increase is -1; expected 0 or more"),
         (lambda: cl.only_decrease("x", by=3, at_most=2), "at_most= of only_decrease is 2; expected 3 or more"),
         (lambda: cl.only_decrease("x", by=-2), "by= of only_decrease is -2; expected 0 or more"),
-        (lambda: cl.only_increase("x", at_most="5"), "at_most= of only_increase is '5'; expected a number"),
+        (
+            lambda: cl.only_increase("x", at_most="5"),
+            "at_most= of only_increase is '5'; expected a number, or a percentage such",
+        ),
         (lambda: cl.only_increase("x", at_most=np.inf), "at_most= of only_increase is inf; expected a finite number"),
         (lambda: cl.only_increase("x", by=np.nan), "by= of only_increase is nan; expected a finite number"),
         (lambda: cl.only_increase(at_most=5), "only_increase got no feature; name at least one"),
-        (lambda: cl.only_decrease(["x"], at_most=5), r"only_decrease got \['x'\]; give the names one by one"),
+        (
+            lambda: cl.only_decrease({"x"}, at_most=5),
+            r"only_decrease got {'x'}; give names or a list of names, as in only_decr",
+        ),
+        (lambda: cl.only_decrease([], at_most=5), "only_decrease got no feature; name at least one"),
     ],
 )
 def test_a_wrong_argument_is_refused(make, message):

@@ -279,12 +279,12 @@ def test_bad_questions_get_one_clear_line(question, reason):
         (lambda: cl.forbid("job", []), "forbid got no values"),
         (lambda: cl.only_increase("age", by=-1), "by= of only_increase is -1; expected 0 or more"),
         (
-            lambda: cl.implies(cl.freeze("job"), cl.freeze("age")),
-            r"implies got the condition freeze\('job'\); expected changed",
+            lambda: cl.implies(cl.max_changes(1), cl.freeze("age")),
+            r"implies got the condition max_changes\(1\); expected changed, becomes or stays, or a constraint on single",
         ),
         (
-            lambda: cl.implies(cl.changed("a"), cl.max_changes(1)),
-            r"implies got the consequence max_changes\(1\); expected freeze, fix",
+            lambda: cl.implies(cl.changed("a"), cl.changed("b")),
+            r"implies got the consequence changed\('b'\); expected a constraint such as freeze\('age'\); it is a condition",
         ),
         (lambda: cl.Categorical("job", "clerk"), "its values are 'clerk'; expected a list"),
         (lambda: cl.Categorical("job", []), "has no values"),

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from support.table_codes import codes_of, columns, on, place, row_of, within
 
 import counterleaf as cl
@@ -21,7 +22,9 @@ class TableCase:
 
     rules: ("freeze", "a", "b"), ("fix", "a", value), ("between", "a", 1, 5), ("only_increase", "a", {"by": 2}),
     ("only_decrease", "a", {"at_most": 3}), ("allow", "job", [...]), ("forbid", "job", [...]),
-    ("linear", {"a": 1.0, "job=cook": -2.0}, ">=", 0.5), ("max_changes", 2), ("implies", "job", rule).
+    ("within", "a", "-5%", 2), ("becomes", "job", value), ("stays", "job"),
+    ("linear", {"a": 1.0, "job=cook": -2.0}, ">=", 0.5), ("max_changes", 2), ("implies", "job", rule) where "job" stands for
+    changed("job"), and ("implies", rule, rule).
     terms: (factor, "L1" or "L2", weights) or (factor, "L1" or "L2", up, down); weights are None, a number, a list or a dict.
     """
 
@@ -33,6 +36,7 @@ class TableCase:
     terms: list
     scale: np.ndarray  # (F,) the size of each feature
     Q: np.ndarray = None  # over the numbers, in their order: what their changes cost together
+    pool: np.ndarray = None  # (n, F) codes of rows of the table
 
     def constraints(self):
         return [_constraint(rule) for rule in self.rules]
@@ -107,23 +111,35 @@ class TableCase:
                     near = np.round(codes[:, d] / float(feature.grid)).tolist()
                     on_grid = codes[:, d] == [on(feature, k) for k in near]
                     ok &= on_grid | (codes[:, d] == source[d])
-        changed = codes != source
         for rule in self.rules:
-            if rule[0] == "max_changes":
-                ok &= changed.sum(axis=1) <= rule[1]
-            elif rule[0] == "implies":
-                ok &= ~changed[:, self.schema.names.index(rule[1])] | self._within(rule[2], codes)
-            elif rule[0] == "linear":
-                value, size = np.full(len(codes), -rule[3]), np.full(len(codes), abs(rule[3]))
-                for name, a in rule[1].items():
-                    d, k = place(self.schema, name)
-                    term = a * (codes[:, d] if k is None else codes[:, d] == k)
-                    value, size = value + term, size + np.abs(term)
-                off = {">=": -value, "<=": value, "==": np.abs(value)}[rule[2]]
-                ok &= off <= slack * size
-            else:
-                ok &= self._within(rule, codes)
+            ok &= self.holds(rule, codes, slack)
         return ok
+
+    def holds(self, rule, codes, slack=1e-9):
+        """(n,) whether rows obey one rule."""
+        changed = codes != self.source
+        if rule[0] == "max_changes":
+            return changed.sum(axis=1) <= rule[1]
+        if rule[0] == "implies":
+            return ~self._is_met(rule[1], codes) | self.holds(rule[2], codes, slack)
+        if rule[0] == "among":
+            return (codes[:, None] == codes_of(self.schema, rule[1])[None]).all(axis=2).any(axis=1)
+        if rule[0] == "linear":
+            value, size = np.full(len(codes), -rule[3]), np.full(len(codes), abs(rule[3]))
+            for name, a in rule[1].items():
+                d, k = place(self.schema, name)
+                term = a * (codes[:, d] if k is None else codes[:, d] == k)
+                value, size = value + term, size + np.abs(term)
+            off = {">=": -value, "<=": value, "==": np.abs(value)}[rule[2]]
+            return off <= slack * size
+        return self._within(rule, codes)
+
+    def _is_met(self, condition, codes):
+        """(n,) whether rows meet the condition of an implication."""
+        if isinstance(condition, str):
+            return codes[:, self.schema.names.index(condition)] != self.source[self.schema.names.index(condition)]
+        met = self.holds(condition, codes)
+        return met & ~self.holds(condition, self.source[None])[0] if condition[0] == "becomes" else met
 
     def _within(self, rule, codes):
         ok = np.ones(len(codes), bool)
@@ -138,7 +154,10 @@ def _constraint(rule):
     if verb in ("only_increase", "only_decrease"):
         return getattr(cl, verb)(rest[0], **rest[1])
     if verb == "implies":
-        return cl.implies(cl.changed(rest[0]), _constraint(rest[1]))
+        condition = cl.changed(rest[0]) if isinstance(rest[0], str) else _constraint(rest[0])
+        return cl.implies(condition, _constraint(rest[1]))
+    if verb == "among":
+        return cl.among(pd.DataFrame(rest[0]))
     return getattr(cl, verb)(*rest)
 
 
@@ -153,6 +172,7 @@ def _weight(weights, names, d):
 def meaning(rule, schema, source):
     """[(feature, (lower, upper) of a number or (values,) mask)] of a rule on single features."""
     verb, name, *rest = rule
+    verb = {"becomes": "fix", "stays": "freeze"}.get(verb, verb)
     out = []
     for each in (name, *rest) if verb == "freeze" else (name,):
         d = schema.names.index(each)
@@ -161,11 +181,13 @@ def meaning(rule, schema, source):
         if verb == "freeze":
             low = high = at
         elif verb == "between":
-            low, high = rest
+            low, high = (open_ if end is None else end for end, open_ in zip(rest, (low, high), strict=True))
+        elif verb == "within":
+            low, high = (open_ if end is None else _from(at, end) for end, open_ in zip(rest, (low, high), strict=True))
         elif verb == "only_increase":
-            low, high = at + rest[0].get("by", 0), at + rest[0].get("at_most", math.inf)
+            low, high = _from(at, rest[0].get("by", 0)), _from(at, rest[0].get("at_most", math.inf))
         elif verb == "only_decrease":
-            low, high = at - rest[0].get("at_most", math.inf), at - rest[0].get("by", 0)
+            low, high = -_from(-at, rest[0].get("at_most", math.inf)), -_from(-at, rest[0].get("by", 0))
         elif verb == "fix" and isinstance(feature, cl.Numeric):
             low = high = rest[0]
         if isinstance(feature, cl.Numeric):
@@ -177,6 +199,11 @@ def meaning(rule, schema, source):
             k = np.arange(len(feature.values))
             out.append((d, (low <= k) & (k <= high)))
     return out
+
+
+def _from(at, distance):
+    """The number at a distance from the source's, which may be a percentage of its absolute value."""
+    return at + (float(distance.rstrip("%")) / 100 * abs(at) if isinstance(distance, str) else distance)
 
 
 def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axis=None, off_grid=False, bounded=False):
@@ -204,7 +231,7 @@ def table_case(rng, groups=None, categories=None, numerics=None, depth=None, axi
     others = [label for label in tree.classes.tolist() if label != source_label or rng.random() < 0.03]
     target = others if rng.random() < 0.5 else [others[int(rng.integers(len(others)))]]
     rules = _rules(rng, schema, scale, source, pool)
-    return TableCase(tree, schema, row, target, rules, _terms(rng, schema, scale), scale)
+    return TableCase(tree, schema, row, target, rules, _terms(rng, schema, scale), scale, pool=pool)
 
 
 def _table(rng, groups, categories, numerics, bounded):
@@ -399,6 +426,83 @@ def _rule(rng, schema, scale, source):
     if rng.random() < 0.6:
         values = [v for v in values if v != source_label] + [source_label] * (verb == "allow")
     return (verb, f.name, values) if values else ("freeze", f.name)
+
+
+def rich_rules(rng, schema, scale, source, pool, count):
+    """Implications of all kinds, and limits relative to the row."""
+    out = []
+    for _ in range(count):
+        then = rich_rule(rng, schema, scale, source, pool)
+        out.append(("implies", rich_condition(rng, schema, scale, source), then) if rng.random() < 0.8 else then)
+    return out
+
+
+def rich_condition(rng, schema, scale, source):
+    """A condition on one feature, or on two."""
+    kind = rng.choice(["changed", "becomes", "stays", "box", "box", "freeze"])
+    names = [schema.names[d] for d in rng.permutation(len(schema))[:2].tolist()]
+    if kind == "changed":
+        return names[0]
+    if kind == "freeze":
+        return ("freeze", *names)
+    if kind == "stays":
+        return ("stays", names[0])
+    if kind == "box":
+        return _relative(rng, schema, scale, source) if rng.random() < 0.4 else _rule(rng, schema, scale, source)
+    return ("becomes", names[0], _value(rng, schema, scale, source, names[0]))
+
+
+def rich_rule(rng, schema, scale, source, pool):
+    """A consequence of any kind."""
+    kind = rng.choice(["box", "box", "relative", "becomes", "stays", "linear", "max_changes", "among", "implies"])
+    name = schema.names[int(rng.integers(len(schema)))]
+    if kind == "relative":
+        return _relative(rng, schema, scale, source)
+    if kind == "becomes":
+        return ("becomes", name, _value(rng, schema, scale, source, name))
+    if kind == "stays":
+        return ("stays", name)
+    if kind == "linear" and len(schema) > 1:
+        return _linear(rng, schema, scale, source, pool)
+    if kind == "max_changes":
+        return ("max_changes", int(rng.integers(0, 3)))
+    if kind == "among":
+        return ("among", [row_of(schema, codes) for codes in pool[:25]])
+    if kind == "implies":
+        return ("implies", rich_condition(rng, schema, scale, source), rich_rule(rng, schema, scale, source, pool))
+    return _rule(rng, schema, scale, source)
+
+
+def _relative(rng, schema, scale, source):
+    """A limit relative to the row, in units, levels or percent."""
+    ordered = [d for d, f in enumerate(schema) if not isinstance(f, cl.Categorical)]
+    if not ordered:
+        return ("stays", schema.names[0])
+    d = ordered[int(rng.integers(len(ordered)))]
+    f, s = schema.features[d], scale[d]
+    if not isinstance(f, cl.Numeric):
+        low, high = sorted(rng.integers(-2, 3, size=2).tolist())
+    elif rng.random() < 0.5:
+        low, high = sorted(round(100 * x) for x in rng.normal(size=2) * s / max(abs(source[d]), s / 10))
+        low, high = f"{low}%", f"{high}%"
+    else:
+        unit = 1.0 if f.grid is None else float(f.grid)
+        off = 0.0 if f.step is None else 0.5  # between two points of a grid, as in _distance
+        low, high = sorted(((np.round(rng.normal(size=2) * s / unit) + off) * unit).tolist())
+    side = rng.random()
+    if side < 0.4:
+        return ("within", f.name, low, high)
+    return ("within", f.name, None, high) if side < 0.7 else ("within", f.name, low, None)
+
+
+def _value(rng, schema, scale, source, name):
+    """A value that a feature may become; often that of the source."""
+    d = schema.names.index(name)
+    f = schema.features[d]
+    if not isinstance(f, cl.Numeric):
+        return f.values[int(source[d]) if rng.random() < 0.3 else int(rng.integers(len(f.values)))]
+    to = float(np.clip(source[d] + 0.5 * (rng.random() < 0.7) * rng.normal() * scale[d], f.lower, f.upper))
+    return to if f.grid is None or to == source[d] else on(f, within(f, round(to / float(f.grid))))
 
 
 def _distance(rng, feature, size):

@@ -12,15 +12,14 @@ from typing import Any
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
+from counterleaf.question.constraints.conditions import changed, implies
 from counterleaf.question.constraints.functions import (
     allow,
     among,
     between,
-    changed,
     fix,
     forbid,
     freeze,
-    implies,
     linear,
     max_changes,
     only_decrease,

@@ -10,7 +10,8 @@ from counterleaf import _core
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Status
 from counterleaf.question.arrays import ChangeLimit, LinearRow
-from counterleaf.question.constraints.lowering import Interval, Limits
+from counterleaf.question.constraints.boxes import Interval
+from counterleaf.question.constraints.lowering import Limits
 from counterleaf.question.splits import Splits
 from counterleaf.types import Array
 

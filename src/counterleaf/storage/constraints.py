@@ -7,15 +7,30 @@ from typing import Any
 import numpy as np
 
 from counterleaf.core.inputs import change_arrays, clause_boxes, stacked
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, brief
 from counterleaf.proof.certificate import Certificate
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.functions import changed
-from counterleaf.question.constraints.kinds import Among, Choice, Constraint, Implies, Limit, MaxChanges, Row, Support
+from counterleaf.question.constraints.conditions import changed
+from counterleaf.question.constraints.kinds import (
+    Among,
+    Becomes,
+    Changed,
+    Choice,
+    Constraint,
+    Implies,
+    Limit,
+    MaxChanges,
+    Percent,
+    Row,
+    Stays,
+    Support,
+)
 from counterleaf.question.constraints.lowering import lower_constraints
 from counterleaf.strict_json import number_out, plain
 from counterleaf.table.frames import column_names, is_frame, make_frame
 from counterleaf.table.schema import Schema
+
+_LIMITS = {"limit": Limit, "becomes": Becomes, "stays": Stays}
 
 
 def check_constraints(
@@ -65,8 +80,9 @@ def check_bounds(schema: Schema, certificate: Certificate) -> None:
 def constraint_out(one: Constraint) -> dict[str, Any]:
     """Write a constraint with its kind, its words and its numbers."""
     if isinstance(one, Limit):
+        kind = "becomes" if isinstance(one, Becomes) else "stays" if isinstance(one, Stays) else "limit"
         ends = [_end_out(one.lower), _end_out(one.upper), one.from_lower, one.from_upper]
-        return {"kind": "limit", "words": one.words, "names": [plain(name) for name in one.names], "ends": ends}
+        return {"kind": kind, "words": one.words, "names": [plain(name) for name in one.names], "ends": ends}
     if isinstance(one, Choice):
         return {
             "kind": "choice",
@@ -81,9 +97,13 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
     if isinstance(one, MaxChanges):
         return {"kind": "max_changes", "words": one.words, "count": one.count}
     if isinstance(one, Implies):
-        return {"kind": "implies", "words": one.words, "name": plain(one.condition.name), "then": constraint_out(one.then)}
+        condition = one.condition
+        when = {"name": plain(condition.name)} if isinstance(condition, Changed) else {"if": constraint_out(condition)}
+        return {"kind": "implies", "words": one.words, **when, "then": constraint_out(one.then)}
     if isinstance(one, Support):
         return {"kind": "support", "words": one.words, "least": one.least}
+    if not isinstance(one, Among):
+        raise TypeError(f"{one!r} is part of a case")  # only the constraints of the user are written
     names = column_names(one.rows) if is_frame(one.rows) else None
     rows = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
     return {"kind": "among", "words": one.words, "names": names, "rows": rows}
@@ -92,9 +112,10 @@ def constraint_out(one: Constraint) -> dict[str, Any]:
 def constraint_in(content: dict[str, Any]) -> Constraint:
     """Read a constraint that ``constraint_out`` wrote."""
     words, kind = str(content["words"]), content["kind"]
-    if kind == "limit":
+    if kind in _LIMITS:
         lower, upper, from_lower, from_upper = content["ends"]
-        return Limit(words, tuple(content["names"]), _end_in(lower), _end_in(upper), bool(from_lower), bool(from_upper))
+        ends = _end_in(lower), _end_in(upper), bool(from_lower), bool(from_upper)
+        return _LIMITS[kind](words, tuple(content["names"]), *ends)
     if kind == "choice":
         return Choice(words, content["name"], tuple(content["values"]), bool(content["allowed"]))
     if kind == "row":
@@ -102,10 +123,10 @@ def constraint_in(content: dict[str, Any]) -> Constraint:
     if kind == "max_changes":
         return MaxChanges(words, int(content["count"]))
     if kind == "implies":
-        then = constraint_in(content["then"])
-        if not isinstance(then, (Limit, Choice)):
-            raise ValueError(f"implies {then!r}")
-        return Implies(words, changed(content["name"]), then)
+        condition = changed(content["name"]) if "name" in content else constraint_in(content["if"])
+        if not isinstance(condition, (Changed, Limit, Choice)):
+            raise ValueError(f"implies if {brief(condition)}")
+        return Implies(words, condition, constraint_in(content["then"]))
     if kind == "support":
         return Support(words, int(content["least"]))
     if content["names"] is None:
@@ -114,9 +135,13 @@ def constraint_in(content: dict[str, Any]) -> Constraint:
 
 
 def _end_out(value: Any) -> Any:
-    """Write a bound: a number in a list, a level as it is."""
+    """Write a bound: a number in a list, a percentage in an object, a level as it is."""
+    if isinstance(value, Percent):
+        return {"percent": value.value}
     return [number_out(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _end_in(end: Any) -> Any:
+    if isinstance(end, dict):
+        return Percent(float(end["percent"]))
     return float(end[0]) if isinstance(end, list) else end

@@ -11,16 +11,18 @@ import numpy as np
 from counterleaf.errors import CounterleafError, number
 from counterleaf.question.constraints.kinds import (
     Among,
-    Changed,
     Choice,
-    Implies,
     Limit,
     MaxChanges,
     Row,
     bound,
     call_text,
     change_range,
+    distance,
     feature_names,
+    opposite,
+    single_value,
+    size_of,
     value_list,
 )
 from counterleaf.table.frames import columns, copy_of
@@ -31,8 +33,8 @@ def freeze(*names: Any) -> Limit:
 
     Parameters
     ----------
-    *names : str or int
-        The features, by name or by position.
+    *names : str, int or list
+        The features, by name or by position, one by one or in lists.
 
     Returns
     -------
@@ -42,14 +44,15 @@ def freeze(*names: Any) -> Limit:
     Raises
     ------
     CounterleafError
-        If no feature is named, or if the names come in a list.
+        If no feature is named.
 
     Examples
     --------
     >>> freeze("age", "sex")
     freeze('age', 'sex')
     """
-    return Limit(call_text("freeze", *names), feature_names("freeze", names), 0.0, 0.0, True, True)
+    names = feature_names("freeze", names)
+    return Limit(call_text("freeze", *names), names, 0.0, 0.0, True, True)
 
 
 def fix(name: Any, value: Any) -> Limit:
@@ -77,20 +80,19 @@ def fix(name: Any, value: Any) -> Limit:
     >>> fix("job", "cook")
     fix('job', 'cook')
     """
-    if not isinstance(value, (str, bytes)):
-        value = number(value, f"the value to fix {name!r} to") if not isinstance(value, bool) else value
+    value = single_value(value, f"the value to fix {name!r} to")
     return Limit(call_text("fix", name, value), (name,), value, value)
 
 
-def between(name: Any, lower: Any, upper: Any) -> Limit:
+def between(name: Any, lower: Any = None, upper: Any = None) -> Limit:
     """Bound a number, or an ordered feature by its levels.
 
     Parameters
     ----------
     name : str or int
         The feature, by name or by position.
-    lower, upper : float or str
-        The bounds, both included: numbers, or levels of an ordered feature. ``-inf`` and ``inf`` leave a side open.
+    lower, upper : float or str, optional
+        The bounds, both included: numbers, or levels of an ordered feature. None leaves a side open, and so does infinity.
 
     Returns
     -------
@@ -100,35 +102,85 @@ def between(name: Any, lower: Any, upper: Any) -> Limit:
     Raises
     ------
     CounterleafError
-        If a bound is not a number or a level, or if the lower bound exceeds the upper one.
+        If both sides are open, a bound is not a number or a level, or the lower bound exceeds the upper one.
 
     Examples
     --------
     >>> between("age", 18, 65)
     between('age', 18, 65)
+    >>> between("age", lower=18)
+    between('age', lower=18)
     """
+    if lower is None and upper is None:
+        raise CounterleafError(f"between({name!r}) has no bound; pass lower, upper or both")
+    both = lower is not None and upper is not None
+    words = call_text("between", name, lower, upper) if both else call_text("between", name, lower=lower, upper=upper)
+    lower, upper = -math.inf if lower is None else lower, math.inf if upper is None else upper
     if all(isinstance(end, str) or end in (-math.inf, math.inf) for end in (lower, upper)) and str in (
         type(lower),
         type(upper),
     ):
-        return Limit(call_text("between", name, lower, upper), (name,), lower, upper)
+        return Limit(words, (name,), lower, upper)
     lower, upper = bound(name, lower), bound(name, upper)
     if lower > upper or lower == math.inf or upper == -math.inf:
         raise CounterleafError(f"between({name!r}, {lower}, {upper}): no number lies between; expected lower <= upper")
-    return Limit(call_text("between", name, lower, upper), (name,), lower, upper)
+    return Limit(words, (name,), lower, upper)
 
 
-def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
+def within(name: Any, lower: Any, upper: Any) -> Limit:
+    """Bound the change of a number, or of an ordered feature in levels.
+
+    Parameters
+    ----------
+    name : str or int
+        The feature, by name or by position.
+    lower, upper : float, str or None
+        The least and the greatest change, both included: a number to add to the row's value, or a percentage of its absolute
+        value, as in ``"-5%"``. For levels, a number of levels. None leaves a side open.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If both sides are open, an end is not a number or a percentage, or the lower end exceeds the upper one.
+
+    Notes
+    -----
+    A percentage of 0 is 0. If the row lacks the number, it stays missing.
+
+    Examples
+    --------
+    >>> within("income", "-5%", "+10%")
+    within('income', '-5%', '10%')
+    >>> within("age", 0, 3)
+    within('age', 0, 3)
+    """
+    if lower is None and upper is None:
+        raise CounterleafError(f"within({name!r}, None, None) has no limit; pass the least change, the greatest, or both")
+    ends = [None if end is None else distance(end, f"a limit of within({name!r})") for end in (lower, upper)]
+    low, high = ends
+    if low is not None and high is not None and type(low) is type(high) and size_of(low) > size_of(high):
+        raise CounterleafError(f"within({name!r}, {lower!r}, {upper!r}): no change lies between; expected lower <= upper")
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return Limit(call_text("within", name, *ends), (name,), low, high, lower is not None, upper is not None)
+
+
+def only_increase(*names: Any, by: float | str = 0.0, at_most: float | str | None = None) -> Limit:
     """Let the named features keep their value or increase.
 
     Parameters
     ----------
-    *names : str or int
-        The features, by name or by position: numbers, or features with ordered levels.
-    by : float, default 0
-        The smallest increase; above 0 the features must change. For levels, a number of levels.
-    at_most : float, optional
-        The largest increase. By default it is not limited.
+    *names : str, int or list
+        The features, by name or by position, one by one or in lists: numbers, or features with ordered levels.
+    by : float or str, default 0
+        The smallest increase; above 0 the features must change. A number, or a percentage of the absolute value of the row's
+        number, as in ``"5%"``. For levels, a number of levels.
+    at_most : float or str, optional
+        The largest increase, in the same way. By default it is not limited.
 
     Returns
     -------
@@ -139,28 +191,35 @@ def only_increase(*names: Any, by: float = 0.0, at_most: float | None = None) ->
     ------
     CounterleafError
         If no feature is named, if ``by`` is negative, or if ``at_most`` is less than ``by``.
+
+    Notes
+    -----
+    A percentage of 0 is 0. If the row lacks the number, it stays missing.
 
     Examples
     --------
     >>> only_increase("age", by=2, at_most=10)
     only_increase('age', by=2, at_most=10)
+    >>> only_increase("income", at_most="10%")
+    only_increase('income', at_most='10%')
     """
-    least, most = change_range("only_increase", by, at_most)
-    shown = call_text("only_increase", *names, by=least, at_most=at_most)
-    return Limit(shown, feature_names("only_increase", names), least, most, True, at_most is not None)
+    names, (least, most) = feature_names("only_increase", names), change_range("only_increase", by, at_most)
+    shown = call_text("only_increase", *names, by=least or None, at_most=None if at_most is None else most)
+    return Limit(shown, names, least, most, True, at_most is not None)
 
 
-def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) -> Limit:
+def only_decrease(*names: Any, by: float | str = 0.0, at_most: float | str | None = None) -> Limit:
     """Let the named features keep their value or decrease.
 
     Parameters
     ----------
-    *names : str or int
-        The features, by name or by position: numbers, or features with ordered levels.
-    by : float, default 0
-        The smallest decrease; above 0 the features must change. For levels, a number of levels.
-    at_most : float, optional
-        The largest decrease. By default it is not limited.
+    *names : str, int or list
+        The features, by name or by position, one by one or in lists: numbers, or features with ordered levels.
+    by : float or str, default 0
+        The smallest decrease; above 0 the features must change. A number, or a percentage of the absolute value of the row's
+        number, as in ``"5%"``. For levels, a number of levels.
+    at_most : float or str, optional
+        The largest decrease, in the same way. By default it is not limited.
 
     Returns
     -------
@@ -171,15 +230,19 @@ def only_decrease(*names: Any, by: float = 0.0, at_most: float | None = None) ->
     ------
     CounterleafError
         If no feature is named, if ``by`` is negative, or if ``at_most`` is less than ``by``.
+
+    Notes
+    -----
+    A percentage of 0 is 0. If the row lacks the number, it stays missing.
 
     Examples
     --------
     >>> only_decrease("debt", at_most=500)
     only_decrease('debt', at_most=500)
     """
-    least, most = change_range("only_decrease", by, at_most)
-    shown = call_text("only_decrease", *names, by=least, at_most=at_most)
-    return Limit(shown, feature_names("only_decrease", names), -most, -least, at_most is not None, True)
+    names, (least, most) = feature_names("only_decrease", names), change_range("only_decrease", by, at_most)
+    shown = call_text("only_decrease", *names, by=least or None, at_most=None if at_most is None else most)
+    return Limit(shown, names, opposite(most), opposite(least), at_most is not None, True)
 
 
 def allow(name: Any, values: Any) -> Choice:
@@ -322,59 +385,3 @@ def max_changes(count: int) -> MaxChanges:
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
         raise CounterleafError(f"max_changes got {count!r}; expected a whole number from 0")
     return MaxChanges(call_text("max_changes", int(count)), int(count))
-
-
-def changed(name: Any) -> Changed:
-    """State, as the condition of ``implies``, that a feature changes.
-
-    Parameters
-    ----------
-    name : str or int
-        The feature, by name or by position.
-
-    Returns
-    -------
-    Changed
-        The condition. It is not a constraint.
-
-    Examples
-    --------
-    >>> implies(changed("job"), freeze("income"))
-    implies(changed('job'), freeze('income'))
-    """
-    return Changed(call_text("changed", name), name)
-
-
-def implies(condition: Changed, then: Limit | Choice) -> Implies:
-    """Apply a constraint only where a feature changes.
-
-    Parameters
-    ----------
-    condition : Changed
-        The condition, ``changed("feature")``.
-    then : Constraint
-        A constraint on single features: freeze, fix, between, only_increase, only_decrease, allow or forbid.
-
-    Returns
-    -------
-    Constraint
-        For ``constraints=``.
-
-    Raises
-    ------
-    CounterleafError
-        If the condition is not ``changed(...)``, or the consequence is not a constraint on single features.
-
-    Examples
-    --------
-    >>> implies(changed("education"), only_increase("age", by=2))
-    implies(changed('education'), only_increase('age', by=2))
-    """
-    if not isinstance(condition, Changed):
-        raise CounterleafError(f"implies got the condition {condition!r}; expected changed('feature')")
-    if not isinstance(then, (Limit, Choice)):
-        raise CounterleafError(
-            f"implies got the consequence {then!r}; "
-            f"expected freeze, fix, between, only_increase, only_decrease, allow or forbid"
-        )
-    return Implies(f"implies({condition!r}, {then!r})", condition, then)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, number
+from counterleaf.errors import CounterleafError, brief, number
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.frames import column_names, is_frame
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
+
+_PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*%", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,10 +31,25 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Percent:
+    """A distance from the source's number, as a percentage of its absolute value."""
+
+    value: float
+
+    def __repr__(self) -> str:
+        return repr(f"{short(self.value)}%")
+
+    def of(self, source: Any) -> Any:
+        """The distance from a source's number, or from several."""
+        return self.value / 100.0 * np.abs(source)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Limit(_Written):
     """lower <= x_d <= upper for each named feature.
 
-    ``from_lower`` and ``from_upper`` mean that a bound is a distance from the source's value: a number to add to it.
+    ``from_lower`` and ``from_upper`` mean that a bound is a distance from the source's value: a number to add to it, or a
+    percentage of it.
     """
 
     names: tuple[Any, ...]
@@ -38,6 +57,16 @@ class Limit(_Written):
     upper: Any = math.inf
     from_lower: bool = False
     from_upper: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Becomes(Limit):
+    """The named feature has one value; as a condition, the source has another value."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stays(Limit):
+    """The named feature keeps its value."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,13 +136,38 @@ class Changed(_Written):
 class Implies(_Written):
     """If the condition holds, the constraint holds too."""
 
-    condition: Changed
-    then: Limit | Choice
+    condition: Changed | Limit | Choice
+    then: Constraint
 
 
-# Any constraint: a value that freeze, fix, between, only_increase, only_decrease, allow, forbid, linear, among, max_changes or
-# implies returns. Use it in annotations, as in ``def policy() -> list[cl.Constraint]``.
-Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Support
+class Side(IntEnum):
+    """Where a value that violates a constraint on one feature lies."""
+
+    BELOW, ELSEWHERE, ABOVE = -1, 0, 1  # ELSEWHERE: a missing number, or any other value of a feature with finitely many
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Outside(_Written):
+    """A constraint on one feature is violated on one side; if a ``Becomes`` holds for the source, this always holds.
+
+    Only ``cases`` makes such constraints, as the negation of a condition.
+    """
+
+    constraint: Limit | Choice
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Either(_Written):
+    """One of two constraints on single features holds."""
+
+    first: Limit | Choice | Outside
+    second: Limit | Choice | Outside
+
+
+# Any constraint: a value that freeze, fix, between, within, only_increase, only_decrease, allow, forbid, becomes, stays,
+# linear, among, max_changes or implies returns. Use it in annotations, as in ``def policy() -> list[cl.Constraint]``.
+Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Outside | Either | Support
 
 
 def _aligned(rows: Any, schema: Schema) -> Array:
@@ -160,13 +214,16 @@ def listed(constraints: Any) -> list[Constraint]:
 
 
 def feature_names(verb: str, names: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Check the names that a constraint takes."""
-    if not names:
-        raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
+    """Check the names that a constraint takes; a list of names counts as its names."""
+    out: list[Any] = []
     for name in names:
-        if isinstance(name, (list, tuple, set, dict)):
-            raise CounterleafError(f"{verb} got {name!r}; give the names one by one, as in {verb}('age', 'sex')")
-    return names
+        if isinstance(name, (set, frozenset, Mapping)):
+            raise CounterleafError(f"{verb} got {brief(name)}; give names or a list of names, as in {verb}('age', 'sex')")
+        listed = isinstance(name, (list, tuple)) or (hasattr(name, "tolist") and hasattr(name, "__len__"))
+        out += feature_names(verb, tuple(name)) if listed and len(name) else [] if listed else [name]
+    if not out:
+        raise CounterleafError(f"{verb} got no feature; name at least one, as in {verb}('age')")
+    return tuple(out)
 
 
 def value_list(verb: str, values: Any) -> tuple[Any, ...]:
@@ -179,15 +236,41 @@ def value_list(verb: str, values: Any) -> tuple[Any, ...]:
     return out
 
 
-def change_range(verb: str, by: Any, at_most: Any) -> tuple[float, float]:
-    """Check the smallest and the largest change of a feature."""
-    least = number(by, f"by= of {verb}")
-    most = math.inf if at_most is None else number(at_most, f"at_most= of {verb}")
-    if least < 0:
+def change_range(verb: str, by: Any, at_most: Any) -> tuple[Any, Any]:
+    """Check the smallest and the largest change of a feature: numbers or percentages."""
+    least = distance(by, f"by= of {verb}")
+    most = math.inf if at_most is None else distance(at_most, f"at_most= of {verb}")
+    if size_of(least) < 0:
         raise CounterleafError(f"by= of {verb} is {by!r}; expected 0 or more")
-    if most < least:
-        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {least:g} or more")
+    if size_of(most) < (size_of(least) if type(most) is type(least) or at_most is None else 0.0):
+        low = f"{short(least)!r}" if type(most) is type(least) else "0"
+        raise CounterleafError(f"at_most= of {verb} is {at_most!r}; expected {low} or more")
     return least, most
+
+
+def distance(value: Any, what: str) -> float | Percent:
+    """Check a distance from the source's value: a number, or a percentage such as ``"10%"``."""
+    if not isinstance(value, str):
+        return number(value, what)
+    found = _PERCENT.fullmatch(value.strip())
+    if found is None:
+        raise CounterleafError(f"{what} is {brief(value)}; expected a number, or a percentage such as '10%'")
+    return Percent(number(float(found[1]), what))
+
+
+def size_of(end: float | Percent) -> float:
+    """The number of a distance, whether it is a percentage or not."""
+    return end.value if isinstance(end, Percent) else end
+
+
+def opposite(end: Any) -> Any:
+    """The same distance in the other direction."""
+    return Percent(-end.value) if isinstance(end, Percent) else -end
+
+
+def single_value(value: Any, what: str) -> Any:
+    """Check the value that a feature should have: text, a boolean or a finite number."""
+    return value if isinstance(value, (str, bytes, bool)) else number(value, what)
 
 
 def bound(name: Any, value: float) -> float:
@@ -201,11 +284,10 @@ def bound(name: Any, value: float) -> float:
     return value
 
 
-def call_text(verb: str, *arguments: Any, by: float = 0.0, at_most: Any = None) -> str:
-    """The call that makes a constraint, as text."""
-    shown = [repr(short(one)) for one in arguments] + [f"by={short(by)}"] * bool(by)
-    if at_most is not None:
-        shown.append(f"at_most={short(float(at_most))}")
+def call_text(verb: str, *arguments: Any, **named: Any) -> str:
+    """The call that makes a constraint, as text; named arguments that are None are left out."""
+    shown = [repr(short(one)) for one in arguments]
+    shown += [f"{name}={short(one)!r}" for name, one in named.items() if one is not None]
     return f"{verb}({', '.join(shown)})"
 
 
