@@ -11,7 +11,7 @@ import numpy as np
 
 from counterleaf.answer.short_numbers import shorten
 from counterleaf.batch.progress import shown
-from counterleaf.batch.shares import cost_of, costs_by_feature, shares_of
+from counterleaf.batch.shares import cost_change, costs_by_feature, shares_of
 from counterleaf.batch.solving import Solver
 from counterleaf.batch.words import ChangeWords
 from counterleaf.core.outcomes import Outcome, Outcomes
@@ -150,11 +150,8 @@ class Batch:
             survives[here] = part.survives(codes[here], short[here])
             moved = here[survives[here] & differs(short[here], found.points[here]).any(axis=1)]
             if len(moved):
-                sources, prices = part.spread(codes[moved]), part.query.prices
-                before, after = (
-                    cost_of(prices, part.schema, sources, part.spread(rows[moved])) for rows in (found.points, short)
-                )
-                found.costs[moved] += after - before
+                rows = (part.spread(one[moved]) for one in (codes, found.points, short))
+                found.costs[moved] += cost_change(part.query.prices, *rows)
                 found.points[moved] = short[moved]
         return survives
 

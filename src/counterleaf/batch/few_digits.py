@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from counterleaf.answer.short_numbers import CLOSE, DEARER, TINY
-from counterleaf.batch.shares import cost_of
+from counterleaf.batch.shares import cost_change, cost_of
 from counterleaf.model.decision import Range
 from counterleaf.question.arrays import Form
 from counterleaf.question.constraints.lowering import Limits
@@ -20,7 +20,7 @@ _DIGITS = 15  # the most that every program keeps: spreadsheets store no more
 _DECIMALS = 10  # those that pandas writes as JSON
 _EXACT = 22  # the largest power of ten that is a float
 _POWERS = 10.0 ** np.arange(_EXACT + 1)
-_FINER = (1.0, 0.1, 0.01)  # of the distance that a number may be rounded by, one trial after another
+_TRIALS = 6  # with more and more digits
 _ROUNDING = 1e-12  # of its terms: how far a sum of the user's may be off
 
 Steps = tuple[Array, Array]  # of the numbers that may be rounded: their rows and their variables
@@ -59,24 +59,26 @@ class FewDigits:
         left[steps[0]] = True
         if self.alone or limits.clauses or limits.pool is not None:
             return out, left
-        leaves = self.tree.apply(exact)
+        leaves, most = self.tree.apply(exact), DEARER * np.abs(cost_of(self.prices, self.schema, sources, exact))
         reach = CLOSE * np.maximum(np.abs(exact[steps] - sources[steps]), TINY * np.abs(sources[steps]))
         low, high = self._bounds(exact, leaves, steps, limits)
-        trials = [(share, None) for share in _FINER]
-        if self.splits.oblique:
-            away = self._away(exact, leaves, steps, reach)
-            trials = [(1.0, None), *((share, away) for share in _FINER)]
-        for share, way in trials:
+        away = self._away(exact, leaves, steps, reach) if self.splits.oblique else None
+        used = np.zeros(len(steps[0]), np.int64)  # the digits of the last trial
+        for trial in range(_TRIALS):
             here = left[steps[0]]
             if not here.any():
                 break
-            at, x, most = (steps[0][here], steps[1][here]), exact[steps][here], share * reach[here]
-            down, up = (most, most) if way is None else (np.where(way[here] > 0, 0.0, most), np.where(way[here] < 0, 0.0, most))
-            trial = out.copy()
-            trial[at] = few(x, np.maximum(x - down, low[here]), np.minimum(x + up, high[here]), most)
+            x, down, up = exact[steps][here], reach[here].copy(), reach[here].copy()
+            if trial and away is not None:
+                down[away[here] > 0], up[away[here] < 0] = 0.0, 0.0
+            if trial > (away is not None):
+                used[here] += 1
+            rows, ends = out.copy(), (np.maximum(x - down, low[here]), np.minimum(x + up, high[here]))
+            rows[steps[0][here], steps[1][here]], used[here] = few(x, *ends, reach[here], used[here])
             lines = np.flatnonzero(left)
-            good = lines[self._valid(sources[lines], exact[lines], trial[lines], leaves[lines], limits)]
-            out[good], left[good] = trial[good], False
+            dearer = cost_change(self.prices, sources[lines], exact[lines], rows[lines])
+            good = lines[self._valid(rows[lines], leaves[lines], limits) & (dearer <= most[lines])]
+            out[good], left[good] = rows[good], False
         return out, left
 
     def steps(self, sources: Array, exact: Array) -> Array:
@@ -90,29 +92,19 @@ class FewDigits:
     def survives(self, rows: Array) -> Array:
         """Return which rows reach the same leaf with ten decimals, and with the digits that a spreadsheet keeps."""
         numbers = self.schema.starts[[d for d, one in enumerate(self.schema) if isinstance(one, Numeric)]]
-        out, images = np.ones(len(rows), bool), []
-        for rounded in (np.round(rows[:, numbers], _DECIMALS), _significant(rows[:, numbers])):
-            image = rows.copy()
+        values, goal, leaves = rows[:, numbers], self.decision.goal, self.tree.apply(rows)
+        out, image = np.ones(len(rows), bool), rows.copy()
+        for rounded in (np.round(values, _DECIMALS), _significant(values)):
             image[:, numbers] = rounded
-            images.append(image)
-        for image in images:
-            lines = np.flatnonzero((image != rows).any(axis=1) & out)
-            if len(lines):
-                out[lines] = self._same(rows[lines], image[lines])
+            if isinstance(goal, Range):  # a probability or a value has to stay in its interval
+                out &= goal.holds(np.array(self.decision.numbers(image)))
+            else:
+                out &= self.tree.apply(image) == leaves
         return out
 
-    def _same(self, rows: Array, others: Array) -> Array:
-        """Return which rows the tree treats as others; a probability or a value has to stay in its interval."""
-        goal = self.decision.goal
-        if isinstance(goal, Range):
-            return np.asarray(goal.holds(np.array(self.decision.numbers(others))))
-        return np.asarray(self.tree.apply(rows) == self.tree.apply(others))
-
-    def _valid(self, sources: Array, exact: Array, rows: Array, leaves: Array, limits: Limits) -> Array:
-        """Return which rows are in the leaf of the answer, obey the linear constraints and cost hardly more."""
+    def _valid(self, rows: Array, leaves: Array, limits: Limits) -> Array:
+        """Return which rows are in the leaf of the answer and obey the linear constraints."""
         good = self.tree.apply(rows) == leaves
-        costs, trial = (cost_of(self.prices, self.schema, sources, one) for one in (exact, rows))
-        good &= trial <= costs + DEARER * np.abs(costs)
         for row in limits.rows:
             variables, weights = np.array(list(row.terms)), np.array(list(row.terms.values()))
             terms = weights * rows[:, variables]
@@ -126,7 +118,7 @@ class FewDigits:
         rows, variables = steps
         line = rows if len(limits.lower) == len(exact) else np.zeros(len(rows), np.int64)
         low, high = limits.lower[line, variables], limits.upper[line, variables]
-        for v in np.unique(variables).tolist():
+        for v in np.flatnonzero(np.bincount(variables)).tolist():
             here = variables == v
             from_, to = self._leaf_ends(v)
             low[here] = np.maximum(low[here], from_[leaves[rows[here]]])
@@ -159,7 +151,7 @@ class FewDigits:
         far = np.zeros(exact.shape)
         far[steps] = reach
         ways = np.zeros(exact.shape)
-        for leaf in np.unique(leaves[np.unique(steps[0])]).tolist():
+        for leaf in np.unique(leaves[steps[0]]).tolist():
             lines, node = np.flatnonzero(leaves == leaf), leaf
             while node > 0:
                 parent = int(self._parent[node])
@@ -173,30 +165,31 @@ class FewDigits:
         return np.asarray(ways[steps])
 
 
-def few(exact: Array, low: Array, high: Array, reach: Array) -> Array:
+def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:
     """Return for each number the decimal of fewest digits between two ends, of two such decimals the nearer one.
 
+    ``used`` are the digits to begin with, counted from the first one of the number or of its ``reach``; they are returned too.
     A number without such a decimal of 15 digits stays as it is.
 
     Examples
     --------
-    >>> few(np.array([0.07082000002, 20.0000009]), np.array([0.07, 20.0]), np.array([0.0709, 20.1]), np.array([1e-3, 0.1]))
-    array([ 0.07, 20.  ])
+    >>> ends = np.array([0.07, 20.0]), np.array([0.0709, 20.1])
+    >>> few(np.array([0.07082000002, 20.0000009]), *ends, np.array([1e-3, 0.1]), np.array([1, 0]))
+    (array([ 0.07, 20.  ]), array([1, 0]))
     """
-    out, left = exact.copy(), np.flatnonzero(low < high)
+    out, used, left = exact.copy(), used.copy(), np.flatnonzero(low < high)
     with np.errstate(divide="ignore"):
         first = np.floor(np.log10(np.maximum(np.abs(exact), reach)))
-    for step in range(_DIGITS):
-        x = exact[left]
-        power = np.nan_to_num(step - first[left], posinf=_EXACT, neginf=-_EXACT)  # the decimals to keep
-        near, other = _neighbours(x, np.clip(power, -_EXACT, _EXACT).astype(np.int64))
+    while len(left):
+        decimals = np.nan_to_num(used[left] - first[left], posinf=_EXACT, neginf=-_EXACT)
+        near, other = _neighbours(exact[left], np.clip(decimals, -_EXACT, _EXACT).astype(np.int64))
         fits, fits_other = ((low[left] <= one) & (one <= high[left]) for one in (near, other))
         found = fits | fits_other
         out[left[found]] = np.where(fits, near, other)[found]
         left = left[~found]
-        if not len(left):
-            break
-    return out
+        used[left] += 1
+        left = left[used[left] < _DIGITS]
+    return out, used
 
 
 def _neighbours(x: Array, decimals: Array) -> tuple[Array, Array]:
@@ -214,8 +207,7 @@ def _neighbours(x: Array, decimals: Array) -> tuple[Array, Array]:
 
 
 def _significant(x: Array) -> Array:
-    """Return numbers with the digits that a spreadsheet keeps."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        scale = 10.0 ** (_DIGITS - np.floor(np.log10(np.abs(x))))
-        out = np.round(x * scale) / scale
-    return np.where(np.isfinite(out), out, x)
+    """Return numbers with the digits that a spreadsheet keeps, or one less."""
+    digits = _DIGITS - (np.frexp(x)[1] * 77 >> 8)  # log10(2) is 77 / 256, or hardly more
+    scale = _POWERS[np.clip(digits, 0, _EXACT)]
+    return np.where(np.abs(x) < 10.0**_DIGITS, np.round(x * scale) / scale, x)

@@ -16,11 +16,13 @@ def costs_by_feature(prices: Prices, schema: Schema, sources: Array, rows: Array
 
     A cost that two features have together is divided equally between them, as in ``Problem.shares``.
     """
-    change = rows - sources
-    alone = prices.separable.of(change)
+    at = np.flatnonzero((rows != sources).any(axis=0))
+    alone = np.zeros(rows.shape)
+    alone[:, at] = prices.separable.at(at).of(rows[:, at] - sources[:, at])
     if prices.coupling is not None:
-        alone = alone + change * times(prices.coupling.matrix, change)
-    out = np.add.reduceat(alone, schema.starts[:-1], axis=1)
+        change = rows - sources
+        alone += change * times(prices.coupling.matrix, change)
+    out = alone if schema.numeric else np.add.reduceat(alone, schema.starts[:-1], axis=1)
     finite = [d for d, feature in enumerate(schema) if not isinstance(feature, Numeric)]
     for table, d in zip(prices.moves, finite, strict=True):
         span = schema.span(d)
@@ -31,6 +33,17 @@ def costs_by_feature(prices: Prices, schema: Schema, sources: Array, rows: Array
 def cost_of(prices: Prices, schema: Schema, sources: Array, rows: Array) -> Array:
     """Return the cost of each row, without class costs."""
     return np.asarray(costs_by_feature(prices, schema, sources, rows).sum(axis=1))
+
+
+def cost_change(prices: Prices, sources: Array, rows: Array, others: Array) -> Array:
+    """Return how much more the others cost than the rows, which differ from them in numbers only."""
+    at = np.flatnonzero((rows != others).any(axis=0))
+    separable, from_ = prices.separable.at(at), sources[:, at]
+    out = (separable.of(others[:, at] - from_) - separable.of(rows[:, at] - from_)).sum(axis=1)
+    if prices.coupling is not None:
+        matrix, before, after = prices.coupling.matrix, rows - sources, others - sources
+        out += (after * times(matrix, after) - before * times(matrix, before)).sum(axis=1)
+    return np.asarray(out)
 
 
 def shares_of(costs: Array) -> Array:

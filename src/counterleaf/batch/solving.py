@@ -147,9 +147,13 @@ class Solver:
 
     def each_part(self, codes: Array, lines: Array) -> Iterator[tuple[Solver, Array]]:
         """Yield some lines as those that lack the same numbers, each with its solver."""
-        parts = list(self.gappy_parts(codes, lines))
-        known = np.setdiff1d(lines, np.concatenate([np.empty(0, np.int64), *(here for _, here in parts)]))
-        return ((part, here) for part, here in [(self, known), *parts] if len(here))
+        left = np.zeros(len(codes), bool)
+        left[lines] = True
+        for part, here in self.gappy_parts(codes, lines):
+            left[here] = False
+            yield part, here
+        if left.any():
+            yield self, np.flatnonzero(left)
 
     def shorten(self, codes: Array, points: Array) -> tuple[Array, Array]:
         """Return answers with few digits, and which of them need a closer look, see ``FewDigits``."""
@@ -173,10 +177,10 @@ class Solver:
 
     def _by_target(self, codes: Array) -> Iterator[tuple[FewDigits, Array]]:
         """Yield the lines whose target has the same tree, with the class that rounds their answers."""
-        lines = np.zeros(len(codes), np.int64) if not self.apart else self._target_lines(codes)
+        lines = self._target_lines(codes) if self.apart else np.zeros(1, np.int64)
         for place in np.unique(lines).tolist():
             few = self._made.get(("few", place), functools.partial(FewDigits, self.each[place], self.query))
-            yield few, np.flatnonzero(lines == place)
+            yield few, np.flatnonzero(lines == place) if self.apart else np.arange(len(codes))
 
     def source_labels(self, codes: Array) -> Array:
         """Return the place of the class of each row, or its value for regression; -1 or NaN for rows that are invalid."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
@@ -12,9 +10,6 @@ from counterleaf.table.features import MISSING, Feature, Numeric
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
-_FLOAT32 = struct.Struct("f")
-_LARGEST = float(np.finfo(np.float32).max)
-_SHORT = 8  # characters that are not worth shortening
 _MOST = 40  # features that are listed for a row, as many as ``print`` lists
 
 
@@ -50,7 +45,7 @@ class ChangeWords:
         listed = np.zeros(len(before), np.int64)
         for d in changed:
             lines = np.flatnonzero(differ[:, d] & (listed < _MOST))
-            pieces = self._pieces(d, before[lines, d].tolist(), after[lines, d].tolist())
+            pieces = self._pieces(d, before[lines, d], after[lines, d].tolist())
             texts = zip(out[lines].tolist(), pieces, strict=True)
             out[lines] = [f"{text}; {piece}" if text else piece for text, piece in texts]
             listed[lines] += 1
@@ -59,14 +54,13 @@ class ChangeWords:
             out[k] = f"{out[k]}; {more[k]} more"
         return out
 
-    def _pieces(self, d: int, before: list[float], after: list[float]) -> list[str]:
+    def _pieces(self, d: int, before: Array, after: list[float]) -> list[str]:
         """Return the changes of one feature; if the old value looks like the new one, it gets more digits."""
-        name, feature = " ".join(self.schema.names[d].splitlines()), self.schema.features[d]
-        old_words, new_words = self._old[d], self._new[d]
-        pairs = [(old_words[a], new_words[b]) for a, b in zip(before, after, strict=True)]
-        for k in [k for k, (old, new) in enumerate(pairs) if old == new]:
-            pairs[k] = source_value(feature, before[k], [pairs[k][1]]), pairs[k][1]
-        return [f"{name} {old} -> {new}" for old, new in pairs]
+        name, feature, words = " ".join(self.schema.names[d].splitlines()), self.schema.features[d], self._new[d]
+        old, new = self._old[d].of(before), [words[code] for code in after]
+        for k in [k for k, (a, b) in enumerate(zip(old, new, strict=True)) if a == b]:
+            old[k] = source_value(feature, float(before[k]), [new[k]])
+        return [f"{name} {a} -> {b}" for a, b in zip(old, new, strict=True)]
 
 
 class _Words(dict[float, str]):
@@ -82,19 +76,19 @@ class _Words(dict[float, str]):
         self[code] = text = self._made(code)
         return text
 
+    def of(self, codes: Array) -> list[str]:
+        """Return the words for some codes of the source."""
+        values, feature = codes.tolist(), self._feature
+        if not isinstance(feature, Numeric) or feature.grid is not None:
+            return [self[code] for code in values]
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = np.abs(codes)
+            long = (codes.astype(np.float32) != codes) & (np.round(codes, 6) != codes) & (size >= 1e-4) & (size < 999_999)
+        # six digits, as ``source_value`` writes these
+        return [f"{code:.6g}" if six else self[code] for code, six in zip(values, long.tolist(), strict=True)]
+
     def _made(self, code: float) -> str:
         feature = self._feature
-        if not isinstance(feature, Numeric):
-            return word(feature.values[int(code)]) if code < len(feature.values) else MISSING
-        text = plain(code)
-        if not self._old or len(text) <= _SHORT:
-            return text
-        if feature.grid is None and not code.is_integer() and not _is_narrow(code):
-            short = f"{code:.6g}"  # as ``source_value`` writes it, which is slower
-            return plain(short) if "e" in short else short
-        return source_value(feature, code, [])
-
-
-def _is_narrow(number: float) -> bool:
-    """Return whether a number is a float32, which is written with fewer digits."""
-    return abs(number) <= _LARGEST and _FLOAT32.unpack(_FLOAT32.pack(number))[0] == number
+        if isinstance(feature, Numeric):
+            return source_value(feature, code, []) if self._old else plain(code)
+        return word(feature.values[int(code)]) if code < len(feature.values) else MISSING

@@ -106,7 +106,7 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         "source_label": _source_labels(results, classes),
         "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "changed": results.words,
+        "changed": None if results.words is None else pd.Series(results.words, sheet.index, object, copy=False),
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
     if results.words is None:
