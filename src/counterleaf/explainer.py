@@ -11,6 +11,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
+from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
@@ -24,6 +25,8 @@ from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
+
+_COLUMNS = (("digits", None), ("words", True), ("shares", False))  # options of explain_many about its columns
 
 
 class Explainer:
@@ -396,10 +399,12 @@ class Explainer:
         """
         known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
+        columns = batch.Columns.read(*(options.pop(name, default) for name, default in _COLUMNS))
         query = self._query(target, cost, constraints, margin=margin, **options)
-        batch.check(self.schema.names, chunk_size)
+        batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-        return batch.run(batch.Batch(self._aims, self._adapter, table, query, threads, self._with_gaps), chunk_size, progress)
+        solver = Solver(self._aims, self._adapter, table, query, threads, self._with_gaps)
+        return batch.run(batch.Batch(solver, columns), chunk_size, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost

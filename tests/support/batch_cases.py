@@ -8,9 +8,22 @@ from support.table_cases import table_case
 from support.table_codes import row_of
 
 import counterleaf as cl
+from counterleaf.answer.text import written
 from counterleaf.table.features import is_missing
 
-RESULT_COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed", "problem")
+RESULT_COLUMNS = (
+    "status",
+    "cost",
+    "lower_bound",
+    "leaf",
+    "source_label",
+    "label",
+    "n_changed",
+    "changed",
+    "confirmed",
+    "probability",
+    "problem",
+)
 
 
 def one_of(rows, k):
@@ -41,6 +54,34 @@ def column(out, name):
     return [None if is_missing(value) else value for value in out[name].to_list()]
 
 
+def in_words(answer):
+    """The changes of the first answer with the numbers of ``print``."""
+    pieces = [f"{answer.schema.names[d]} {old} -> {new}" for d, (old, new) in sorted(written(answer, 0).items())]
+    more = len(answer[0].changes) - len(pieces)
+    return "; ".join([*pieces, *[f"{more} more"] * bool(more)])
+
+
+def reads_as(text, answer):
+    """Whether words are those of ``print``, up to the digits of the new numbers where several splits decide about them."""
+    expected = in_words(answer)
+    if text == expected or text == expected.replace(".0 -> ", " -> ").removesuffix(".0") or len(answer[0].changes) > 40:
+        return True
+    problem, schema, places = answer.certificate.problem, answer.schema, answer.schema.starts
+    row = answer.certificate.answers[0].row.copy()
+    for piece, other in zip(text.split("; "), expected.split("; "), strict=True):
+        name = next(one for one in schema.names if piece.startswith(f"{one} "))
+        if not other.startswith(f"{name} ") or len(set(piece.split(" -> "))) == 1:
+            return False
+        if isinstance(schema.features[schema.index(name)], cl.Numeric) and "missing" not in piece:
+            row[places[schema.index(name)]] = float(piece.split(" -> ")[1])
+    together = problem.splits.oblique or answer.decision.tree is not answer.decision.model or len(answer[0].changes) > 1
+    return (
+        bool(together or answer.constraints)
+        and problem.tree.leaf_of(row) == answer.certificate.answers[0].leaf
+        and problem.keeps(row)
+    )
+
+
 def differences(explainer, rows, out, **question):
     """The differences between the frame of a batch and ``explain`` for each of its rows."""
     limits = {name: value for name, value in question.items() if name not in ("n_jobs", "chunk_size", "progress")}
@@ -58,10 +99,13 @@ def differences(explainer, rows, out, **question):
             continue
         best = answer[0] if len(answer) else None
         expected = dict.fromkeys(columns, None) | {"status": str(answer.status), "lower_bound": answer.lower_bound}
+        expected["source_label"] = answer.source_label
+        expected.pop("probability", None)
         if best is not None:
             named = ("cost", "lower_bound", "label", "confirmed", *(() if answer.schema.gaps else ("leaf",)))
             expected.pop("leaf", None)  # with gaps, explain counts the leaves of an expanded tree, a batch those of the model
             expected |= {name: getattr(best, name) for name in named} | {"n_changed": len(best.changes)}
+            expected["changed"] = got["changed"] if reads_as(got["changed"], answer) else in_words(answer)
             new = cells(best.row, order)
             expected |= {name: new[name] for name in columns if name not in RESULT_COLUMNS}
             moved |= best.changes.keys()

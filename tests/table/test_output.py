@@ -17,14 +17,14 @@ def test_one_line_per_row_and_gaps_without_an_answer(rows):
     results = Results(2)
     results.status[0], results.leaves[0], results.counts[0] = STATUSES.index("optimal"), 2, 1
     results.costs[0] = results.bounds[0] = 0.5
-    results.confirmed[0] = True
+    results.confirmed[0], results.sources[0], results.words[0] = True, 0, "a 1 -> 3"
     results.column(0)[0] = 3.0
     results.problems[1] = "feature 'a' of the row is inf"
     schema = cl.Schema([cl.Numeric("a"), cl.Numeric("b", integer=True)])
     frame = results_frame(results, TableRows(rows, schema), np.array(["no", "yes"]), np.array([-1, 0, 1]))
     assert list(frame.columns) == [*COLUMNS, "problem", "a"]
     first, second = frame.to_dicts() if isinstance(frame, pl.DataFrame) else frame.to_dict("records")
-    assert [first[name] for name in COLUMNS] == ["optimal", 0.5, 0.5, 2, "yes", 1, True]
+    assert [first[name] for name in COLUMNS] == ["optimal", 0.5, 0.5, 2, "no", "yes", 1, "a 1 -> 3", True]
     assert first["a"] == 3.0
     assert second["status"] == "invalid"
     assert second["problem"] == "feature 'a' of the row is inf"

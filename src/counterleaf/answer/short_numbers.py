@@ -14,9 +14,9 @@ from counterleaf.proof.walk import obeys
 from counterleaf.question.arrays import Question
 from counterleaf.types import Array
 
-_CLOSE = 1e-3  # how far a number may be rounded, as a share of its change
-_DEARER = 3e-3  # how much the rounding may add to the cost, as a share of it
-_TINY = 0.05  # smaller changes count as this share of the number, so that 20 does not become 20.000000954
+CLOSE = 1e-3  # how far a number may be rounded, as a share of its change
+DEARER = 3e-3  # how much the rounding may add to the cost, as a share of it
+TINY = 0.05  # smaller changes count as this share of the number, so that 20 does not become 20.000000954
 _FLAT = 1e-9  # smaller slopes count as 0
 _DECIMAL = Context(prec=40)
 
@@ -29,8 +29,8 @@ def shorten(problem: Problem, found: Answer, places: list[int]) -> Array:
     reaches the leaf, keeps the margin and obeys the constraints.
     """
     exact, q = found.row, problem.question
-    reach = _CLOSE * np.maximum(np.abs(exact - problem.source), _TINY * np.abs(problem.source)) * (exact != problem.source)
-    most = found.cost + _DEARER * abs(float(problem.cost_of(exact[None])[0]))
+    reach = CLOSE * np.maximum(np.abs(exact - problem.source), TINY * np.abs(problem.source)) * (exact != problem.source)
+    most = found.cost + DEARER * abs(float(problem.cost_of(exact[None])[0]))
     partners = _partners(q, places)
 
     def valid(row: Array) -> bool:

@@ -210,7 +210,7 @@ def _values(
     after = [_new_values(answer, k, places) for k, places in enumerate(shown)]
     source = answer.schema.values(answer.source)
     before = {
-        d: _source_value(answer.schema.features[d], source[d], [values[d] for values in after if d in values]) for d in listed
+        d: source_value(answer.schema.features[d], source[d], [values[d] for values in after if d in values]) for d in listed
     }
     return in_sentence, listed, before, after
 
@@ -235,7 +235,7 @@ def word(value: Any) -> str:
     return MISSING if is_missing(value) else " ".join(str(value).splitlines()) or repr(value)
 
 
-def _source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
+def source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
     """Return a value of the source.
 
     Whole numbers and those of a grid are written in full, other numbers with six digits, or with as many as make them differ

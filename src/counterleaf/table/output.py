@@ -12,7 +12,9 @@ from counterleaf.types import Array
 
 INVALID = "invalid"  # the status of a row that cannot be queried
 STATUSES = ("optimal", "infeasible", "limit", INVALID)
-COLUMNS = ("status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed")
+COLUMNS = ("status", "cost", "lower_bound", "leaf", "source_label", "label", "n_changed", "changed", "confirmed")
+SHARE = "share of {}"  # the name of the column with the share of a feature in the cost
+_DIGITS = ("short", "full")
 
 
 class Results:
@@ -25,9 +27,13 @@ class Results:
     values : bool, optional
         Whether labels are kept one by one, because the leaves compute them: as numbers if True. By default they follow from
         the leaves.
+    short : bool, default=False
+        Whether numbers are written with few digits.
+    words : bool, default=True
+        Whether changes are put into words.
     """
 
-    def __init__(self, n: int, values: bool | None = None) -> None:
+    def __init__(self, n: int, values: bool | None = None, short: bool = False, words: bool = True) -> None:
         self.status = np.full(n, len(STATUSES) - 1, np.int8)  # positions in STATUSES
         self.costs = np.full(n, np.nan)
         self.bounds = np.full(n, np.nan)
@@ -37,6 +43,10 @@ class Results:
         self.labels = None if values is None else np.full(n, np.nan if values else None, float if values else object)
         self.reached = np.zeros(0 if values is None else n, bool)  # whether a label that a leaf computes is one of the target
         self.probabilities = np.full(n if values is False else 0, np.nan)
+        self.sources = np.full(n, np.nan) if values else np.full(n, -1)  # places of classes, or values
+        self.words = np.full(n, None, object) if words else None
+        self.full = np.zeros(n, bool) if short else None  # whether the row needs all of its digits
+        self.shares: dict[int, Array] = {}  # feature -> its share of the cost
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> why it is invalid
 
@@ -46,8 +56,14 @@ class Results:
             self.codes[d] = np.full(len(self.status), np.nan)
         return self.codes[d]
 
+    def share(self, d: int) -> Array:
+        """Return the shares of a feature in the costs, 0 in rows that do not change it; made when it first changes."""
+        if d not in self.shares:
+            self.shares[d] = np.zeros(len(self.status))
+        return self.shares[d]
 
-def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array) -> Any:
+
+def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array, ranks: Array | None = None) -> Any:
     """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
 
     Parameters
@@ -60,6 +76,8 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         The labels.
     value : (N,) array
         The class of each node of the tree, as a position in ``classes``.
+    ranks : (n,) array, optional
+        The rank of each line among the answers of its row, 0 for a row without an answer.
 
     Returns
     -------
@@ -70,27 +88,49 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
     cells = {}
     for d in sorted(results.codes):
         cells[sheet.schema.names[d]] = sheet.changed(d, results.codes.pop(d), answered)
+    shares = {}
+    for d, share in sorted(results.shares.items()):
+        share[~answered] = np.nan
+        shares[SHARE.format(sheet.schema.names[d])] = share
     if sheet.polars:
-        return _polars_frame(results, classes.tolist(), value, answered, cells)
+        return _polars_frame((results, ranks), classes.tolist(), value, answered, (cells, shares))
     import pandas as pd
 
     without = ~answered
-    columns = {
+    columns: dict[str, Any] = {} if ranks is None else {"rank": pd.arrays.IntegerArray(ranks, without.copy())}
+    columns |= {
         "status": pd.Categorical.from_codes(results.status, dtype=_few(STATUSES, "")),
         "cost": results.costs,
         "lower_bound": results.bounds,
         "leaf": pd.arrays.IntegerArray(results.leaves, without),
+        "source_label": _source_labels(results, classes),
         "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
+        "changed": None if results.words is None else pd.Series(results.words, sheet.index, object, copy=False),
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
+    if results.words is None:
+        columns.pop("changed")
+    if results.full is not None:
+        places = np.where(answered, results.full, -1).astype(np.int8)
+        columns["digits"] = pd.Categorical.from_codes(places, dtype=_few(_DIGITS, ""))
     if _has_probabilities(results):
         columns["probability"] = results.probabilities
     if results.problems:
         problem = np.full(sheet.n, None, object)
         problem[list(results.problems)] = list(results.problems.values())
         columns["problem"] = problem
-    return pd.DataFrame({**columns, **cells}, index=sheet.index, copy=False)
+    return pd.DataFrame({**columns, **cells, **shares}, index=sheet.index, copy=False)
+
+
+def _source_labels(results: Results, classes: Array) -> Any:
+    """Return the labels of the sources as a column of few values, or the values of a regression."""
+    import pandas as pd
+
+    if results.sources.dtype == float:
+        return results.sources
+    places = results.sources.astype(np.min_scalar_type(-len(classes)))
+    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
 
 
 def _labels(results: Results, classes: Array, value: Array) -> Any:
@@ -121,26 +161,42 @@ def _few(values: tuple[Any, ...], kind: str) -> Any:
     return pd.CategoricalDtype(list(values))
 
 
-def _polars_frame(results: Results, classes: list[Any], value: Array, answered: Array, cells: dict[str, Any]) -> Any:
+def _polars_frame(
+    found: tuple[Results, Array | None], classes: list[Any], value: Array, answered: Array, more: tuple[dict[str, Any], ...]
+) -> Any:
     import polars as pl
 
-    there = pl.Series(answered)
+    results, ranks = found
+    there, known = pl.Series(answered), results.sources
     kept = results.labels
     labels = pl.Series(classes).gather(value[results.leaves]) if kept is None else pl.Series(kept.tolist(), strict=False)
-    columns = {
+    if known.dtype == float:
+        sources = pl.Series(known).fill_nan(None)
+    else:
+        sources = pl.Series(classes).gather(
+            pl.Series(np.maximum(known, 0)).zip_with(pl.Series(known >= 0), pl.Series([None] * len(known), dtype=pl.Int64))
+        )
+    columns = {} if ranks is None else {"rank": pl.Series(ranks)}
+    columns |= {
         "status": pl.Series(STATUSES).gather(results.status),
         "cost": pl.Series(results.costs).fill_nan(None),
         "lower_bound": pl.Series(results.bounds).fill_nan(None),
         "leaf": pl.Series(results.leaves),
+        "source_label": sources,
         "label": labels,
         "n_changed": pl.Series(results.counts),
+        "changed": None if results.words is None else pl.Series(results.words.tolist(), dtype=pl.String),
         "confirmed": pl.Series(results.confirmed),
     }
+    if results.words is None:
+        columns.pop("changed")
+    if results.full is not None:
+        columns["digits"] = pl.Series(_DIGITS).gather(results.full.astype(np.int64))
     if _has_probabilities(results):
         columns["probability"] = pl.Series(results.probabilities).fill_nan(None)
     if results.problems:
         columns["problem"] = pl.Series([results.problems.get(k) for k in range(len(answered))], dtype=pl.String)
-    out = pl.DataFrame({**columns, **cells})
-    return out.with_columns(
-        pl.when(there).then(pl.col(name)).alias(name) for name in ("leaf", "label", "n_changed", "confirmed")
-    )
+    cells, shares = more
+    out = pl.DataFrame({**columns, **cells, **{name: pl.Series(share).fill_nan(None) for name, share in shares.items()}})
+    partial = [name for name in ("rank", "leaf", "label", "n_changed", "confirmed", "digits") if name in columns]
+    return out.with_columns(pl.when(there).then(pl.col(name)).alias(name) for name in partial)
