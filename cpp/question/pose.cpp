@@ -236,6 +236,13 @@ bool PosedQuestion::stays(const Prices& prices, const Limits& limits) const {
     for (std::size_t d = 0; d < width_; ++d)
         if (!(f_.lower[d] <= f_.source[d] && f_.source[d] <= f_.upper[d])) return false;
     if (!source_choice_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
+    const auto is_inside = [&](int from, int to) {
+        return std::ranges::all_of(std::span(entries_).subspan(from, to - from), [&](const Interval& entry) {
+            return entry.lower <= f_.source[entry.variable] && f_.source[entry.variable] <= entry.upper;
+        });
+    };
+    for (const Clause& clause : limits.clauses)
+        if (!is_inside(clause.begin, clause.middle) && !is_inside(clause.middle, clause.end)) return false;
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
         const double miss = terms.exactly_at(f_.source), tolerance = rounding_tolerance(terms, sizes_[i]);

@@ -17,6 +17,7 @@ from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.margin import read_margin
 from counterleaf.question.query import Options, Query, known_options
 from counterleaf.search.aims import Aims
 from counterleaf.search.prepared import RecentValues, Source
@@ -179,7 +180,8 @@ class Explainer:
         cost: Any = None,
         constraints: Any = (),
         count: int | None = 1,
-        margin: float = 0.0,
+        distinct: Any = None,
+        margin: Any = 0.0,
         **options: Unpack[Options],
     ) -> Explanation:
         """Find the cheapest rows that the model classifies as ``target``.
@@ -198,9 +200,15 @@ class Explainer:
             Constraints made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``,
             ``linear``, ``max_changes``, ``implies`` and ``among``.
         count : int or None, default=1
-            The number of answers, cheapest first, each from a different leaf; None for one from every leaf.
-        margin : float, default=0.0
-            How far w @ x + b must stay from 0 at every split on the path to the leaf.
+            The number of answers, cheapest first; None for all of them.
+        distinct : {"features", "leaves"} or dict, optional
+            How the answers differ. With "features", the default if ``count`` is more than 1, each next one is the cheapest that
+            does not change all the features that an earlier one changes; with ``{"features": 2}``, at least two of these (or
+            all, if there are fewer) keep their values. With "leaves", the default for None, each is the cheapest of its leaf.
+        margin : float, dict or str, default=0.0
+            How far an answer stays from every split on the path to its leaf: as a number, w @ x + b is at least so far from 0;
+            a dict gives distances by feature in its units, ``"1%"`` shares of each feature's range in the data. An answer stays
+            valid if every feature moves by less than its distance.
         **options : optional
             Further options. ``time_limit`` is the number of seconds, ``max_nodes`` the number of search nodes, after which the
             search stops with the status "limit". ``support=20`` leaves out leaves that fewer than 20 rows of ``data`` reach.
@@ -223,7 +231,9 @@ class Explainer:
         >>> answer[0].changes, answer[0].cost
         ({'x0': (0.0, 1.0)}, 1.0)
         """
-        query = self._query(target, cost, constraints, count=count, margin=margin, **known_options("explain", options))
+        query = self._query(
+            target, cost, constraints, count=count, distinct=distinct, margin=margin, **known_options("explain", options)
+        )
         answering, source, query = self._posed(row, query)
         return answering.answers(row, source, query, None)[0]
 
@@ -408,6 +418,7 @@ class Explainer:
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
+        limits["margin"] = read_margin(limits.get("margin", 0.0), self.schema, self.spreads)
         return Query.read(target, cost, self._prices(cost), constraints, **limits)
 
     def _prices(self, cost: Any) -> Prices:

@@ -11,6 +11,7 @@ from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
@@ -83,7 +84,7 @@ class Explanation(Sequence[Counterfactual]):
         The classes that an answer may have, or the interval of its probability or value.
     schema : Schema
         The features of the table.
-    certificate : Certificate
+    certificate : Certificate or Compound
         The proof; ``certificate.check()`` verifies it.
     decision : Decision
         The plain tree that the proof is about, and the model's tree that it comes from.
@@ -104,7 +105,7 @@ class Explanation(Sequence[Counterfactual]):
     source_label: Any
     target: Any
     schema: Schema = field(repr=False)
-    certificate: Certificate = field(repr=False)
+    certificate: Certificate | Compound = field(repr=False)
     decision: Decision = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -122,7 +123,7 @@ class Explanation(Sequence[Counterfactual]):
     @functools.cached_property
     def proof_holds(self) -> bool:
         """Whether the proof holds; that of an explanation read from a file is checked first."""
-        return self.certificate.findings.answer is not None or self.certificate.check()
+        return self.certificate.is_fresh or self.certificate.check()
 
     @property
     def proved(self) -> bool:
@@ -149,7 +150,8 @@ class Explanation(Sequence[Counterfactual]):
         margin = self.certificate.problem.splits.margin
         if not isinstance(margin, tuple):
             return f"{margin:g}" if margin else ""
-        return ", ".join(f"{value:g} of {name}" for name, value in zip(self.schema.names, margin, strict=True) if value)
+        named = [f"{value:.4g} of {name}" for name, value in zip(self.schema.names, margin, strict=True) if value]
+        return ", ".join(named) if len(named) <= 3 else f"{named[0]} and margins of {len(named) - 1} other features"
 
     @property
     def source_number(self) -> float | None:
@@ -314,7 +316,12 @@ class Explanation(Sequence[Counterfactual]):
 
 
 def describe(
-    certificate: Certificate, decision: Decision, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
+    certificate: Certificate | Compound,
+    decision: Decision,
+    schema: Schema,
+    source: Any,
+    rows: Sequence[Any],
+    confirmed: Sequence[bool],
 ) -> tuple[Counterfactual, ...]:
     """Return the answers of a certificate in the terms of the table.
 
@@ -327,6 +334,7 @@ def describe(
     for k, (found, row, agrees) in enumerate(zip(certificate.answers, rows, confirmed, strict=True)):
         after = schema.values(row)
         changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, vector)}
-        place, number = int(decision.origin[found.leaf]), None if numbers is None else numbers[k]
+        origin = (certificate.owner(k).decision or decision).origin
+        place, number = int(origin[found.leaf]), None if numbers is None else numbers[k]
         out.append(Counterfactual(row, changes, found.cost, found.bound, labels[k], place, agrees, number))
     return tuple(out)

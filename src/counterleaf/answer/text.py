@@ -13,6 +13,7 @@ import numpy as np
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
+from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
@@ -220,7 +221,7 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
 
     Only numbers without a grid are rounded; the rows of ``among`` are written as they are.
     """
-    schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
+    schema, certificate, found = answer.schema, answer.certificate.owner(k), answer.certificate.answers[k]
     features = {d: schema.features[d] for d in places}
     numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
     free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
@@ -373,12 +374,32 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     if not answer.proof_holds:
         return f"{_INVALID_PROOF} {_confirmed(answer, terms)}"
     if answer.status is Status.OPTIMAL:
-        others = "; each of the others is the cheapest in a different leaf of the tree" if len(answer) > 1 else ""
-        return f"{proved}{others}. {_confirmed(answer, terms)}"
+        return f"{proved}{_others(answer)}. {_confirmed(answer, terms)}"
     if _is_least(answer):
         return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
     bound = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
     return f"Not proved: the search stopped early. There may be cheaper changes{bound}. {_confirmed(answer, terms)}"
+
+
+def _others(answer: Explanation) -> str:
+    """Return what is proved about the alternatives, and whether there are more of them."""
+    proof = answer.certificate
+    kept = proof.apart if isinstance(proof, Compound) else 0
+    out = ""
+    if len(answer) > 1 and kept:
+        some = "at least one feature" if kept == 1 else f"at least {kept} of the features"
+        out = f"; each of the others is the cheapest that leaves {some} alone that an earlier one changes"
+    elif len(answer) > 1:
+        out = "; each of the others is the cheapest in a different leaf of the tree"
+    if isinstance(proof, Compound) and proof.is_exhausted:
+        many = "is no other" if len(answer) == 1 else "are no others"
+        out += f". There {many}" + (f": {_exhausted(answer, kept)}" if answer[0].changes and kept else "")
+    return out
+
+
+def _exhausted(answer: Explanation, kept: int) -> str:
+    those = "this one changes" if len(answer) == 1 else "one of these changes"
+    return f"every other answer changes all the features that {those}" if kept == 1 else f"none leaves {kept} of them alone"
 
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:

@@ -36,7 +36,7 @@ class FewDigits:
         numbers = [d for d, one in enumerate(self.schema) if isinstance(one, Numeric) and one.grid is None]
         self.free[self.schema.starts[numbers]] = True
         # tangents and the margin of an oblique split do not show in the leaf of a row
-        self.alone = self.decision.curved or (self.splits.oblique and query.margin > 0)
+        self.alone = self.decision.curved or (self.splits.oblique and bool(self.splits.margins.any()))
         self._ends: dict[int, tuple[Array, Array]] = {}
 
     def shorten(self, sources: Array, exact: Array, limits: Limits) -> tuple[Array, Array]:
