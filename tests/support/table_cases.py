@@ -24,7 +24,7 @@ class TableCase:
     ("only_decrease", "a", {"at_most": 3}), ("allow", "job", [...]), ("forbid", "job", [...]),
     ("within", "a", "-5%", 2), ("becomes", "job", value), ("stays", "job"),
     ("linear", {"a": 1.0, "job=cook": -2.0}, ">=", 0.5), ("max_changes", 2), ("implies", "job", rule) where "job" stands for
-    changed("job"), and ("implies", rule, rule); ("apart", ["a", "b"], 1), of which at most one changes: an alternative obeys it.
+    changed("job"), and ("implies", rule, rule); ("apart", ["a", "b"], 1), of which at most one changes.
     terms: (factor, "L1" or "L2", weights) or (factor, "L1" or "L2", up, down); weights are None, a number, a list or a dict.
     """
 
