@@ -10,7 +10,7 @@ import counterleaf as cl
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 MODEL = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-ANSWER = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, count=3)
+ANSWER = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, count=3, distinct="leaves")
 
 
 def test_an_explanation_is_a_sequence():

@@ -98,7 +98,7 @@ def test_rows_copied_from_the_table_reach_the_same_leaf_of_the_users_model(seed)
     X, y = make_classification(400, 6, n_informative=4, n_classes=3, random_state=seed)
     X = X * 10.0 ** np.random.default_rng(seed).integers(-4, 5, 6)
     model = DecisionTreeClassifier(max_leaf_nodes=30, random_state=seed).fit(X, y)
-    answer = cl.Explainer(model, data=X).explain(X[seed], count=8, margin=0.0)
+    answer = cl.Explainer(model, data=X).explain(X[seed], count=8, distinct="leaves")
     assert len(answer) == 8
     for row, c in written_rows(answer):
         assert model.predict(row[None])[0] == c.label
@@ -145,7 +145,7 @@ def test_numbers_in_a_corner_of_several_faces_stay_short():
 def test_an_answer_that_fails_its_own_check_is_written_in_full():
     answer = steps(44.99871).explain([40.0])
     arrays, table = answer.certificate.problem.question, answer.certificate.problem.table
-    problem = replace(answer.certificate.problem, pose=lambda: (arrays._replace(margin=9.0), table))
+    problem = replace(answer.certificate.problem, pose=lambda: (arrays._replace(margins=np.full(len(arrays.margins), 9.0)), table))
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 

@@ -58,24 +58,20 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
 def _choices(one: Implies, schema: Schema, source: Array | None) -> list[Constraint | None]:
     """The constraints of which at least one must hold, boxes in pairs; None for one that always holds."""
     found = alternatives(one, schema)
+    if len(found) == 2 and all(isinstance(part, (Limit, Choice, Outside)) for part in found):
+        return [one]  # two boxes, which the core takes as they are
     if source is not None:
         if any(isinstance(part, Outside) and _has_become(part, schema, source) for part in found):
             return [None]
         found = [part for part in found if _is_possible(part, schema, source)] or found[-1:]
     boxes = [part for part in found if isinstance(part, (Limit, Choice, Outside))]
-    return [part for part in found if part not in boxes] + _in_pairs(one, boxes, schema, source)
+    pairs = [Either(str(one), *pair) if len(pair) == 2 else pair[0] for pair in _in_pairs(boxes)]
+    return [*(part for part in found if part not in boxes), *pairs]
 
 
-def _in_pairs(one: Implies, boxes: list[_Box], schema: Schema, source: Array | None) -> list[Constraint | None]:
-    """Boxes in pairs, one of which holds for the source: the core takes it for granted that the source satisfies a clause."""
-    first = [box for box in boxes if source is None or _holds(box, schema, source)]
-    rest = [box for box in boxes if box not in first]
-    out: list[Constraint | None] = []
-    while first:
-        left = first.pop()
-        right = rest.pop() if rest else first.pop() if first else None
-        out.append(left if right is None else Either(str(one), left, right))
-    return out + rest
+def _in_pairs(boxes: list[_Box]) -> list[list[_Box]]:
+    """Boxes in pairs; the last one may be alone."""
+    return [boxes[k : k + 2] for k in range(0, len(boxes), 2)]
 
 
 def _has_become(part: Outside, schema: Schema, source: Array) -> bool:
