@@ -213,7 +213,7 @@ def test_a_search_that_stopped_says_so():
     rng = np.random.default_rng(0)
     explainer = cl.Explainer(random_tree(rng, 6, 4, 2, "oblique", np.ones(4)))
     row = rng.normal(size=4)
-    answers = [explainer.explain(row, max_nodes=most, count=4) for most in range(1, 12)]
+    answers = [explainer.explain(row, max_nodes=most, count=4, distinct="leaves") for most in range(1, 12)]
     nothing = next(answer for answer in answers if answer.status == "limit" and not len(answer))
     assert str(nothing).startswith("The search stopped before it found a change that makes the model say ")
     if nothing.lower_bound > 0:
@@ -231,7 +231,7 @@ def test_a_search_that_stopped_says_so():
 
 
 def test_a_model_that_disagrees_is_named():
-    answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2)
+    answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2, distinct="leaves")
     refuted = replace(answer, maker=lambda: (answer[0], replace(answer[1], confirmed=False)))
     assert str(refuted).endswith("NOT confirmed: your model does not say yes for #2.")
     assert cells(str(refuted))["model says"] == ["no", "no", "?"]
