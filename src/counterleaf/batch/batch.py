@@ -296,8 +296,9 @@ class Batch:
 
     def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, aim: Aim) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
-        limits = self._limits(sources) if self.query.constraints else None
-        if self.query.constraints and limits is None:
+        limited = self.query.constraints or self.schema.lists
+        limits = self._limits(sources) if limited else None
+        if limited and limits is None:
             return
         targets = [aim.decision.target] if self.apart else self.targets
         budget = _core.Budget(1, self.query.max_nodes, stop=current())

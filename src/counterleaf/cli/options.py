@@ -129,10 +129,10 @@ class QueryOptions:
                 old = new.get(feature.name, feature)
                 if option == "--step":
                     step = _number(value, f"--step of {feature.name!r}")
-                    new[feature.name] = Numeric(old.name, old.lower, old.upper, old.integer, step)
+                    new[feature.name] = replace(old, step=step, values=None)
                 else:
                     low, high = _ends(feature, value, text, option)
-                    new[feature.name] = Numeric(old.name, low, high, old.integer, old.step)
+                    new[feature.name] = replace(old, lower=low, upper=high, values=None)
         return explainer.with_features(*new.values()) if new else explainer
 
 

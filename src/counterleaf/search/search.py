@@ -82,7 +82,7 @@ class Search:
 
     def limits(self, constraints: Sequence[Constraint], source: Array) -> tuple[Limits | None, _core.Limits]:
         """The constraints on a source (None if there are none), and the same for the core."""
-        if not constraints:
+        if not constraints and not self.schema.lists:
             return None, self._free
         limits = lower_constraints(constraints, self.schema, source[None])
         return limits, core_limits(limits)

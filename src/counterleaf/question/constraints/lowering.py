@@ -62,6 +62,7 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
         lower, upper = np.minimum(lower, sources, out=lower), np.maximum(upper, sources, out=upper)
     out = Limits(lower, upper)
     upper[:, schema.kept] = sources[:, schema.kept]  # a missing value may stay; no other value may become missing
+    out.clauses = _list_clauses(schema, sources)
     for constraint in constraints:
         if isinstance(constraint, (Limit, Choice, Outside)):
             _intersect(out, box_of(constraint, schema, sources))
@@ -109,6 +110,19 @@ def _two_boxes(constraint: Implies | Either, schema: Schema) -> tuple[Limit | Ch
     if len(found) != 2 or len(alternatives(constraint, schema)) != 2:
         raise CounterleafError(f"{constraint} needs a distinction of cases, which this question does not support")
     return found[0], found[1]
+
+
+def _list_clauses(schema: Schema, sources: Array) -> list[Clause]:
+    """The numbers of lists: none between two neighbours, where the source's number counts as one of its list."""
+    out = []
+    for d in schema.lists:
+        feature, v = schema.features[d], int(schema.starts[d])
+        values = np.broadcast_to(np.array(feature.values), (len(sources), len(feature.values or ())))
+        points = np.sort(np.column_stack([values, sources[:, v]]), axis=1)
+        for low, high in zip(points.T[:-1], points.T[1:], strict=True):
+            if (low < high).any():
+                out.append(Clause([Interval(v, -math.inf, low)], [Interval(v, high, math.inf)]))
+    return out
 
 
 def _intersect(limits: Limits, box: Box) -> None:
