@@ -16,7 +16,7 @@ from counterleaf.types import Array, is_missing
 
 SPREADS = ("range", "std", "mad")  # the names that weights can have
 _ENOUGH, _FEW = 30, 8  # the least number of known rows for which a grid or a list is inferred; the longest list
-_FINE = 2.0**45  # steps of a grid: beyond this number, floats are hardly finer than the grid
+_FINE = 2.0**40  # steps of a grid: beyond this number, floats are too coarse to tell
 SPREAD_ENDS = 1e-150, 1e150  # between these, a spread, its square and the inverses of both are finite numbers above 0
 
 
@@ -177,7 +177,7 @@ def _are_multiples(X: Array, per_unit: float) -> bool:
     """Return whether all numbers are, to rounding, whole numbers divided by ``per_unit``."""
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.round(X * per_unit)
-        return bool((np.abs(steps) < _FINE).all() and (np.abs(steps / per_unit - X) <= 4 * np.spacing(np.abs(X))).all())
+        return bool((np.abs(steps) < _FINE).all() and (np.abs(steps / per_unit - X) <= 16 * np.spacing(np.abs(X))).all())
 
 
 def _has_gaps(column: Column) -> bool:
