@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from counterleaf.question.query import Value as Value
     from counterleaf.question.query import probability as probability
     from counterleaf.question.query import value as value
+    from counterleaf.storage.constraint_files import load_constraints as load_constraints
+    from counterleaf.storage.constraint_files import save_constraints as save_constraints
     from counterleaf.table.features import Boolean as Boolean
     from counterleaf.table.features import Categorical as Categorical
     from counterleaf.table.features import Feature as Feature
@@ -91,6 +93,7 @@ _HOME = {
     ),
     "question.costs.terms": ("L1", "L2", "Changes", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),
+    "storage.constraint_files": ("load_constraints", "save_constraints"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),
 }

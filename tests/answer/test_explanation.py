@@ -139,7 +139,8 @@ def test_the_public_names():
         ),
         *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
         *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among"),
-        *("allow", "forbid", "max_changes", "implies", "changed"),
+        *("within", "allow", "forbid", "max_changes", "implies", "changed", "becomes", "stays"),
+        *("load_constraints", "save_constraints"),
         *("export_text", "plot_tree", "datasets"),
     }
     assert all(hasattr(cl, name) for name in cl.__all__)

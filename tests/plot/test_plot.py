@@ -54,18 +54,18 @@ STUCK = petals(target="virginica", constraints=[cl.freeze("petal length (cm)", "
 def test_changes_show_feature_values_and_share():
     figure = CANCER.plot()
     texts = words(figure)
-    assert "benign instead of malignant, cost 0.296" in texts
+    assert "benign instead of malignant, cost 0.364" in texts
     assert texts.index("worst radius") < texts.index("worst concave points")  # the larger share first
-    assert {"22.54 → 16.79", "0.1625 → 0.1358", "69%", "31%"} <= set(texts)
+    assert {"22.54 → 16.79", "0.1625 → 0.1358", "73%", "27%"} <= set(texts)
     bars = [p for p in figure.axes[0].patches if isinstance(p, Rectangle) and p.get_facecolor()[:3] == to_rgb(ANSWER)]
-    assert [bar.get_width() / 56 for bar in bars] == pytest.approx([0.69, 0.31], abs=0.005)
+    assert [bar.get_width() / 56 for bar in bars] == pytest.approx([0.73, 0.27], abs=0.005)
 
 
 def test_changes_of_several_answers_are_side_by_side():
     texts = words(CANCER.plot(count=2))
     assert [head for head in texts if "instead of" in head] == [
-        "1: benign instead of malignant, cost 0.296",
-        "2: benign instead of malignant, cost 0.392",
+        "1: benign instead of malignant, cost 0.364",
+        "2: benign instead of malignant, cost 0.549",
     ]
     assert texts.count("worst radius") == 1
     assert texts.count("=") == 2

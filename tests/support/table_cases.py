@@ -114,7 +114,9 @@ class TableCase:
         for d, feature in enumerate(self.schema):
             if isinstance(feature, cl.Numeric):
                 ok &= (feature.lower <= codes[:, d]) & (codes[:, d] <= feature.upper)
-                if feature.grid is not None:
+                if feature.values is not None:
+                    ok &= np.isin(codes[:, d], feature.values) | (codes[:, d] == source[d])
+                elif feature.grid is not None:
                     near = np.round(codes[:, d] / float(feature.grid)).tolist()
                     on_grid = codes[:, d] == [on(feature, k) for k in near]
                     ok &= on_grid | (codes[:, d] == source[d])

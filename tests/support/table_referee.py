@@ -333,7 +333,7 @@ def leaf_optima(case, solver=None):
 def brute_optima(case, most=50_000):
     """leaf -> least cost, by looking at every row there is; None if there are more than ``most`` or some are no grid."""
     for f in case.schema:
-        if isinstance(f, cl.Numeric) and (f.grid is None or math.isinf(f.upper - f.lower)):
+        if isinstance(f, cl.Numeric) and (f.any_number or math.isinf(f.upper - f.lower)):
             return None
     values = [values_of(f, at) for f, at in zip(case.schema, case.source, strict=True)]
     if math.prod(map(len, values)) > most:

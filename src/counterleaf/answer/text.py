@@ -224,7 +224,7 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     schema, certificate, found = answer.schema, answer.certificate.owner(k), answer.certificate.answers[k]
     features = {d: schema.features[d] for d in places}
     numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
-    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
+    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.any_number]
     row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
     changes = answer[k].changes
     new = {d: changes[schema.names[d]][1] for d in places}
@@ -248,7 +248,7 @@ def source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
     full = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 has fewer digits: 0.1, not 0.10000000149
-    digits = 6 if feature.grid is None else 15
+    digits = 6 if feature.any_number else 15
     short = full if value.is_integer() or len(full) <= 8 else plain(f"{value:.{digits}g}")
     return short if short not in new_values else full if full not in new_values else plain(value)
 

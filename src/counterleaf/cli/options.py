@@ -24,11 +24,13 @@ from counterleaf.question.constraints.functions import (
     max_changes,
     only_decrease,
     only_increase,
+    within,
 )
 from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target
+from counterleaf.storage.constraint_files import load_constraints
 from counterleaf.storage.models import read_rows
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
@@ -49,6 +51,7 @@ class QueryOptions:
     freeze: list[str] | None = None
     fix: list[str] | None = None
     between: list[str] | None = None
+    within: list[str] | None = None
     only_increase: list[str] | None = None
     only_decrease: list[str] | None = None
     allow: list[str] | None = None
@@ -57,14 +60,15 @@ class QueryOptions:
     implies: list[str] | None = None
     among: Path | None = None
     max_changes: int | None = None
+    constraints_file: Path | None = None
     cost: str | None = None
     multiplier: list[str] | None = None
     range: list[str] | None = None
     step: list[str] | None = None
 
     def constraints(self, schema: Schema) -> list[Constraint]:
-        """The constraints of all options, in the order of ``--help``."""
-        out: list[Constraint] = []
+        """The constraints of the file, then those of all options, in the order of ``--help``."""
+        out: list[Constraint] = [] if self.constraints_file is None else load_constraints(self.constraints_file)
         for verb, read in _VERBS.items():
             out += [read(schema, text) for text in getattr(self, verb.replace("-", "_")) or ()]
         out += [_linear(text) for text in self.linear or ()]
@@ -125,10 +129,10 @@ class QueryOptions:
                 old = new.get(feature.name, feature)
                 if option == "--step":
                     step = _number(value, f"--step of {feature.name!r}")
-                    new[feature.name] = Numeric(old.name, old.lower, old.upper, old.integer, step)
+                    new[feature.name] = replace(old, step=step, values=None)
                 else:
                     low, high = _ends(feature, value, text, option)
-                    new[feature.name] = Numeric(old.name, low, high, old.integer, old.step)
+                    new[feature.name] = replace(old, lower=low, upper=high, values=None)
         return explainer.with_features(*new.values()) if new else explainer
 
 
@@ -224,6 +228,21 @@ def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, An
     )
 
 
+def _distance(text: str, what: str) -> float | str:
+    """Read a distance from the row's value: a number or a percentage."""
+    return text if text.rstrip().endswith("%") else _number(text, what)
+
+
+def _within(schema: Schema, text: str) -> Limit:
+    feature, value = _pair(schema, text, "--within", "NAME=LOW:HIGH")
+    ends = [part.strip() for part in value.split(":")]
+    if len(ends) != 2 or not any(ends):
+        raise CounterleafError(
+            f"--within is {text!r}; expected NAME=LOW:HIGH, changes such as -5 or +10%, where LOW or HIGH can be omitted"
+        )
+    return within(feature.name, *(_distance(end, f"--within of {feature.name!r}") if end else None for end in ends))
+
+
 def _fix(schema: Schema, text: str) -> Limit:
     feature, value = _pair(schema, text, "--fix", "NAME=VALUE")
     return fix(feature.name, read_value(feature, value))
@@ -239,7 +258,7 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
         if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
         feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
-        return make(feature.name, by=_number(by, f"--{verb} of {feature.name!r}"))
+        return make(feature.name, by=_distance(by, f"--{verb} of {feature.name!r}"))
 
     return read
 
@@ -263,6 +282,7 @@ _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
     "only-increase": _directed("only-increase", only_increase),
     "only-decrease": _directed("only-decrease", only_decrease),
     "between": _between,
+    "within": _within,
     "fix": _fix,
     "allow": _chosen("allow", allow),
     "forbid": _chosen("forbid", forbid),

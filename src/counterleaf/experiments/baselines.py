@@ -217,6 +217,8 @@ def _rounded(schema: Schema, x: Array) -> Array:
     lower, upper = schema.bounds()
     codes = schema.gather(np.clip(x, lower, upper))  # the category with the largest column
     for d, feature in enumerate(schema):
-        if isinstance(feature, Numeric) and feature.grid is not None:
+        if isinstance(feature, Numeric) and feature.values is not None:
+            codes[d] = feature.nearest(codes[d], feature.lower, feature.upper)
+        elif isinstance(feature, Numeric) and feature.grid is not None:
             codes[d] = round(codes[d] / float(feature.grid)) * float(feature.grid)
     return codes if schema.numeric else schema.spread(codes[None])[0]

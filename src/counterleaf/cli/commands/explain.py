@@ -55,9 +55,10 @@ _TARGET = typer.Option(
 _AT_LEAST = typer.Option(help="The least probability of the target class, or the least value of a regression model.")
 _AT_MOST = typer.Option(help="The highest probability of the target class, or the highest value of a regression model.")
 _FREEZE = _constraint("These features do not change.", "NAME,...")
-_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more.", "NAME[=BY]")
+_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more, or `age=5%`.", "NAME[=BY]")
 _ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
 _BETWEEN = _constraint("The feature stays within these limits; LOW or HIGH can be omitted.", "NAME=LOW:HIGH")
+_WITHIN = _constraint("The feature changes by no less and no more than this, as in `income=-5%:10%`.", "NAME=LOW:HIGH")
 _FIX = _constraint("The feature gets this value.", "NAME=VALUE")
 _ALLOW = _constraint("Only these categories are allowed.", "NAME=VALUE,...")
 _FORBID = _constraint("These categories are not allowed.", "NAME=VALUE,...")
@@ -65,6 +66,9 @@ _LINEAR = _constraint("A weighted sum of features with >=, <= or ==.", "'A=1,B=-
 _IMPLIES = _constraint("If feature A changes, this constraint holds.", "'A: only-increase B=2'")
 _MAX_CHANGES = typer.Option(min=0, help="At most this many features change.", rich_help_panel=_PANEL)
 _AMONG = typer.Option(help="The answer is one of the rows of this file.", rich_help_panel=_PANEL)
+_CONSTRAINTS = typer.Option(
+    "--constraints", metavar="FILE", help="A JSON file of constraints, in addition to these options.", rich_help_panel=_PANEL
+)
 _RANGE = typer.Option(
     "--range", metavar="NAME=LOW:HIGH", help="Bounds that replace those of the model's data.", rich_help_panel=_PANEL
 )
@@ -99,6 +103,7 @@ def explain(
     only_increase: Annotated[_Repeated, _ONLY_INCREASE] = None,
     only_decrease: Annotated[_Repeated, _ONLY_DECREASE] = None,
     between: Annotated[_Repeated, _BETWEEN] = None,
+    within: Annotated[_Repeated, _WITHIN] = None,
     fix: Annotated[_Repeated, _FIX] = None,
     allow: Annotated[_Repeated, _ALLOW] = None,
     forbid: Annotated[_Repeated, _FORBID] = None,
@@ -106,6 +111,7 @@ def explain(
     implies: Annotated[_Repeated, _IMPLIES] = None,
     max_changes: Annotated[int | None, _MAX_CHANGES] = None,
     among: Annotated[Path | None, _AMONG] = None,
+    constraints: Annotated[Path | None, _CONSTRAINTS] = None,
     range_: Annotated[_Repeated, _RANGE] = None,
     step: Annotated[_Repeated, _STEP] = None,
     cost: Annotated[str | None, _COST] = None,
@@ -144,6 +150,7 @@ def explain(
             freeze=freeze,
             fix=fix,
             between=between,
+            within=within,
             only_increase=only_increase,
             only_decrease=only_decrease,
             allow=allow,
@@ -152,6 +159,7 @@ def explain(
             implies=implies,
             among=among,
             max_changes=max_changes,
+            constraints_file=constraints,
             cost=cost,
             multiplier=multiplier,
             range=range_,
@@ -206,7 +214,8 @@ class Output:
 def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptions) -> Summary:
     """Read the files, explain the rows and write the answers."""
     output = Output(read_format(run.format, run.out), run.out, run.id or "row", model)
-    check_out(run.out, model, *([] if rows is None else [Path(rows)]), *([] if options.among is None else [options.among]))
+    read = [None if rows is None else Path(rows), options.among, options.constraints_file]
+    check_out(run.out, model, *(path for path in read if path is not None))
     run.check()
     explainer, frame = _open(model, rows, run.id)
     if output.format == "csv":
