@@ -144,11 +144,11 @@ class Batch:
         return part.schema.gather(shorten(certificate.problem, answer, places))
 
     def _replace(self, codes: Array, found: Outcomes, short: Array, answered: Array) -> Array:
-        """Put the rows of few digits in place of the answers if they survive rounding by other programs; return which do."""
+        """Put the rows of few digits in place of the answers; return which of them survive rounding by other programs."""
         survives = answered.copy()
         for part, here in self.solver.each_part(codes, np.flatnonzero(answered)):
             survives[here] = part.survives(codes[here], short[here])
-            moved = here[survives[here] & differs(short[here], found.points[here]).any(axis=1)]
+            moved = here[differs(short[here], found.points[here]).any(axis=1)]
             if len(moved):
                 rows = (part.spread(one[moved]) for one in (codes, found.points, short))
                 found.costs[moved] += cost_change(part.query.prices, *rows)
