@@ -10,6 +10,7 @@ from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
+from counterleaf.batch.alternatives import run_alternatives
 from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
@@ -300,19 +301,26 @@ class Explainer:
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            Further options. ``time_limit`` and ``max_nodes`` apply to each row. ``chunk_size`` is the number of rows that are
-            solved at a time, by default as many as fit into the processor's caches. ``progress=False`` turns off the bar on
-            stderr, which is shown only on a terminal and only if the work takes long.
+            Further options. ``count`` is the number of answers per row, as in ``explain``; with more than one, each answer has
+            its own line, and the rows are explained one by one. ``digits="short"`` writes numbers with as few digits as keep
+            the row valid, so that they survive spreadsheets, JSON and rounding. ``words=False`` leaves out the column
+            ``changed``, which takes most of the time of a large batch on an axis-aligned tree. ``shares=True`` adds the share
+            of each changed feature in the cost. ``time_limit`` and ``max_nodes`` apply to each row. ``chunk_size`` is the
+            number of rows that are solved at a time, by default as many as fit into the processor's caches.
+            ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
 
         Returns
         -------
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
             are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the
-            new values of every feature that changes in some row, in the type of its column if that can represent them. They are
-            missing if a row has no answer. If some row is invalid, or the model fails on its answer, the column ``problem``
-            says why.
+            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``changed`` (the changes in words),
+            ``confirmed``, ``probability`` if the target is one, and the new values of every feature that changes in some row,
+            in the type of its column if that can represent them. They are missing if a row has no answer. If some row is
+            invalid, or the model fails on its answer, the column ``problem`` says why. With ``digits="short"``, ``cost`` is the
+            cost of the row as it is written, and ``digits`` is "full" where every digit matters. With several answers per row,
+            ``rank`` counts them from 1, and the index repeats that of the row; a polars frame has the position of the row in
+            the column ``row``.
 
         Raises
         ------
@@ -337,8 +345,13 @@ class Explainer:
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-        solver = Solver(self._aims, self._adapter, table, query, threads, self._with_gaps)
-        return batch.run(batch.Batch(solver, columns), chunk_size, progress)
+
+        def solver(rows: TableRows) -> Solver:
+            return Solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
+
+        if query.count == 1:
+            return batch.run(batch.Batch(solver(table), columns), chunk_size, progress)
+        return run_alternatives(solver(table), lambda row: self._answers(row, query, None)[0], solver, columns, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost

@@ -75,7 +75,11 @@ def reads_as(text, answer):
         if isinstance(schema.features[schema.index(name)], cl.Numeric) and "missing" not in piece:
             row[places[schema.index(name)]] = float(piece.split(" -> ")[1])
     together = problem.splits.oblique or answer.decision.tree is not answer.decision.model or len(answer[0].changes) > 1
-    return bool(together or answer.constraints) and problem.tree.leaf_of(row) == answer.certificate.answers[0].leaf and problem.keeps(row)
+    return (
+        bool(together or answer.constraints)
+        and problem.tree.leaf_of(row) == answer.certificate.answers[0].leaf
+        and problem.keeps(row)
+    )
 
 
 def differences(explainer, rows, out, **question):
