@@ -14,7 +14,7 @@ import numpy as np
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
 from counterleaf.answer.text import outcome
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import not_installed
 from counterleaf.proof.certificate import Status
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def style() -> AbstractContextManager[None]:
     try:
         from matplotlib import rc_context
     except ImportError:
-        raise CounterleafError('pictures need matplotlib, which is not installed: pip install "counterleaf[plots]"') from None
+        raise not_installed("pictures", "matplotlib") from None
     look: dict[Any, Any] = {"hatch.linewidth": 0.5, "axes.linewidth": 0.8}
     for value, keys in (
         ("black", "text.color axes.labelcolor axes.edgecolor xtick.color ytick.color xtick.labelcolor ytick.labelcolor"),

@@ -16,7 +16,7 @@ import typer
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count
-from counterleaf.cli.output import RowResult, Summary, alternatives_frame, check_names, json_line, read_format, table, text
+from counterleaf.cli.output import RowResult, Summary, check_names, json_line, read_format, table, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
@@ -30,6 +30,8 @@ from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
 _PANEL = "Constraints"
+_TAKEN = (*COLUMNS, "rank", "digits", "probability", "problem")  # the columns of the answers
+_TABLES = ("csv", "xlsx")  # formats with a table of all answers
 _Repeated = list[str] | None
 
 
@@ -38,7 +40,9 @@ def _constraint(help: str, metavar: str) -> Any:
 
 
 _MODEL = typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")
-_ROWS = typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object.")
+_ROWS = typer.Argument(
+    help="A file (.csv, .csv.gz, .jsonl, .xlsx, .parquet), `-` for standard input, or one row as a JSON object."
+)
 _TARGET = typer.Option(
     help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
 )
@@ -70,10 +74,14 @@ _COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a
 _MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
-_JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
+_JOBS = typer.Option(help="Number of workers for CSV, Excel and Parquet output; -1 uses every core.")
 _ID = typer.Option("--id", metavar="COLUMN", help="The column that identifies the rows in tables and CSV.")
-_FORMAT = typer.Option("--format", metavar="table|json|csv", help="json: one line per row, with its proof, for `verify`.")
-_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .parquet) instead of stdout.")
+_DIGITS = typer.Option(
+    metavar="short|full",
+    help="Numbers in CSV, Excel and Parquet: as few digits as keep the answer valid, or all. Default: short.",
+)
+_FORMAT = typer.Option("--format", metavar="table|json|csv|xlsx", help="json: one line per row, with its proof, for `verify`.")
+_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .xlsx, .parquet) instead of stdout.")
 
 
 def explain(
@@ -103,6 +111,7 @@ def explain(
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
+    digits: Annotated[str | None, _DIGITS] = None,
     format_: Annotated[str | None, _FORMAT] = None,
     out: Annotated[Path | None, _OUT] = None,
 ) -> None:
@@ -142,7 +151,7 @@ def explain(
             range=range_,
             step=step,
         )
-        summary = _explain(model, rows, query, RunOptions(row, count, margin, time_limit, jobs, id_, format_, out))
+        summary = _explain(model, rows, query, RunOptions(row, count, margin, time_limit, jobs, id_, digits, format_, out))
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
@@ -159,6 +168,7 @@ class RunOptions:
     time_limit: float | None
     jobs: int
     id: str | None
+    digits: str | None
     format: str | None
     out: Path | None
 
@@ -168,7 +178,9 @@ class RunOptions:
             raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
-        if self.id in (*COLUMNS, "rank", "problem"):
+        if self.digits not in (None, "short", "full"):
+            raise CounterleafError(f"--digits is {self.digits!r}; expected short or full")
+        if self.id in _TAKEN:
             raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
 
 
@@ -188,8 +200,12 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
     check_out(run.out, model, *([] if rows is None else [Path(rows)]), *([] if options.among is None else [options.among]))
     run.check()
     explainer, frame = _open(model, rows, run.id)
-    if output.format == "csv":
-        check_names(explainer.schema.names, [output.id, "rank", *COLUMNS, "problem"])
+    if output.format in _TABLES:
+        check_names(explainer.schema.names, [output.id, *_TAKEN])
+    elif run.digits is not None:
+        raise CounterleafError(
+            f"--digits is {run.digits}, which is about CSV, Excel and Parquet; the output is {output.format}"
+        )
     if run.row is not None:
         if run.row >= len(frame):
             raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
@@ -201,12 +217,12 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "constraints": options.constraints(explainer.schema),
         "margin": run.margin,
         "time_limit": run.time_limit,
+        "count": read_count(run.count),
     }
-    count = read_count(run.count)
-    if output.format == "csv" and count == 1:
-        summary = _explain_batch(explainer, frame, query, run.jobs, output)
+    if output.format in _TABLES:
+        summary = _explain_batch(explainer, frame, {**query, "digits": run.digits or "short"}, run.jobs, output)
     else:
-        summary = _explain_each(explainer, frame, {**query, "count": count}, output)
+        summary = _explain_each(explainer, frame, query, output)
     if run.out is not None:
         typer.echo(f"Wrote {run.out}. {summary}")
     return summary
@@ -276,9 +292,7 @@ def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], outp
             else:
                 results.append(result)
             advance(1)
-    if output.format == "csv":
-        _write_frame(alternatives_frame(results, explainer.schema.names, output.id), output.path)
-    elif output.format == "table":
+    if output.format == "table":
         only = results[0].answer if len(results) == 1 else None
         _write_text(table(results, summary) if only is None else text(only, output.model), output.path)
     return summary
