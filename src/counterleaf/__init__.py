@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from counterleaf.answer.tree_text import export_text as export_text
     from counterleaf.errors import CounterleafError as CounterleafError
     from counterleaf.explainer import Explainer as Explainer
+    from counterleaf.explainer import explain as explain
     from counterleaf.learn.classifier import TAOClassifier as TAOClassifier
     from counterleaf.learn.regressor import TAORegressor as TAORegressor
     from counterleaf.model.outputs import Outputs as Outputs
@@ -59,7 +60,7 @@ _HOME = {
     "answer.margins": ("MarginPath",),
     "answer.tree_text": ("export_text",),
     "errors": ("CounterleafError",),
-    "explainer": ("Explainer",),
+    "explainer": ("Explainer", "explain"),
     "learn.classifier": ("TAOClassifier",),
     "learn.regressor": ("TAORegressor",),
     "model.outputs": ("Outputs",),

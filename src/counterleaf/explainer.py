@@ -381,3 +381,49 @@ class Explainer:
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
         return self._answering.answers(row, source, query, margins)
+
+
+def explain(
+    model: Any,
+    row: Any,
+    *,
+    data: Any = None,
+    schema: Schema | None = None,
+    target: Any = None,
+    cost: Any = None,
+    constraints: Any = (),
+    **options: Any,
+) -> Explanation:
+    """Find the cheapest rows that a model classifies as ``target``, in one call.
+
+    It makes an ``Explainer`` and calls its method ``explain``. For several rows, make the explainer once.
+
+    Parameters
+    ----------
+    model, data, schema : optional
+        As in ``Explainer``.
+    row, target, cost, constraints : optional
+        As in ``Explainer.explain``.
+    **options : optional
+        Further options: ``infer_bounds`` of ``Explainer``; ``count``, ``margin``, ``time_limit`` and ``max_nodes`` of
+        ``Explainer.explain``.
+
+    Returns
+    -------
+    Explanation
+        The answers with their proof.
+
+    Raises
+    ------
+    CounterleafError
+        If the model cannot be read, an argument does not fit, or the model fails on the answer.
+
+    Examples
+    --------
+    >>> from counterleaf import Tree, explain
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    >>> explain(tree, [0.0, 0.0], target="yes").best.changes
+    {'x0': (0.0, 0.5), 'x1': (0.0, 0.5)}
+    """
+    explainer = Explainer(model, data, schema, options.pop("infer_bounds", True))
+    return explainer.explain(row, target=target, cost=cost, constraints=constraints, **options)

@@ -105,7 +105,19 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
 
 
 def test_every_leaf(folder):
-    done = call("explain", folder / "model.json", folder / "rows.csv", "--row", 2, "--count", "all", "--format", "csv", "--digits", "full")
+    done = call(
+        "explain",
+        folder / "model.json",
+        folder / "rows.csv",
+        "--row",
+        2,
+        "--count",
+        "all",
+        "--format",
+        "csv",
+        "--digits",
+        "full",
+    )
     found = pd.read_csv(io.StringIO(done.out))
     answer = EXPLAINER.explain(ROWS.iloc[2].to_dict(), count=None)
     assert found["rank"].tolist() == list(range(1, len(answer) + 1))
@@ -152,7 +164,8 @@ def test_a_plain_tree_takes_the_columns_in_their_order(folder, tmp_path):
     done = call("explain", folder / "tree.json", tmp_path / "xy.csv", "--id", "who", "--target", "yes", "--format", "csv")
     ann, bob = done.out.splitlines()[1:]
     assert (
-        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann) == "ann,optimal,0.5,0.5,2,no,yes,2,x 0 -> 0.5; y 0 -> 0.5,True,short,0.5,0.5"
+        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann)
+        == "ann,optimal,0.5,0.5,2,no,yes,2,x 0 -> 0.5; y 0 -> 0.5,True,short,0.5,0.5"
     )  # a bound, rounded down
     assert bob == "bob,optimal,0.0,0.0,2,yes,yes,0,,True,short,2.0,0.0"
     line = mistake("explain", folder / "tree.json", tmp_path / "xy.csv")

@@ -38,7 +38,7 @@ def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None
 
 
 def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | None = None) -> Frame:
-    """Read the first sheet of an Excel file; with ``rows``, only so many of its lines, the header included.
+    """Read the first sheet of an Excel file; with ``rows``, only its first lines, the header included.
 
     Raises
     ------
