@@ -25,8 +25,6 @@ from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 
-_COLUMNS = (("digits", None), ("words", True), ("shares", False))  # options of explain_many about its columns
-
 
 class Explainer:
     """Find the cheapest change to a row that makes a model predict another class.
@@ -341,7 +339,7 @@ class Explainer:
         """
         known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
-        columns = batch.Columns.read(*(options.pop(name, default) for name, default in _COLUMNS))
+        columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
@@ -400,9 +398,13 @@ def explain(
 
     Parameters
     ----------
-    model, data, schema : optional
+    model : Tree, estimator or Pipeline
         As in ``Explainer``.
-    row, target, cost, constraints : optional
+    row : dict, Series, DataFrame or array-like
+        One row, in the units of the table.
+    data, schema : optional
+        As in ``Explainer``.
+    target, cost, constraints : optional
         As in ``Explainer.explain``.
     **options : optional
         Further options: ``infer_bounds`` of ``Explainer``; ``count``, ``margin``, ``time_limit`` and ``max_nodes`` of

@@ -54,7 +54,7 @@ class FewDigits:
         tuple of array
             The rows; and whether one of its numbers may be rounded, but none was, because no trial is valid.
         """
-        out, moved = exact.copy(), np.nonzero(steps(self.schema, sources, exact))
+        out, moved = exact.copy(), _nonzero(steps(self.schema, sources, exact))
         left = np.zeros(len(exact), bool)
         left[moved[0]] = True
         if self.alone or limits.clauses or limits.pool is not None:
@@ -157,6 +157,11 @@ class FewDigits:
         return np.asarray(ways[moved])
 
 
+def _nonzero(flags: Array) -> Moved:
+    rows, variables = np.nonzero(flags)
+    return rows, variables
+
+
 def steps(schema: Schema, sources: Array, exact: Array) -> Array:
     """Return which numbers of each answer may be rounded: those that change, are on no grid and are not missing."""
     free = np.zeros(schema.width, bool)
@@ -209,7 +214,7 @@ def _neighbours(x: Array, decimals: Array) -> tuple[Array, Array]:
     scale, coarse = _POWERS[np.abs(decimals)], decimals < 0
 
     def decimal(count: Array) -> Array:
-        return np.where(coarse, count * scale, count / scale) + 0.0
+        return np.asarray(np.where(coarse, count * scale, count / scale) + 0.0)
 
     floor = np.floor(np.where(coarse, x / scale, x * scale))
     floor -= decimal(floor) > x

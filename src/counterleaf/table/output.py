@@ -53,8 +53,9 @@ class Results:
         self.reached = np.zeros(0 if values is None else n, bool)  # whether a label that a leaf computes is one of the target
         self.probabilities = np.full(n if values is False else 0, np.nan)
         self.sources = np.full(n, np.nan) if values else np.full(n, -1)  # places of classes, or values
-        self.words = np.full(n, None, object) if words else None
-        self.full = np.zeros(n, bool) if short else None  # whether the row needs all of its digits
+        self.has_words, self.is_short = words, short
+        self.words = np.full(n if words else 0, None, object)
+        self.full = np.zeros(n if short else 0, bool)  # whether the row needs all of its digits
         self.shares: dict[int, Array] = {}  # feature -> its share of the cost
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> why it is invalid
@@ -115,12 +116,12 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         "source_label": _source_labels(results, classes),
         "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "changed": None if results.words is None else pd.Series(results.words, sheet.index, object, copy=False),
+        "changed": pd.Series(results.words, sheet.index, object, copy=False) if results.has_words else None,
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
-    if results.words is None:
+    if not results.has_words:
         columns.pop("changed")
-    if results.full is not None:
+    if results.is_short:
         places = np.where(answered, results.full, -1).astype(np.int8)
         columns["digits"] = pd.Categorical.from_codes(places, dtype=_few(_DIGITS, ""))
     if _has_probabilities(results):
@@ -184,7 +185,7 @@ def _polars_frame(
         sources = pl.Series(known).fill_nan(None)
     else:
         sources = pl.Series([*classes, None]).gather(np.where(known < 0, len(classes), known))
-    columns = {} if order is None else {"row": pl.Series(order.rows), "rank": pl.Series(order.ranks)}
+    columns: dict[str, Any] = {} if order is None else {"row": pl.Series(order.rows), "rank": pl.Series(order.ranks)}
     columns |= {
         "status": pl.Series(STATUSES).gather(results.status),
         "cost": pl.Series(results.costs).fill_nan(None),
@@ -193,12 +194,12 @@ def _polars_frame(
         "source_label": sources,
         "label": labels,
         "n_changed": pl.Series(results.counts),
-        "changed": None if results.words is None else pl.Series(results.words.tolist(), dtype=pl.String),
+        "changed": pl.Series(results.words.tolist(), dtype=pl.String),
         "confirmed": pl.Series(results.confirmed),
     }
-    if results.words is None:
+    if not results.has_words:
         columns.pop("changed")
-    if results.full is not None:
+    if results.is_short:
         columns["digits"] = pl.Series(_DIGITS).gather(results.full.astype(np.int64))
     if _has_probabilities(results):
         columns["probability"] = pl.Series(results.probabilities).fill_nan(None)
