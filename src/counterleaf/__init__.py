@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from counterleaf.question.query import Value as Value
     from counterleaf.question.query import probability as probability
     from counterleaf.question.query import value as value
+    from counterleaf.shortcuts import explain as explain
     from counterleaf.storage.constraint_files import load_constraints as load_constraints
     from counterleaf.storage.constraint_files import save_constraints as save_constraints
     from counterleaf.table.features import Boolean as Boolean
@@ -69,6 +70,7 @@ _HOME = {
     "answer.tree_text": ("export_text",),
     "errors": ("CounterleafError",),
     "explainer": ("Explainer",),
+    "shortcuts": ("explain",),
     "learn.classifier": ("TAOClassifier",),
     "learn.regressor": ("TAORegressor",),
     "model.outputs": ("Outputs",),

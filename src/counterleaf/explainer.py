@@ -11,6 +11,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
+from counterleaf.batch.alternatives import run_alternatives
 from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
@@ -26,8 +27,6 @@ from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
-
-_COLUMNS = (("digits", None), ("words", True), ("shares", False))  # options of explain_many about its columns
 
 
 class Explainer:
@@ -355,7 +354,7 @@ class Explainer:
         target: Any = None,
         cost: Any = None,
         constraints: Any = (),
-        margin: float = 0.0,
+        margin: Any = 0.0,
         n_jobs: int | None = 1,
         **options: Unpack[batch.Options],
     ) -> Any:
@@ -367,17 +366,18 @@ class Explainer:
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array, in the units of the table.
-        target, cost : optional
-            As in ``explain``. Without a target, for each row, any class except its own.
-        constraints : Constraint or list of Constraint, default=()
-            As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
-        margin : float, default=0.0
-            As in ``explain``.
+        target, cost, constraints, margin : optional
+            As in ``explain``, for each row: without a target, any class except its own; ``freeze`` means its own values.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            Further options. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` is as in ``explain``.
-            ``chunk_size`` is the number of rows that are solved at a time, by default as many as fit into the caches.
+            Further options. ``count`` is the number of answers per row, as in ``explain``; with more than one, each answer has
+            its own line, and the rows are explained one by one. ``digits="short"`` writes numbers with as few digits as keep
+            the row valid, so that they survive spreadsheets, JSON and rounding. ``words=False`` leaves out the column
+            ``changed``, which takes most of the time of a large batch on an axis-aligned tree. ``shares=True`` adds the share
+            of each changed feature in the cost. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` and
+            ``distinct`` are as in ``explain``. ``chunk_size`` is the number of rows that are solved at a time, by default as
+            many as fit into the processor's caches.
             ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
 
         Returns
@@ -385,10 +385,13 @@ class Explainer:
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
             are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the
-            new values of every feature that changes in some row, in the type of its column if that can represent them. They are
-            missing if a row has no answer. If some row is invalid, or the model fails on its answer, the column ``problem``
-            says why.
+            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``changed`` (the changes in words),
+            ``confirmed``, ``probability`` if the target is one, and the new values of every feature that changes in some row,
+            in the type of its column if that can represent them. They are missing if a row has no answer. If some row is
+            invalid, or the model fails on its answer, the column ``problem`` says why. With ``digits="short"``, ``cost`` is the
+            cost of the row as it is written, and ``digits`` is "full" where every digit matters. With several answers per row,
+            ``rank`` counts them from 1, and the index repeats that of the row; a polars frame has the position of the row in
+            the column ``row``.
 
         Raises
         ------
@@ -409,12 +412,21 @@ class Explainer:
         """
         known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
-        columns = batch.Columns.read(*(options.pop(name, default) for name, default in _COLUMNS))
+        columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-        solver = Solver(self._aims, self._adapter, table, query, threads, self._with_gaps)
-        return batch.run(batch.Batch(solver, columns), chunk_size, progress)
+
+        def solver(rows: TableRows) -> Solver:
+            return Solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
+
+        def answer(row: Any) -> Explanation:
+            answering, source, posed = self._posed(row, query)
+            return answering.answers(row, source, posed, None)[0]
+
+        if query.count == 1:
+            return batch.run(batch.Batch(solver(table), columns), chunk_size, progress)
+        return run_alternatives(solver(table), answer, solver, columns, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost

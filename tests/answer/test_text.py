@@ -145,7 +145,9 @@ def test_numbers_in_a_corner_of_several_faces_stay_short():
 def test_an_answer_that_fails_its_own_check_is_written_in_full():
     answer = steps(44.99871).explain([40.0])
     arrays, table = answer.certificate.problem.question, answer.certificate.problem.table
-    problem = replace(answer.certificate.problem, pose=lambda: (arrays._replace(margins=np.full(len(arrays.margins), 9.0)), table))
+    problem = replace(
+        answer.certificate.problem, pose=lambda: (arrays._replace(margins=np.full(len(arrays.margins), 9.0)), table)
+    )
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 

@@ -174,8 +174,8 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (DecisionTreeRegressor(), {}, "this DecisionTreeRegressor is not fitted; call fit first"),
         (
             make_pipeline(StandardScaler(), IRIS),
-            {},
-            r"the model is a Pipeline, whose tree uses the columns that its steps make: pass model\[-1\] with feature_names=",
+            {"feature_names": list("abcd")},
+            r"feature_names is \['a', 'b', 'c', 'd'\]; a pipeline knows the names of its columns: leave it out, or",
         ),
     ],
 )

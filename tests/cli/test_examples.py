@@ -156,8 +156,11 @@ def test_the_version():
     ("words", "line"),
     [
         (["nope"], "No such command 'nope'; see: counterleaf --help"),
-        (["--nope"], "No such option: --nope; see: counterleaf --help"),
-        (["explain", "m.json", "--freze", "age"], r"No such option: --freze .*--freeze.*; see: counterleaf explain --help"),
+        (["--nope"], "no such option: --nope; see: counterleaf --help"),
+        (
+            ["explain", "m.json", "--freze", "age"],
+            r"no such option: --freze; did you mean --freeze\?; see: counterleaf explain --help",
+        ),
         (["inspect"], "Missing argument '[A-Za-z]+'; see: counterleaf inspect --help"),
         (
             ["explain", "m.json", "r.csv", "--row", "x"],

@@ -24,6 +24,10 @@ def folder(tmp_path_factory):
     ROWS.to_csv(at / "rows.csv.gz", index=False)
     ROWS.to_parquet(at / "rows.parquet")
     ROWS.to_json(at / "rows.jsonl", orient="records", lines=True)
+    ROWS.to_excel(at / "rows.xlsx", index=False)
+    ROWS.to_csv(at / "semicolons.csv", index=False, sep=";")
+    ROWS.to_csv(at / "commas.csv", index=False, sep=";", decimal=",")
+    ROWS.to_csv(at / "tabs.csv", index=False, sep="\t")
     ROWS.assign(who=[f"p{k}" for k in range(len(ROWS))]).to_csv(at / "named.csv", index=False)
     return at
 
@@ -33,11 +37,11 @@ def _plain():
 
 
 def _frame(**question):
-    found = EXPLAINER.explain_many(ROWS, progress=False, **question)
+    found = EXPLAINER.explain_many(ROWS, digits="short", progress=False, **question)
     return found.rename_axis("row").reset_index()
 
 
-KINDS = ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.jsonl"]
+KINDS = ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.jsonl", "rows.xlsx", "semicolons.csv", "commas.csv", "tabs.csv"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -101,13 +105,26 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
 
 
 def test_every_leaf(folder):
-    done = call("explain", folder / "model.json", folder / "rows.csv", "--row", 2, "--count", "all", "--format", "csv")
+    done = call(
+        "explain",
+        folder / "model.json",
+        folder / "rows.csv",
+        "--row",
+        2,
+        "--count",
+        "all",
+        "--format",
+        "csv",
+        "--digits",
+        "full",
+    )
     found = pd.read_csv(io.StringIO(done.out))
     answer = EXPLAINER.explain(ROWS.iloc[2].to_dict(), count=None)
     assert found["rank"].tolist() == list(range(1, len(answer) + 1))
     assert found["cost"].tolist() == [one.cost for one in answer]
     assert found["leaf"].tolist() == [one.leaf for one in answer]
-    for name in ROWS.columns:
+    assert {name for one in answer for name in one.changes} == set(ROWS.columns) & set(found.columns)
+    for name in set(ROWS.columns) & set(found.columns):
         assert found[name].tolist() == [one.row[name] for one in answer]
 
 
@@ -147,9 +164,10 @@ def test_a_plain_tree_takes_the_columns_in_their_order(folder, tmp_path):
     done = call("explain", folder / "tree.json", tmp_path / "xy.csv", "--id", "who", "--target", "yes", "--format", "csv")
     ann, bob = done.out.splitlines()[1:]
     assert (
-        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann) == "ann,optimal,0.5,0.5,2,yes,2,True,0.5,0.5"
+        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann)
+        == "ann,optimal,0.5,0.5,2,no,yes,2,x 0 -> 0.5; y 0 -> 0.5,True,short,0.5,0.5"
     )  # a bound, rounded down
-    assert bob == "bob,optimal,0.0,0.0,2,yes,0,True,2.0,0.0"
+    assert bob == "bob,optimal,0.0,0.0,2,yes,yes,0,,True,short,2.0,0.0"
     line = mistake("explain", folder / "tree.json", tmp_path / "xy.csv")
     assert line.startswith(f"{tmp_path / 'xy.csv'} has 3 columns, and this tree has 2; remove the other columns")
 
@@ -227,13 +245,13 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
     [
         (
             ["rows.csv", "--out", "a.xls"],
-            "--out is a.xls; expected a name that ends in .txt, .jsonl, .json, .csv, .csv.gz or .parquet",
+            "--out is a.xls; expected a name that ends in .txt, .jsonl, .json, .csv, .csv.gz, .parquet or .xlsx",
         ),
         (
             ["rows.csv", "--out", "a.csv", "--format", "json"],
             "--out is a.csv and --format is json; expected a name that ends in .jsonl",
         ),
-        (["rows.csv", "--format", "xml"], "--format is 'xml'; expected table, json or csv"),
+        (["rows.csv", "--format", "xml"], "--format is 'xml'; expected table, json, csv or xlsx"),
         (["rows.csv", "--out", "rows.csv"], "--out is rows.csv, which is an input file; expected another name"),
         (["rows.csv", "--out", "./model.json"], "--out is model.json, which is an input file; expected another name"),
         (["rows.csv", "--out", "folder.csv"], "cannot write folder.csv: it is a directory; expected the name of a file"),
@@ -245,7 +263,7 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
         ),
         ([], "no rows; expected a file, - for standard input, or a JSON object as the second argument"),
         (["absent.csv"], "absent.csv: No such file or directory"),
-        (["model.json"], "model.json: unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
+        (["model.json"], "model.json: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet"),
         (
             ['{"age": old}'],
             "the row is not valid JSON (Expecting value: line 1 column 9 (char 8)); expected an object such as '{\"age\": 39}'",
@@ -270,7 +288,8 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         ("a.csv", b"", "a.csv cannot be read as a table (No columns to parse from file); expected the format of its suffix"),
         ("a.csv", b"age,level\n", "a.csv has no rows; expected at least one"),
         ("a.csv", b"age,age\n1,2\n", "a.csv has two columns named 'age'; names must differ"),
-        ("a.csv", b"age;level\n1;2\n", "a.csv has one column, named 'age;level'; expected columns separated by commas"),
+        ("a.csv", b"age;age\n1;2\n", "a.csv has two columns named 'age'; names must differ"),
+        ("a.csv", b"age;pay=net\n1;1,234\n", "a.csv cannot be read as a table (column 'pay=net' holds '1,234', which may be a"),
         ("a.csv", "age\n1\n".encode("utf-16"), "a.csv cannot be read as a table ("),
         ("a.csv.gz", b"age\n1\n", "a.csv.gz cannot be read as a table (Not a gzipped file (b'ag')); expected"),
         ("a.csv.gz", b"\x1f\x8b\x08\x00junk", "a.csv.gz cannot be read as a table ("),
@@ -283,13 +302,15 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         ("a.jsonl", b'{"a": 1}\n{"a"\n', "a.jsonl cannot be read as a table (line 2: Expecting ':' delimiter"),
         ("a.jsonl", b'{"a":' + b"[" * 100_000, "a.jsonl cannot be read as a table (maximum recursion depth exceeded"),
         ("a.parquet", b"PAR1junk", "a.parquet cannot be read as a table ("),
-        ("a.xlsx", b"PK", "a.xlsx: unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
+        ("a.xlsx", b"PK", "a.xlsx cannot be read as a table (BadZipFile: File is not a zip file); expected the format of its"),
+        ("a.xls", b"PK", "a.xls: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet"),
     ],
     ids=[
         "empty",
         "head only",
         "twice",
         "semicolons",
+        "thousands",
         "utf-16",
         "no gzip",
         "half gzip",
@@ -298,7 +319,8 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         "half line",
         "deep",
         "half parquet",
-        "excel",
+        "half excel",
+        "old excel",
     ],
 )
 def test_a_file_that_is_no_table_is_one_line(folder, tmp_path, monkeypatch, name, content, message):
@@ -309,9 +331,9 @@ def test_a_file_that_is_no_table_is_one_line(folder, tmp_path, monkeypatch, name
 
 def test_empty_standard_input_is_one_line(folder):
     line = mistake("explain", folder / "model.json", "-", stdin=b" \n")
-    assert line == "standard input is empty; expected a table as CSV, JSON lines or Parquet"
+    assert line == "standard input is empty; expected a table as CSV, JSON lines, Excel or Parquet"
     assert mistake("explain", folder / "model.json", "-", stdin=b"\x1f\x8bjunk").endswith(
-        "; expected CSV, JSON lines or Parquet"
+        "; expected CSV, JSON lines, Excel or Parquet"
     )
 
 

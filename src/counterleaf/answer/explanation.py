@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as as_text
@@ -129,6 +131,13 @@ class Explanation(Sequence[Counterfactual]):
     def proved(self) -> bool:
         """Whether the answer is proved to be the cheapest, or proved not to exist."""
         return self.status is not Status.LIMIT and self.proof_holds
+
+    @property
+    def best(self) -> Counterfactual:
+        """The cheapest counterfactual; an error says why if there is none."""
+        if not len(self):
+            raise CounterleafError(f"there is no counterfactual: the status is {self.status}; print the explanation to see why")
+        return self[0]
 
     @property
     def gap(self) -> float:
@@ -261,7 +270,7 @@ class Explanation(Sequence[Counterfactual]):
         Returns
         -------
         Figure
-            The figure, which is not registered with pyplot.
+            The figure; it is pyplot's current figure if pyplot is in use.
 
         Raises
         ------
@@ -290,14 +299,14 @@ class Explanation(Sequence[Counterfactual]):
         return explanations.write(self)
 
     @classmethod
-    def from_json(cls, text: str) -> Explanation:
+    def from_json(cls, text: str | bytes) -> Explanation:
         """Read an explanation that ``to_json`` wrote, to print or check it anywhere.
 
         ``certificate.check()`` verifies the proof again. ``confirmed`` is the result from the time of writing.
 
         Parameters
         ----------
-        text : str
+        text : str or bytes
             The JSON text.
 
         Returns
@@ -313,6 +322,55 @@ class Explanation(Sequence[Counterfactual]):
         from counterleaf.storage import explanations  # a later room
 
         return explanations.read(text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole explanation, proof included, to a file; the file is written atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"answer.json"``.
+
+        Raises
+        ------
+        CounterleafError
+            If a value cannot be written as JSON, or the file cannot be one.
+        """
+        from counterleaf.storage.files import write  # a later room
+
+        write(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Explanation:
+        """Read an explanation that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        Explanation
+            The same explanation, see ``from_json``.
+
+        Raises
+        ------
+        CounterleafError
+            If the file holds anything else.
+
+        Examples
+        --------
+        >>> from counterleaf import Explanation, Tree, explain
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> explain(tree, [0.0, 0.0], target="yes").save("/tmp/answer.json")  # doctest: +SKIP
+        >>> Explanation.load("/tmp/answer.json").best.cost  # doctest: +SKIP
+        0.5
+        """
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except CounterleafError as error:
+            raise CounterleafError(f"{path}: {error}") from None
 
 
 def describe(

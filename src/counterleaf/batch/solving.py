@@ -14,7 +14,7 @@ import numpy as np
 
 from counterleaf import _core
 from counterleaf.batch.axis_aligned import AxisAlignedTree, axis_aligned_tree
-from counterleaf.batch.few_digits import FewDigits
+from counterleaf.batch.few_digits import FewDigits, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
@@ -167,7 +167,7 @@ class Solver:
             sources, exact = self.spread(codes[here]), self.spread(points[here])
             limits = self.limits_of(sources) if self._depends_on_row else self.limits
             if limits is None:
-                left[here] = few.steps(sources, exact).any(axis=1)
+                left[here] = steps(self.schema, sources, exact).any(axis=1)
             else:
                 short, left[here] = few.shorten(sources, exact, limits)
                 out[here] = short if self.schema.numeric else self.schema.gather(short)

@@ -54,7 +54,7 @@ def write(answer: Explanation) -> str:
         ) from None
 
 
-def read(text: str) -> Explanation:
+def read(text: str | bytes) -> Explanation:
     """The answer that ``write`` wrote; any other text is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")

@@ -16,17 +16,7 @@ import typer
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count
-from counterleaf.cli.output import (
-    RowResult,
-    Summary,
-    alternatives_frame,
-    check_names,
-    json_line,
-    read_format,
-    table,
-    terms,
-    text,
-)
+from counterleaf.cli.output import RowResult, Summary, check_names, json_line, read_format, table, terms, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
@@ -40,6 +30,8 @@ from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
 _PANEL = "Constraints"
+_TAKEN = (*COLUMNS, "rank", "digits", "probability", "problem")  # the columns of the answers
+_TABLES = ("csv", "xlsx")  # formats with a table of all answers
 _Repeated = list[str] | None
 
 
@@ -48,7 +40,9 @@ def _constraint(help: str, metavar: str) -> Any:
 
 
 _MODEL = typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")
-_ROWS = typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object.")
+_ROWS = typer.Argument(
+    help="A file (.csv, .csv.gz, .jsonl, .xlsx, .parquet), `-` for standard input, or one row as a JSON object."
+)
 _TARGET = typer.Option(
     help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
 )
@@ -86,10 +80,14 @@ _FRONT = typer.Option("--front", help="For one row: the cheapest change of one f
 _SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
-_JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
+_JOBS = typer.Option(help="Number of workers for CSV, Excel and Parquet output; -1 uses every core.")
 _ID = typer.Option("--id", metavar="COLUMN", help="The column that identifies the rows in tables and CSV.")
-_FORMAT = typer.Option("--format", metavar="table|json|csv", help="json: one line per row, with its proof, for `verify`.")
-_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .parquet) instead of stdout.")
+_DIGITS = typer.Option(
+    metavar="short|full",
+    help="Numbers in CSV, Excel and Parquet: as few digits as keep the answer valid, or all. Default: short.",
+)
+_FORMAT = typer.Option("--format", metavar="table|json|csv|xlsx", help="json: one line per row, with its proof, for `verify`.")
+_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .xlsx, .parquet) instead of stdout.")
 
 
 def explain(
@@ -123,6 +121,7 @@ def explain(
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
+    digits: Annotated[str | None, _DIGITS] = None,
     format_: Annotated[str | None, _FORMAT] = None,
     out: Annotated[Path | None, _OUT] = None,
 ) -> None:
@@ -165,9 +164,8 @@ def explain(
             range=range_,
             step=step,
         )
-        summary = _explain(
-            model, rows, query, RunOptions(row, count, front, margin, support, time_limit, jobs, id_, format_, out)
-        )
+        settings = row, count, front, margin, support, time_limit, jobs, id_, digits, format_, out
+        summary = _explain(model, rows, query, RunOptions(*settings))
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
@@ -186,6 +184,7 @@ class RunOptions:
     time_limit: float | None
     jobs: int
     id: str | None
+    digits: str | None
     format: str | None
     out: Path | None
 
@@ -197,7 +196,9 @@ class RunOptions:
             raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
         if self.front and self.count != "1":
             raise CounterleafError(f"--front has one row for each number of changes, and --count is {self.count}; omit --count")
-        if self.id in (*COLUMNS, "rank", "problem"):
+        if self.digits not in (None, "short", "full"):
+            raise CounterleafError(f"--digits is {self.digits!r}; expected short or full")
+        if self.id in _TAKEN:
             raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
 
 
@@ -218,8 +219,12 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
     check_out(run.out, model, *(path for path in read if path is not None))
     run.check()
     explainer, frame = _open(model, rows, run.id)
-    if output.format == "csv":
-        check_names(explainer.schema.names, [output.id, "rank", *COLUMNS, "problem"])
+    if output.format in _TABLES:
+        check_names(explainer.schema.names, [output.id, *_TAKEN])
+    elif run.digits is not None:
+        raise CounterleafError(
+            f"--digits is {run.digits}, which is about CSV, Excel and Parquet; the output is {output.format}"
+        )
     if run.row is not None:
         if run.row >= len(frame):
             raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
@@ -232,14 +237,14 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "margin": run.margin,
         "support": run.support,
         "time_limit": run.time_limit,
+        "count": read_count(run.count),
     }
-    count = read_count(run.count)
     if run.front:
-        summary = _explain_front(explainer, frame, query, output)
-    elif output.format == "csv" and count == 1:
-        summary = _explain_batch(explainer, frame, query, run.jobs, output)
+        summary = _explain_front(explainer, frame, {name: value for name, value in query.items() if name != "count"}, output)
+    elif output.format in _TABLES:
+        summary = _explain_batch(explainer, frame, {**query, "digits": run.digits or "short"}, run.jobs, output)
     else:
-        summary = _explain_each(explainer, frame, {**query, "count": count}, output)
+        summary = _explain_each(explainer, frame, query, output)
     if run.out is not None:
         typer.echo(f"Wrote {run.out}. {summary}")
     return summary
@@ -327,9 +332,7 @@ def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], outp
             else:
                 results.append(result)
             advance(1)
-    if output.format == "csv":
-        _write_frame(alternatives_frame(results, explainer.schema.names, output.id), output.path)
-    elif output.format == "table":
+    if output.format == "table":
         only = results[0].answer if len(results) == 1 else None
         _write_text(table(results, summary) if only is None else text(only, output.model), output.path)
     return summary
