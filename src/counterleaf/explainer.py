@@ -230,10 +230,8 @@ class Explainer:
         >>> answer[0].changes, answer[0].cost
         ({'x0': (0.0, 1.0)}, 1.0)
         """
-        query = self._query(
-            target, cost, constraints, count=count, distinct=distinct, margin=margin, **known_options("explain", options)
-        )
-        answering, source, query = self._posed(row, query)
+        limits = {"count": count, "distinct": distinct, "margin": margin, **known_options("explain", options)}
+        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
         return answering.answers(row, source, query, None)[0]
 
     def explain_margins(
@@ -339,8 +337,7 @@ class Explainer:
         >>> [(len(point.changes), point.cost) for point in front], front.check()
         ([(1, 1.0), (2, 0.5)], True)
         """
-        values = [0.0] if margins is None else read_margins(margins)
-        limits = known_options("explain_front", options)
+        values, limits = [0.0] if margins is None else read_margins(margins), known_options("explain_front", options)
         fronts = []
         for margin in values:
             answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))

@@ -392,8 +392,7 @@ def _others(answer: Explanation) -> str:
     elif len(answer) > 1:
         out = "; each of the others is the cheapest in a different leaf of the tree"
     if isinstance(proof, Compound) and proof.is_exhausted:
-        many = "is no other" if len(answer) == 1 else "are no others"
-        out += f". There {many}" + (f": {_exhausted(answer, kept)}" if answer[0].changes and kept else "")
+        out += ". No further alternative exists" + (f": {_exhausted(answer, kept)}" if answer[0].changes and kept else "")
     return out
 
 

@@ -32,7 +32,7 @@ class Variables:
         for g, d in enumerate(finite):
             group[schema.span(d)] = g
         for d, feature in enumerate(schema):
-            if isinstance(feature, Numeric) and feature.grid is not None:
+            if isinstance(feature, Numeric) and feature.values is None and feature.grid is not None:
                 step[:, schema.starts[d]] = feature.grid.numerator, feature.grid.denominator
             if feature.name in schema.gaps:
                 step[:, schema.starts[d] + 1] = 1  # missing or not
