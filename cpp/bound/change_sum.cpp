@@ -32,7 +32,8 @@ double ChangeSum::total() {
     return std::max(plain, charged);
 }
 
-/// The sum in which each change pays its charge or, if not ``charged``, only those that happen anyway and those that are forced.
+/// The sum in which each change pays its charge or, if not ``charged``, only those that happen anyway and those that are
+/// forced.
 double ChangeSum::add_up(bool charged) {
     double total = 0.0, charges = charged_ && !charged ? forced_ : 0.0;
     for (std::size_t feature = 0; feature < gain_.size(); ++feature) {
@@ -71,8 +72,7 @@ void ChangeSum::limit_gains(bool charged) {
         }
         const auto first = open_.begin() + std::min<std::ptrdiff_t>(std::max(left, 0), std::ssize(open_));
         const auto gain = [&](int feature) { return gain_[feature] + (charged ? charge_of(feature) : 0.0); };
-        std::ranges::nth_element(open_, first,
-                                 [&](int a, int b) { return gain(a) != gain(b) ? gain(a) < gain(b) : a < b; });
+        std::ranges::nth_element(open_, first, [&](int a, int b) { return gain(a) != gain(b) ? gain(a) < gain(b) : a < b; });
         double lost = 0.0;
         for (auto at = first; at != open_.end(); ++at) lost -= gain(*at);
         if (lost > most) most = lost, staying.assign(first, open_.end());

@@ -199,7 +199,8 @@ double PosedQuestion::unit_of(const Layout& layout, const Prices& prices) const 
             paid.push_back(values_[d]);
         } else if (f_.lower[d] != f_.source[d] || f_.upper[d] != f_.source[d]) {
             if (!prices.coupling.empty()) return 0.0;
-            if (f_.curve_up[d] != 0.0 || f_.slope_up[d] != 0.0 || f_.curve_down[d] != 0.0 || f_.slope_down[d] != 0.0) return 0.0;
+            if (f_.curve_up[d] != 0.0 || f_.slope_up[d] != 0.0 || f_.curve_down[d] != 0.0 || f_.slope_down[d] != 0.0)
+                return 0.0;
             if (!prices.charges.empty()) paid.push_back(prices.charges[layout.feature[d]]);
         }
     }

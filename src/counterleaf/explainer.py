@@ -287,12 +287,12 @@ class Explainer:
 
     @overload
     def explain_front(
-        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Unpack[Options]
-    ) -> Front: ...
-    @overload
-    def explain_front(
         self, row: Any, *, margins: Iterable[float], target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
     ) -> FrontPath: ...
+    @overload
+    def explain_front(
+        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+    ) -> Front: ...
     def explain_front(
         self,
         row: Any,
@@ -317,7 +317,7 @@ class Explainer:
         margins : list of float, optional
             Several margins, each 0 or more, for one front each.
         **options : optional
-            As in ``explain``, for each number of changes.
+            As in ``explain``, for each number of changes; without ``margins`` also ``margin``.
 
         Returns
         -------
@@ -337,8 +337,8 @@ class Explainer:
         >>> [(len(point.changes), point.cost) for point in front], front.check()
         ([(1, 1.0), (2, 0.5)], True)
         """
-        values, limits = [0.0] if margins is None else read_margins(margins), known_options("explain_front", options)
-        fronts = []
+        values: list[Any] = [options.pop("margin", 0.0)] if margins is None else read_margins(margins)
+        fronts, limits = [], known_options("explain_front", options)
         for margin in values:
             answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
             fronts.append(answering.front(row, source, query))

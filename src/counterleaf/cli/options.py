@@ -27,7 +27,7 @@ from counterleaf.question.constraints.functions import (
     within,
 )
 from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
-from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.costs.terms import L1, L2, Changes
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target
 from counterleaf.storage.constraint_files import load_constraints
@@ -38,6 +38,7 @@ from counterleaf.table.schema import Schema
 _SCALES = ("range", "std", "mad", "none")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII | re.IGNORECASE)
+_CHANGES = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?changes", re.ASCII | re.IGNORECASE)
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
@@ -137,15 +138,18 @@ class QueryOptions:
 
 
 def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
-    """Read a cost from ``"L1:mad + 0.1*L2:mad"``, or from ``L1("mad")`` as in Python."""
+    """Read a cost from ``"L1:mad + 0.1*L2:mad + 0.05*changes"``, or from ``L1("mad")`` as in Python."""
     out: Any = 0
     for part in text.split("+"):
+        if charge := _CHANGES.fullmatch(part.strip()):
+            out = out + Changes(1.0 if charge[1] is None else float(charge[1]))
+            continue
         found = _TERM.fullmatch(part.strip())
         scale = (found[3] or found[4] or "none").lower() if found else ""
         if found is None or scale not in _SCALES:
             raise CounterleafError(
-                f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
-                f"'L1:range + 0.1*L2:range'"
+                f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, changes, and sums such as "
+                f"'L1:range + 0.1*L2:range + 0.05*changes'"
             )
         kind = L1 if found[2].upper() == "L1" else L2
         term = kind(None if scale == "none" else scale, multiplier=multiplier or None)
@@ -160,6 +164,29 @@ def read_count(text: str) -> int | None:
     if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
         raise CounterleafError(f"--count is {text!r}; expected a whole number from 1, or all")
     return int(text)
+
+
+def read_distinct(text: str | None) -> Any:
+    """Read how alternatives differ from ``"features"``, ``"leaves"`` or a number of features."""
+    if text is None or text in ("features", "leaves"):
+        return text
+    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
+        raise CounterleafError(f"--distinct is {text!r}; expected features, leaves, or a number of features from 1")
+    return {"features": int(text)}
+
+
+def read_margin(texts: list[str] | None, schema: Schema) -> Any:
+    """Read a margin from a number, from a percentage of each range, or from several ``NAME=DISTANCE``."""
+    named = [text for text in texts or () if "=" in text]
+    if named and len(named) < len(texts or ()):
+        raise CounterleafError("--margin is a number and NAME=DISTANCE; expected one number, or a distance for each feature")
+    if named:
+        pairs = [_pair(schema, text, "--margin", "NAME=DISTANCE") for text in named]
+        return {feature.name: _number(value, f"--margin of {feature.name!r}") for feature, value in pairs}
+    if len(texts or ()) > 1:
+        raise CounterleafError(f"--margin is used {len(texts or ())} times; expected one number, or NAME=DISTANCE each time")
+    (text,) = texts or ["0"]
+    return text if text.endswith("%") else _number(text, "--margin")
 
 
 def read_value(feature: Feature, text: str) -> Any:

@@ -15,7 +15,7 @@ import typer
 
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
-from counterleaf.cli.options import QueryOptions, read_count
+from counterleaf.cli.options import QueryOptions, read_count, read_distinct, read_margin
 from counterleaf.cli.output import RowResult, Summary, check_names, json_line, read_format, table, terms, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
@@ -69,13 +69,21 @@ _RANGE = typer.Option(
 _STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
 _COST = typer.Option(
     metavar="COST",
-    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, and sums such as "
-    "'L1:mad + 0.1*L2:mad'. `L1` alone is `L1:none`: one unit of every column costs the same. "
+    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, `changes` (how many), "
+    "and sums such as 'L1:mad + 0.1*L2:mad + 0.05*changes'. `L1` alone is `L1:none`: one unit of every column costs the same. "
     "Default: `L1:range`, each change as a share of its range.",
 )
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
-_COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
-_MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
+_COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf.")
+_DISTINCT = typer.Option(
+    metavar="features|leaves|N",
+    help="How alternatives differ: none changes all the features that an earlier one changes (the default), at least N of these "
+    "stay, or each is from a different leaf.",
+)
+_MARGIN = typer.Option(
+    metavar="DISTANCE|PERCENT|NAME=DISTANCE",
+    help="Distance that the answer keeps from every split: a number, `1%` of each range, or by feature, as in `age=1`.",
+)
 _FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
 _SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
@@ -115,8 +123,9 @@ def explain(
     cost: Annotated[str | None, _COST] = None,
     multiplier: Annotated[_Repeated, _MULTIPLIER] = None,
     count: Annotated[str, _COUNT] = "1",
+    distinct: Annotated[str | None, _DISTINCT] = None,
     front: Annotated[bool, _FRONT] = False,
-    margin: Annotated[float, _MARGIN] = 0.0,
+    margin: Annotated[_Repeated, _MARGIN] = None,
     support: Annotated[int | None, _SUPPORT] = None,
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
@@ -164,7 +173,7 @@ def explain(
             range=range_,
             step=step,
         )
-        settings = row, count, front, margin, support, time_limit, jobs, id_, digits, format_, out
+        settings = row, count, distinct, front, margin, support, time_limit, jobs, id_, digits, format_, out
         summary = _explain(model, rows, query, RunOptions(*settings))
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
@@ -178,8 +187,9 @@ class RunOptions:
 
     row: int | None
     count: str
+    distinct: str | None
     front: bool
-    margin: float
+    margin: _Repeated
     support: int | None
     time_limit: float | None
     jobs: int
@@ -234,13 +244,14 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "target": options.read_target(explainer.tree),
         "cost": options.read_cost(explainer),
         "constraints": options.constraints(explainer.schema),
-        "margin": run.margin,
+        "margin": read_margin(run.margin, explainer.schema),
         "support": run.support,
         "time_limit": run.time_limit,
         "count": read_count(run.count),
+        "distinct": read_distinct(run.distinct),
     }
     if run.front:
-        summary = _explain_front(explainer, frame, {name: value for name, value in query.items() if name != "count"}, output)
+        summary = _explain_front(explainer, frame, query, output)
     elif output.format in _TABLES:
         summary = _explain_batch(explainer, frame, {**query, "digits": run.digits or "short"}, run.jobs, output)
     else:
@@ -303,10 +314,10 @@ def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], out
     """Find the front of one row and write it; as JSON, one line per number of changes."""
     if len(rows) != 1:
         raise CounterleafError(f"--front explains one row, and there are {len(rows)} rows; choose one with --row")
-    if output.format == "csv":
-        raise CounterleafError("--front has no CSV or Parquet output; expected --format table or json")
+    if output.format in _TABLES:
+        raise CounterleafError("--front has no CSV, Excel or Parquet output; expected --format table or json")
     ((name, row),) = zip(rows.index.tolist(), records(rows), strict=True)
-    (front,) = explainer.explain_front(row, margins=[query.pop("margin")], **query)
+    front = explainer.explain_front(row, **{name: value for name, value in query.items() if name not in ("count", "distinct")})
     results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
     summary = Summary()
     summary.add_front(front)
