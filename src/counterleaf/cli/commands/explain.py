@@ -77,7 +77,7 @@ _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of cha
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf.")
 _DISTINCT = typer.Option(
     metavar="features|leaves|N",
-    help="How alternatives differ: none changes all the features that an earlier one changes (the default), at least N of these "
+    help="How alternatives differ: none changes all features that an earlier one changes (the default), at least N of these "
     "stay, or each is from a different leaf.",
 )
 _MARGIN = typer.Option(
