@@ -138,7 +138,7 @@ def test_the_public_names():
             "Boolean",
         ),
         *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
-        *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among"),
+        *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among", "near"),
         *("allow", "forbid", "max_changes", "implies", "changed"),
         *("export_text", "plot_tree", "datasets"),
     }

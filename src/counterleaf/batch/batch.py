@@ -142,7 +142,8 @@ class Batch:
         places = np.flatnonzero(few.steps(certificate.problem.source[None], answer.row[None])[0]).tolist()
         if not 0 < len(places) <= _MOST_NUMBERS:
             return exact
-        return part.schema.gather(shorten(certificate.problem, answer, places))
+        short = shorten(certificate.problem, answer, places)
+        return part.schema.gather(short) if certificate.admits(short) else exact
 
     def _replace(self, codes: Array, found: Outcomes, short: Array, answered: Array) -> Array:
         """Put the rows of few digits in place of the answers if they survive rounding by other programs; return which do."""

@@ -57,7 +57,7 @@ class FewDigits:
         out, steps = exact.copy(), np.nonzero(self.steps(sources, exact))
         left = np.zeros(len(exact), bool)
         left[steps[0]] = True
-        if self.alone or limits.clauses or limits.pool is not None:
+        if self.alone or limits.clauses or limits.pool is not None or limits.near is not None:
             return out, left
         leaves, most = self.tree.apply(exact), DEARER * np.abs(cost_of(self.prices, self.schema, sources, exact))
         reach = CLOSE * np.maximum(np.abs(exact[steps] - sources[steps]), TINY * np.abs(sources[steps]))
