@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from counterleaf.question.constraints.functions import freeze as freeze
     from counterleaf.question.constraints.functions import linear as linear
     from counterleaf.question.constraints.functions import max_changes as max_changes
+    from counterleaf.question.constraints.functions import near as near
     from counterleaf.question.constraints.functions import only_decrease as only_decrease
     from counterleaf.question.constraints.functions import only_increase as only_increase
     from counterleaf.question.constraints.functions import within as within
@@ -89,6 +90,7 @@ _HOME = {
         "freeze",
         "linear",
         "max_changes",
+        "near",
         "only_decrease",
         "only_increase",
         "within",

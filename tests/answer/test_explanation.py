@@ -138,7 +138,7 @@ def test_the_public_names():
             "Boolean",
         ),
         *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
-        *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among"),
+        *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among", "near"),
         *("within", "allow", "forbid", "max_changes", "implies", "changed", "becomes", "stays"),
         *("load_constraints", "save_constraints"),
         *("export_text", "plot_tree", "datasets"),

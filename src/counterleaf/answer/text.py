@@ -226,6 +226,7 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
     free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.any_number]
     row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
+    row = row if certificate.admits(row) else found.row
     changes = answer[k].changes
     new = {d: changes[schema.names[d]][1] for d in places}
     return {d: plain(row[numbers[d]]) if d in numbers and not is_missing(new[d]) else word(new[d]) for d in places}

@@ -58,7 +58,7 @@ class FewDigits:
         out, moved = exact.copy(), _nonzero(steps(self.schema, sources, exact))
         left = np.zeros(len(exact), bool)
         left[moved[0]] = True
-        if self.alone or limits.clauses or limits.pool is not None:
+        if self.alone or limits.clauses or limits.pool is not None or limits.near is not None:
             return out, left
         leaves, most = self.tree.apply(exact), DEARER * np.abs(cost_of(self.prices, self.schema, sources, exact))
         reach = CLOSE * np.maximum(np.abs(exact[moved] - sources[moved]), TINY * np.abs(sources[moved]))
@@ -181,7 +181,8 @@ def shorten_one(schema: Schema, proof: Certificate | Compound, rank: int = 0) ->
     places = np.flatnonzero(steps(schema, source[None], answer.row[None])[0]).tolist()
     if certificate.pool is not None or not 0 < len(places) <= _MOST_NUMBERS:
         return schema.gather(answer.row)
-    return schema.gather(shorten(certificate.problem, answer, places))
+    short = shorten(certificate.problem, answer, places)
+    return schema.gather(short if certificate.admits(short) else answer.row)
 
 
 def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:

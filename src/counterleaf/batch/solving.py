@@ -88,6 +88,7 @@ class Solver:
             or limits.clauses
             or limits.max_changes >= 0
             or limits.pool is not None
+            or limits.near is not None
             or self.query.max_nodes is not None
         ):
             return None
@@ -260,7 +261,13 @@ class Solver:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
         out = _unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
-        alone = self.is_split or self.limits.pool is not None or self.query.time_limit is not None or self.decision.curved
+        alone = (
+            self.is_split
+            or self.limits.pool is not None
+            or self.limits.near is not None
+            or self.query.time_limit is not None
+            or self.decision.curved
+        )
         if alone or not len(lines):
             return out  # the answer is one of the rows of among, or every row has its own time limit or tangents
         sources = np.ascontiguousarray(self.spread(codes[lines]))

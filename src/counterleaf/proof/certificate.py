@@ -193,6 +193,21 @@ class Certificate:
         first = np.flatnonzero((states["parting"] == Parting.SPLIT) & (states["kind"] != Kind.EXPANDED)).tolist()
         return {int(states["node"][s]): _part(states, s, forked) for s in first}
 
+    def admits(self, row: Array) -> bool:
+        """Whether a row that the problem allows is an answer: a kind of proof may require more of it.
+
+        Parameters
+        ----------
+        row : array of shape (n_variables,)
+            A row of the problem.
+
+        Returns
+        -------
+        bool
+            True for most proofs.
+        """
+        return True
+
     def check(self) -> bool:
         """Check the proof, without the search.
 

@@ -14,7 +14,7 @@ from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.model.decision import Decision, Goal, Range
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
-from counterleaf.question.constraints.kinds import Constraint, Support, listed
+from counterleaf.question.constraints.kinds import Constraint, Near, Support, listed
 from counterleaf.question.costs.prices import Prices
 from counterleaf.question.splits import Margin
 from counterleaf.types import Array
@@ -213,6 +213,11 @@ class Query:
     def support(self) -> int:
         """The number of rows of the data that a leaf needs to count."""
         return max((one.least for one in self.constraints if isinstance(one, Support)), default=0)
+
+    @property
+    def near(self) -> Near | None:
+        """The constraint that the answer is near the data, if there is one."""
+        return next((one for one in self.constraints if isinstance(one, Near)), None)
 
     def goal(self, tree: Tree, source_class: int) -> Goal:
         """The target for a row that the model assigns to ``source_class``."""

@@ -17,7 +17,9 @@ from counterleaf.model.decision import Cuts, Decision, Goal, Range, decide
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.walk import Part
+from counterleaf.question.constraints.kinds import Near
 from counterleaf.question.query import Query
+from counterleaf.search.near import ball_of, check_question, find_near
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.search.search import Search
 from counterleaf.table.schema import Schema
@@ -139,10 +141,19 @@ class Aims:
         """Find the cheapest leaves for one source, with their proof and the plain tree that it is about."""
         goal = self.goal(query, source.label)
         aim = self.at(goal, guard, query.support)
+        if (near := query.near) is not None:
+            return self._near(near, aim, source, query, budget), aim.decision
         if not aim.decision.curved:
             return aim.certify(source, query, budget, earlier), aim.decision
         assert isinstance(goal, Range)
         return self._curved(goal, source, query, budget, guard)
+
+    def _near(self, near: Near, aim: Aim, source: Source, query: Query, budget: _core.Budget) -> Certificate:
+        """Find the cheapest row near the data."""
+        oblique = aim.search.splits(query.margin).oblique
+        check_question(near, query, self.schema, aim.decision.tree is self.tree, oblique)
+        until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
+        return find_near(aim.search.posed(source, query, aim.decision.target), ball_of(near, self.schema, self.tree), until)
 
     def _curved(
         self, goal: Range, source: Source, query: Query, budget: _core.Budget, guard: float

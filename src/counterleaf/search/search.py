@@ -214,6 +214,12 @@ class Search:
         bounds = self._free if limits is None else self.core_limits(limits, query)
         return Outcomes(*self.ready(query.margin).core.find_many(sources, query.prices.core, aims, bounds, budget, threads))
 
+    def posed(self, source: Source, query: Query, target: Target) -> Problem:
+        """The problem of a source as its proof reads it, without a search."""
+        limits, core = self.limits(query, source.vector)
+        run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
+        return self._problem(run, run.tree.core.pose(source.vector, source.leaf, query.prices.core, run.target.core, core))
+
     def _choose(self, run: Run, source: Source, limits: Limits, budget: _core.Budget) -> Certificate:
         """Choose the best of the rows of ``among``, one per leaf, by a scan of the table."""
         core = self.core_limits(limits, run.query)

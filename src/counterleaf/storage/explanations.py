@@ -25,7 +25,7 @@ from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, avoided_by
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.cases import cases
-from counterleaf.question.constraints.kinds import Constraint, Support
+from counterleaf.question.constraints.kinds import Constraint, Near, Support
 from counterleaf.question.query import Probability, Value, read_goal
 from counterleaf.storage.certificates import certificate_in, certificate_out, rounds_in, rounds_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
@@ -44,6 +44,9 @@ _LONGEST = 300  # characters of an error message from a library that fails on a 
 
 def write(answer: Explanation) -> str:
     """The answer as JSON; numbers are read back bit for bit."""
+    for one in answer.constraints:
+        if isinstance(one, Near):
+            raise CounterleafError(f"an answer with {one} has no JSON, which would hold all of these rows; pickle it instead")
     try:
         content = _content(answer)
         return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)

@@ -14,6 +14,7 @@ from counterleaf.question.constraints.kinds import (
     Choice,
     Limit,
     MaxChanges,
+    Near,
     Row,
     bound,
     call_text,
@@ -21,6 +22,7 @@ from counterleaf.question.constraints.kinds import (
     distance,
     feature_names,
     opposite,
+    short,
     single_value,
     size_of,
     value_list,
@@ -357,6 +359,48 @@ def among(rows: Any) -> Among:
     """
     columns(rows)
     return Among(f"among({len(rows)} rows)", copy_of(rows))
+
+
+def near(data: Any, quantile: float = 0.99, metric: str = "L1") -> Near:
+    """Keep the answer near the data: as close to a row of its class as most rows are to each other.
+
+    The distance of two rows is the sum over the features of their difference, relative to the range of the feature in ``data``;
+    two different categories differ by 1. The radius is a quantile, over the rows of ``data``, of the distance to the nearest
+    other row to which the model assigns the same class. The distance of the answer to some row of its class is at most the
+    radius.
+
+    Parameters
+    ----------
+    data : DataFrame or array-like of shape (n_rows, n_features)
+        Typical rows, such as the training data. They are copied.
+    quantile : float, default=0.99
+        The share of the rows that are as near to another row of their class as the answer has to be; above 0 and at most 1.
+    metric : {"L1", "L2"}, default="L1"
+        The sum of the differences, or of their squares.
+
+    Returns
+    -------
+    Constraint
+        For ``constraints=``.
+
+    Raises
+    ------
+    CounterleafError
+        If ``data`` is not a table, or another argument does not fit.
+
+    Examples
+    --------
+    >>> near([[0.0, 1.0], [2.0, 3.0]], quantile=0.9)
+    near(2 rows, quantile=0.9)
+    """
+    columns(data)
+    share = number(quantile, "quantile= of near")
+    if not 0.0 < share <= 1.0:
+        raise CounterleafError(f"quantile= of near is {quantile!r}; expected a number above 0 and at most 1")
+    if metric not in ("L1", "L2"):
+        raise CounterleafError(f'metric= of near is {metric!r}; expected "L1" or "L2"')
+    words = f"near({len(data)} rows, quantile={short(share)}" + (")" if metric == "L1" else f", metric={metric!r})")
+    return Near(words, copy_of(data), share, metric)
 
 
 def max_changes(count: int) -> MaxChanges:

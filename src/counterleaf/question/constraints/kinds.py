@@ -106,9 +106,23 @@ class Among(_Written):
         """The rows as variables of a schema."""
         known = self._last[0] if self._last else None
         if known is None or known[0] is not schema:
-            known = schema, _aligned(self.rows, schema)
+            known = schema, _aligned("among", self.rows, schema)
             self._last[:] = [known]
         return known[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Near(_Written):
+    """x is as near to a row of its class as most rows of the data are to each other."""
+
+    rows: Any
+    quantile: float
+    metric: str
+    _last: list[Any] = field(init=False, default_factory=list)  # what was computed last for a schema and a tree
+
+    def vectors(self, schema: Schema) -> Array:
+        """The rows as variables of a schema."""
+        return _aligned("near", self.rows, schema)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,17 +181,17 @@ class Either(_Written):
 
 # Any constraint: a value that freeze, fix, between, within, only_increase, only_decrease, allow, forbid, becomes, stays,
 # linear, among, max_changes or implies returns. Use it in annotations, as in ``def policy() -> list[cl.Constraint]``.
-Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Outside | Either | Support
+Constraint = Limit | Choice | Row | Among | MaxChanges | Implies | Outside | Either | Support | Near
 
 
-def _aligned(rows: Any, schema: Schema) -> Array:
-    """The rows of ``among`` as variables of a schema."""
+def _aligned(verb: str, rows: Any, schema: Schema) -> Array:
+    """The rows of ``among`` or ``near`` as variables of a schema."""
     if is_frame(rows):
         names = column_names(rows)
         if sorted(names) != sorted(schema.names):
-            raise CounterleafError(f"among got the columns {names}; expected {schema.names}")
+            raise CounterleafError(f"{verb} got the columns {names}; expected {schema.names}")
     elif np.shape(rows)[1] != len(schema):
-        raise CounterleafError(f"among got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
+        raise CounterleafError(f"{verb} got rows of {np.shape(rows)[1]} numbers; expected {len(schema)}, one per feature")
     vectors = encode_table(schema, rows)
     for d, name in enumerate(schema.names):
         if name in schema.fills:
@@ -186,7 +200,7 @@ def _aligned(rows: Any, schema: Schema) -> Array:
     wrong = ~(np.isfinite(vectors) | (np.isnan(vectors) & known)).all(axis=0)
     if wrong.any():
         bad = schema.names[int(np.flatnonzero(wrong)[0])]
-        raise CounterleafError(f"among got NaN or infinity in column {bad!r}; fill it in or drop those rows")
+        raise CounterleafError(f"{verb} got NaN or infinity in column {bad!r}; fill it in or drop those rows")
     return vectors if schema.numeric else schema.spread(vectors)
 
 

@@ -21,6 +21,7 @@ from counterleaf.question.constraints.kinds import (
     Implies,
     Limit,
     MaxChanges,
+    Near,
     Outside,
     Row,
     Side,
@@ -48,6 +49,7 @@ class Limits:
     pool: Array | None = None  # the rows of ``among``, from which the answer is chosen
     max_changes: int = -1  # the number of features that may change, -1 for no limit
     clauses: list[Clause] = field(default_factory=list)
+    near: Near | None = None  # which a search of its own handles
 
 
 def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources: Array) -> Limits:
@@ -74,6 +76,8 @@ def lower_constraints(constraints: Iterable[Constraint], schema: Schema, sources
         elif isinstance(constraint, (Implies, Either)):
             first, second = _two_boxes(constraint, schema)
             out.clauses.append(Clause(box_of(first, schema, sources), box_of(second, schema, sources)))
+        elif isinstance(constraint, Near):
+            out.near = constraint
         elif not isinstance(constraint, Support):  # which is about leaves
             rows = constraint.vectors(schema)
             out.pool = rows if out.pool is None else out.pool[(out.pool[:, None] == rows[None]).all(axis=2).any(axis=1)]
