@@ -152,8 +152,8 @@ def test_among_is_a_file(tmp_path):
         (["--step", "age=0.5"], "feature 'age': step 0.5 and integer=True; expected a whole step"),
         (
             ["--cost", "L3"],
-            "--cost is 'L3'; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
-            "'L1:range + 0.1*L2:range'",
+            "--cost is 'L3'; expected L1 or L2, each with :range, :std, :mad or :none, changes, and sums such as "
+            "'L1:range + 0.1*L2:range + 0.05*changes'",
         ),
         (["--cost", "-1*L1"], "L1 has the factor -1.0; expected 0 or more: a cost must be convex"),
         (["--count", "0"], "--count is '0'; expected a whole number from 1, or all"),

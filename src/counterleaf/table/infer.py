@@ -63,7 +63,7 @@ class Spreads:
             low, high = quantile(X, (0.01, 0.99), axis=0, method="inverted_cdf")
             mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
             std = np.where(width > 0, np.nanstd(X, axis=0), 0.0)  # for equal numbers, rounding may leave more than 0
-        width = _usable(high - low, _usable(width, 1.0))
+            width = _usable(high - low, _usable(width, 1.0))
         return cls(width, _usable(std, width), _usable(mad, width))
 
 
