@@ -9,7 +9,8 @@ import numpy as np
 from counterleaf.answer.short_numbers import CLOSE, DEARER, TINY, shorten
 from counterleaf.batch.shares import cost_change, cost_of
 from counterleaf.model.decision import Range
-from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.certificate import Answer
+from counterleaf.proof.problem import Problem
 from counterleaf.question.arrays import Form
 from counterleaf.question.constraints.lowering import Limits
 from counterleaf.question.query import Query
@@ -173,13 +174,10 @@ def steps(schema: Schema, sources: Array, exact: Array) -> Array:
     return out
 
 
-def shorten_one(schema: Schema, certificate: Certificate, rank: int = 0) -> Array:
+def shorten_one(schema: Schema, problem: Problem, answer: Answer) -> Array:
     """Return the codes of one answer with few digits, as ``print`` writes it."""
-    answer, source = certificate.answers[rank], certificate.problem.source
-    places = np.flatnonzero(steps(schema, source[None], answer.row[None])[0]).tolist()
-    if certificate.pool is not None or not 0 < len(places) <= _MOST_NUMBERS:
-        return schema.gather(answer.row)
-    return schema.gather(shorten(certificate.problem, answer, places))
+    places = np.flatnonzero(steps(schema, problem.source[None], answer.row[None])[0]).tolist()
+    return schema.gather(shorten(problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row)
 
 
 def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Cuts, Decision, Goal, Range, decide
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Part
 from counterleaf.question.query import Query
 from counterleaf.search.prepared import RecentValues, Source
@@ -54,6 +55,10 @@ class Aim:
         """Find the cheapest leaves for one source, with their proof, see ``Search.certify``."""
         found = self.search.certify(self.source(source), query, self.decision.target, budget, earlier)
         return found if self.decision.tree is self.decision.model else replace(found, decision=self.decision)
+
+    def problem_of(self, source: Source, query: Query) -> Problem:
+        """The problem of one source, see ``Search.problem_of``."""
+        return self.search.problem_of(self.source(source), query, self.decision.target)
 
 
 class Aims:

@@ -113,6 +113,12 @@ class Search:
         self._check_bounded(_runaway(found))
         return found.weakened()
 
+    def problem_of(self, source: Source, query: Query, target: Target) -> Problem:
+        """The problem that a search for one source solves, without the search."""
+        limits, core = self.limits(query.constraints, source.vector)
+        run = Run(self.ready(query.margin), self.aim(target, query.margin), query.prices, limits)
+        return self._problem(run, run.tree.core.pose(source.vector, source.leaf, run.prices.core, run.target.core, core))
+
     def find(self, source: Source, query: Query, target: Target, budget: _core.Budget) -> Certificate:
         """Find the cheapest leaves of a target for one source, without making sure of the proof."""
         limits, core = self.limits(query.constraints, source.vector)
