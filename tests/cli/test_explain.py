@@ -3,13 +3,16 @@
 import io
 import json
 import re
+import sys
 
+import openpyxl
 import pandas as pd
 import pytest
 from support.cli_cases import ROW, call, mistake, rows_of, small
 
 import counterleaf as cl
 from counterleaf.model.adapter import ModelAdapter
+from counterleaf.storage.files import read_frame
 
 EXPLAINER, ROWS = small(), rows_of(12)
 
@@ -413,3 +416,80 @@ def test_a_class_without_a_leaf_is_reported(tmp_path):
     done = call("explain", tmp_path / "m.json", '{"age": 1}', "--target", "maybe")
     assert done.code == 3
     assert done.out == "No leaf of the tree says maybe, so no change can make the model say it. This is proved.\n"
+
+
+def test_digits_of_a_table(folder):
+    def ask(*options):
+        done = call("explain", folder / "model.json", folder / "rows.csv", "--target", 2, "--format", "csv", *options)
+        return pd.read_csv(io.StringIO(done.out))
+
+    short, full = ask(), ask("--digits", "full")
+    assert set(short["digits"]) == {"short"}
+    assert "digits" not in full
+    assert (short["cost"] != full["cost"]).any()
+    assert len(str(short["pay=net"].tolist())) < len(str(full["pay=net"].tolist()))
+    assert (short["changed"] == full["changed"])[full["n_changed"] > 0].all()
+
+
+@pytest.mark.parametrize("count", ["1", "2", "all"])
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet"])
+def test_tables_of_alternatives(folder, tmp_path, name, count):
+    done = call(
+        "explain", folder / "model.json", folder / "named.csv", "--id", "who", "--count", count, "--out", tmp_path / name
+    )
+    assert done.code == 0
+    found = read_frame(tmp_path / name)
+    expected = EXPLAINER.explain_many(ROWS, digits="short", count=None if count == "all" else int(count))
+    assert found["who"].tolist() == [f"p{k}" for k in expected.index]
+    assert found["cost"].tolist() == pytest.approx(expected["cost"].tolist(), rel=1e-15)  # Excel keeps 16 digits
+    assert found["changed"].fillna("").tolist() == expected["changed"].tolist()
+    assert ("rank" in found) == (count != "1")
+    if count != "1":
+        assert found["rank"].tolist() == expected["rank"].tolist()
+    assert done.out.startswith(f"Wrote {tmp_path / name}. {len(ROWS)} rows: ")
+
+
+def test_text_is_never_a_formula(folder, tmp_path):
+    names = ["=1+1", "+1", "-1", "@sum", "plain", "=cmd|' /C calc'!A0"] * 2
+    ROWS.assign(who=names).to_csv(tmp_path / "rows.csv", index=False)
+    call("explain", folder / "model.json", tmp_path / "rows.csv", "--id", "who", "--out", tmp_path / "a.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx").active
+    found = [line[0] for line in sheet.iter_rows(min_row=2)]
+    assert [cell.value for cell in found] == names
+    assert {cell.data_type for cell in found} == {"s"}
+    assert [bool(cell.quotePrefix) for cell in found] == [name != "plain" for name in names]
+    numbers = [cell for line in sheet.iter_rows(min_row=2) for cell in line if cell.data_type == "n" and cell.value is not None]
+    assert all(not cell.quotePrefix for cell in numbers)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "xlsx"], "--format is xlsx; expected --out with a name that ends in .xlsx"),
+        (["--digits", "few", "--format", "csv"], "--digits is 'few'; expected short or full"),
+        (["--digits", "short"], "--digits is short, which is about CSV, Excel and Parquet; the output is table"),
+        (["--out", "a.csv", "--format", "xlsx"], "--out is a.csv and --format is xlsx; expected a name that ends in .xlsx"),
+        (["--id", "changed", "--format", "csv"], "--id is 'changed', which is the name of an output column; rename it in the"),
+    ],
+)
+def test_options_of_tables_that_do_not_fit(folder, options, message):
+    assert mistake("explain", folder / "model.json", folder / "rows.csv", *options).startswith(message)
+
+
+def test_excel_that_cannot_hold_a_table(folder, tmp_path, monkeypatch):
+    ROWS.assign(who=["a\x01b"] * len(ROWS)).to_csv(tmp_path / "rows.csv", index=False)
+    arguments = "explain", folder / "model.json", tmp_path / "rows.csv", "--id", "who", "--out", tmp_path / "a.xlsx"
+    line = mistake(*arguments)
+    assert line.startswith(f"cannot write {tmp_path / 'a.xlsx'}: ")
+    assert line.endswith("; write a .csv file instead")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    needs = "an Excel file needs openpyxl; install with: pip install openpyxl"
+    assert mistake(*arguments) == f"{tmp_path / 'a.xlsx'}: {needs}"
+    assert mistake("explain", folder / "model.json", folder / "rows.xlsx") == f"{folder / 'rows.xlsx'}: {needs}"
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_a_header_twice_in_excel(folder, tmp_path):
+    pd.DataFrame([["age", "age"], [1, 2]]).to_excel(tmp_path / "a.xlsx", index=False, header=False)
+    line = mistake("explain", folder / "model.json", tmp_path / "a.xlsx")
+    assert line == f"{tmp_path / 'a.xlsx'} has two columns named 'age'; names must differ"

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.batch import Batch, Columns, Found, run
-from counterleaf.batch.few_digits import shorten_one
+from counterleaf.batch.few_digits import shorten_answer
 from counterleaf.batch.progress import shown
 from counterleaf.batch.solving import Solver
 from counterleaf.core.outcomes import Outcome, Outcomes
@@ -39,7 +39,9 @@ class Lines:
         leaves = part.model_leaves(answer.decision.origin[found.leaves])
         for rank, (leaf, cost, bound) in enumerate(zip(leaves, found.costs, found.bounds, strict=True)):
             exact = answer.schema.gather(found.points[rank])
-            short = shorten_one(answer.schema, answer.certificate, rank) if self._short else exact
+            short = exact
+            if self._short and answer.certificate.pool is None:
+                short = shorten_answer(answer.schema, answer.certificate, rank)
             self._add(k, rank + 1, (status, Outcome.FOUND, leaf, cost, bound, exact, short))
 
     def add_problem(self, k: int, problem: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from counterleaf.batch.few_digits import shorten_one
+from counterleaf.batch.few_digits import shorten_answer, shorten_one
 from counterleaf.batch.progress import shown
 from counterleaf.batch.shares import cost_change, costs_by_feature, shares_of
 from counterleaf.batch.solving import Solver
@@ -17,7 +17,7 @@ from counterleaf.batch.words import ChangeWords
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Range
-from counterleaf.proof.certificate import Status
+from counterleaf.proof.certificate import Answer, Status
 from counterleaf.search.aims import GUARDS
 from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame
 from counterleaf.table.rows import differs
@@ -134,10 +134,16 @@ class Batch:
 
     def _short_alone(self, part: Solver, line: int, exact: Array) -> Array:
         """Return one answer with few digits, as ``print`` writes it."""
-        certificate, _ = part.certified(self.rows.one(line))
-        answers = certificate.findings.points
-        same = len(answers) and not differs(part.schema.gather(answers[0]), exact).any()
-        return shorten_one(part.schema, certificate) if same else exact
+        if part.limits.pool is not None:  # given rows stay as they are
+            return exact
+        if part.decision.curved or part.is_split or part.limits.near is not None:  # only the search knows the whole problem
+            proof, _ = part.certified(self.rows.one(line))
+            return shorten_answer(part.schema, proof) if len(proof.answers) else exact
+        source, row = part.aims.locate(self.rows.one(line)), part.spread(exact[None])[0]
+        aim = part.each[int(part.lines_of(source.vector[None])[0])]
+        problem, leaf = aim.problem_of(source, part.query), aim.decision.tree.leaf_of(row)
+        cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
+        return shorten_one(part.schema, problem, Answer(leaf, row, cost, cost))
 
     def _replace(self, codes: Array, found: Outcomes, short: Array, answered: Array) -> Array:
         """Put the rows of few digits in place of the answers; return which of them survive rounding by other programs."""
@@ -148,6 +154,7 @@ class Batch:
             if len(moved):
                 rows = (part.spread(one[moved]) for one in (codes, found.points, short))
                 found.costs[moved] += cost_change(part.query.prices, part.schema, *rows)
+                found.bounds[moved] = np.minimum(found.bounds[moved], found.costs[moved])  # less by rounding only
                 found.points[moved] = short[moved]
         return survives
 

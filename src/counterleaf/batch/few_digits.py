@@ -9,8 +9,9 @@ import numpy as np
 from counterleaf.answer.short_numbers import CLOSE, DEARER, TINY, shorten
 from counterleaf.batch.shares import cost_change, cost_of
 from counterleaf.model.decision import Range
-from counterleaf.proof.certificate import Certificate
+from counterleaf.proof.certificate import Answer, Certificate
 from counterleaf.proof.compound import Compound
+from counterleaf.proof.problem import Problem
 from counterleaf.question.arrays import Form
 from counterleaf.question.constraints.lowering import Limits
 from counterleaf.question.query import Query
@@ -174,15 +175,20 @@ def steps(schema: Schema, sources: Array, exact: Array) -> Array:
     return out
 
 
-def shorten_one(schema: Schema, proof: Certificate | Compound, rank: int = 0) -> Array:
+def shorten_one(schema: Schema, problem: Problem, answer: Answer) -> Array:
     """Return the codes of one answer with few digits, as ``print`` writes it."""
-    answer, certificate = proof.answers[rank], proof.owner(rank)
-    source = certificate.problem.source
-    places = np.flatnonzero(steps(schema, source[None], answer.row[None])[0]).tolist()
-    if certificate.pool is not None or not 0 < len(places) <= _MOST_NUMBERS:
+    places = np.flatnonzero(steps(schema, problem.source[None], answer.row[None])[0]).tolist()
+    return schema.gather(shorten(problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row)
+
+
+def shorten_answer(schema: Schema, proof: Certificate | Compound, rank: int = 0) -> Array:
+    """Return the codes of an answer of a proof with few digits; the rows of ``among`` stay as they are."""
+    answer, owner = proof.answers[rank], proof.owner(rank)
+    if owner.pool is not None:
         return schema.gather(answer.row)
-    short = shorten(certificate.problem, answer, places)
-    return schema.gather(short if certificate.admits(short) else answer.row)
+    places = np.flatnonzero(steps(schema, owner.problem.source[None], answer.row[None])[0]).tolist()
+    short = shorten(owner.problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row
+    return schema.gather(short if owner.admits(short) else answer.row)
 
 
 def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:

@@ -47,6 +47,7 @@ def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | No
     ValueError
         If the file is something else.
     """
+    import openpyxl  # noqa: F401  # pandas needs it
     import pandas as pd
 
     options: dict[str, Any] = {"keep_default_na": False, "na_values": _MISSING, "engine": "openpyxl"}
@@ -126,13 +127,14 @@ def write_excel(frame: Frame, target: Any) -> None:
     ValueError
         If Excel cannot hold the frame.
     """
+    import openpyxl  # noqa: F401  # pandas needs it
     import pandas as pd
 
     with Path(target).open("wb") as file, pd.ExcelWriter(file, engine="openpyxl") as writer:
         try:
             frame.to_excel(writer, index=False)
         except Exception as error:  # openpyxl has its own errors, for example for control characters
-            raise ValueError(str(error) or type(error).__name__) from None
+            raise ValueError(str(error).rstrip(".") or type(error).__name__) from None
         for line in writer.book.active.iter_rows():
             for cell in line:
                 if isinstance(cell.value, str) and cell.value.startswith(_FORMULAS):

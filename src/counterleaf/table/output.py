@@ -106,7 +106,7 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         return _polars_frame((results, order), classes.tolist(), value, answered, (cells, shares))
     import pandas as pd
 
-    without = ~answered
+    without, index = ~answered, sheet.index if sheet.index is not None or order is None else order.rows
     columns: dict[str, Any] = {} if order is None else {"rank": pd.arrays.IntegerArray(order.ranks, without.copy())}
     columns |= {
         "status": pd.Categorical.from_codes(results.status, dtype=_few(STATUSES, "")),
@@ -116,7 +116,7 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         "source_label": _source_labels(results, classes),
         "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "changed": pd.Series(results.words, sheet.index, object, copy=False) if results.has_words else None,
+        "changed": pd.Series(results.words, index, object, copy=False) if results.has_words else None,
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
     if not results.has_words:
@@ -130,7 +130,6 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         problem = np.full(sheet.n, None, object)
         problem[list(results.problems)] = list(results.problems.values())
         columns["problem"] = problem
-    index = sheet.index if sheet.index is not None or order is None else order.rows
     return pd.DataFrame({**columns, **cells, **shares}, index=index, copy=False)
 
 
