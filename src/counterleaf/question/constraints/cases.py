@@ -46,7 +46,7 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
     whole = tuple(constraints)
     if not any(_needs_choices(one) for one in whole):
         return [whole]
-    choices = [_choices(one, schema, source) if _needs_choices(one) else [one] for one in whole]
+    choices = [_choices(one, schema, source) if isinstance(one, Implies) and _needs_choices(one) else [one] for one in whole]
     count = math.prod(map(len, choices))
     if count > _MOST:
         raise CounterleafError(
