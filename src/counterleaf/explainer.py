@@ -196,8 +196,8 @@ class Explainer:
             ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
             data, else ``L2()``.
         constraints : Constraint or list of Constraint, default=()
-            Constraints made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``,
-            ``linear``, ``max_changes``, ``implies`` and ``among``.
+            Constraints made by ``freeze``, ``fix``, ``between``, ``within``, ``only_increase``, ``only_decrease``, ``allow``,
+            ``forbid``, ``becomes``, ``stays``, ``linear``, ``max_changes``, ``implies`` and ``among``.
         count : int or None, default=1
             The number of answers, cheapest first; None for all of them.
         distinct : {"features", "leaves"} or dict, optional

@@ -104,7 +104,15 @@ class Numeric:
         return self.grid is None and self.values is None
 
     def nearest(self, number: float, low: float, high: float) -> float:
-        """Return the allowed number between ``low`` and ``high`` that is nearest to another one, which is within them."""
+        """Return the allowed number within bounds that is nearest to another number.
+
+        Parameters
+        ----------
+        number : float
+            The other number, which lies within the bounds.
+        low, high : float
+            The bounds.
+        """
         if self.values is not None:
             near = list(self.values)
         elif self.grid is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.question.constraints.boxes import box_of
-from counterleaf.question.constraints.kinds import Becomes, Choice, Constraint, Either, Implies, Limit, Outside
+from counterleaf.question.constraints.kinds import Becomes, Changed, Choice, Constraint, Either, Implies, Limit, Outside
 from counterleaf.question.constraints.lowering import alternatives, lower_constraints
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -44,15 +44,20 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
         If there are more than 64 cases, or a constraint does not fit the schema or the source.
     """
     whole = tuple(constraints)
-    if not any(isinstance(one, Implies) for one in whole):
+    if not any(_needs_choices(one) for one in whole):
         return [whole]
-    choices = [_choices(one, schema, source) if isinstance(one, Implies) else [one] for one in whole]
+    choices = [_choices(one, schema, source) if isinstance(one, Implies) and _needs_choices(one) else [one] for one in whole]
     count = math.prod(map(len, choices))
     if count > _MOST:
         raise CounterleafError(
             f"the implications lead to {count} cases; expected at most {_MOST}: use fewer of them, or conditions on categories"
         )
     return [tuple(one for one in case if one is not None) for case in product(*choices)]
+
+
+def _needs_choices(one: Constraint) -> bool:
+    """Whether a constraint is an implication other than one of two boxes, the first of which holds for the source."""
+    return isinstance(one, Implies) and not (isinstance(one.condition, Changed) and isinstance(one.then, (Limit, Choice)))
 
 
 def _choices(one: Implies, schema: Schema, source: Array | None) -> list[Constraint | None]:
