@@ -90,7 +90,7 @@ def measure(schema, X, groups, table, leaves, depth, rng, deep=False):
     out = []
     for together in (TOGETHER, 1):
         tree = grow(X, groups, leaves, depth, together, rng, deep)
-        explainer, options = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "progress": False}
+        explainer, options = cl.Explainer(tree, schema=schema), {"cost": cl.L1(), "words": False, "progress": False}
         explainer.explain_many(table[:2], **options)  # prepares the tree
         found, first = timed(explainer.explain_many, table, **options)
         assert found["confirmed"].all(), "the model does not confirm an answer"

@@ -54,7 +54,7 @@ def batch(case: Case) -> Measurement:
     """Measure ``explain_many`` over all rows with one worker: milliseconds per row, the median of several calls."""
     subject = case.subject
     table = subject.data.table(subject.places)
-    query = {"target": subject.target, "cost": case.cost, "constraints": case.constraints, "progress": False}
+    query = {"target": subject.target, "cost": case.cost, "constraints": case.constraints, "words": False, "progress": False}
     found = subject.explainer.explain_many(table, **query)  # prepares the tree
     times = [timed(subject.explainer.explain_many, table, **query)[1] / len(subject.places) for _ in range(_REPEATS)]
     rows = _rows(case, found)
