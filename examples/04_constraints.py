@@ -56,9 +56,10 @@ answer = ask(me, past)
 answer = ask(me, past, cl.fix("other_debtors", "guarantor"))
 
 # %%
-# "Within this range": between
-# ----------------------------
+# "Within this range", "a fifth less at most": between, within
+# ------------------------------------------------------------
 
+answer = ask(me, past, cl.within("credit_amount", "-20%", "+10%"))
 answer = ask(
     me, past, cl.between("existing_credits", 2, 3), cl.between("credit_amount", 7000, 9000)
 )

@@ -24,7 +24,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
     ],
     "03_images.py": ["confirmed: True", "\nTrue\n"],
     "04_constraints.py": ["male: married/widowed", "infeasible - proved: True", "  freeze('savings')"],
-    "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.1: Barbera", "'cook'), 'hours': (20, "],
+    "05_costs.py": ["to be a Barolo costs 0.0: Barolo", "to be a Barolo costs 0.2: Barbera", "'cook'), 'hours': (20, "],
     "06_pipelines.py": [
         "as guessed from the data",
         ">50K - confirmed: True",

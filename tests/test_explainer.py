@@ -117,7 +117,7 @@ def test_leaves_come_in_order_of_cost_and_equal_ones_by_number():
     assert [c.leaf for c in answer] == [4, 1]  # left is open: one float further
     assert answer[0].cost == 1.0
     tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [[1.0], [0], [1.0], [0], [0]], [1, 0, -1, 0, 0], [-1, 0, -1, 1, 2])
-    assert [c.leaf for c in solve([0.0], tree=tree, target=[0, 1, 2], count=2)] == [3, 4]
+    assert [c.leaf for c in solve([0.0], tree=tree, target=[0, 1, 2], count=2, distinct="leaves")] == [3, 4]
     weights = [[1.0, 0], [0, 1], [0, 1], *[[0, 0]] * 4]
     twins = cl.Tree(
         [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], weights, [0, -1, -1, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 0, 1]
@@ -131,7 +131,7 @@ def test_count_limits_and_none_takes_all():
     tree = random_tree(rng, 7, 4, 3, "oblique", np.ones(4))
     every = solve(np.zeros(4), tree=tree, target=[0, 1, 2], count=None)
     for count in (1, 2, 5):
-        some = solve(np.zeros(4), tree=tree, target=[0, 1, 2], count=count)
+        some = solve(np.zeros(4), tree=tree, target=[0, 1, 2], count=count, distinct="leaves")
         assert [c.leaf for c in some] == [c.leaf for c in every[:count]]
     assert every.certificate.check()
 
@@ -270,7 +270,7 @@ def test_among_is_a_plain_loop_over_the_rows(seed):
         expected = sorted((cost, leaf) for leaf, cost in best.items())
         limits = [cl.among(rows), cl.between("x0", source[0], source[0] + 1), cl.linear({"x1": 1, "x2": 1}, "<=", 7)]
         for count in (1, 2, 3, None):
-            answer = explainer.explain(source, target=prices, cost=cl.L1(), constraints=limits, count=count)
+            answer = explainer.explain(source, target=prices, cost=cl.L1(), constraints=limits, count=count, distinct="leaves")
             assert [(found.cost, found.leaf) for found in answer] == expected[:count]
             assert answer.certificate.check()
 
@@ -306,10 +306,10 @@ def test_rows_of_other_kinds_are_taken(row):
 def test_a_limit_gives_the_best_so_far_and_a_valid_bound():
     rng = np.random.default_rng(1)
     tree = random_tree(rng, 8, 10, 4, "oblique", np.ones(10))
-    whole = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40)
+    whole = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, distinct="leaves")
     seen = 0
     for states in (1, 5, 20, 60):
-        part = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, max_nodes=states)
+        part = solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, distinct="leaves", max_nodes=states)
         assert part.status == "limit"
         assert part.lower_bound <= whole.lower_bound + 1e-12
         assert part.certificate.check()
@@ -317,7 +317,10 @@ def test_a_limit_gives_the_best_so_far_and_a_valid_bound():
         seen = len(part)
     assert seen > 0
     assert solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=None, time_limit=1e-9).status == "limit"
-    assert solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, time_limit=60.0)[0].cost == whole[0].cost
+    assert (
+        solve(np.zeros(10), tree=tree, target=[0, 1, 2, 3], count=40, distinct="leaves", time_limit=60.0)[0].cost
+        == whole[0].cost
+    )
     assert "The search stopped before it found a change" in str(solve(np.ones(10) * 9, tree=tree, max_nodes=1, target=3))
 
 

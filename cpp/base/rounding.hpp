@@ -55,4 +55,12 @@ struct BallSum {
     }
 };
 
+/// A bound that multipliers prove in real arithmetic, with rounding errors subtracted.
+struct ProvedBound {
+    double value;
+    double error;  // the approximate loss through rounding
+    bool sure;     // false if a price exceeds its slope by what looks like rounding; in real arithmetic the bound may then be
+                   // minus infinity
+};
+
 }  // namespace counterleaf

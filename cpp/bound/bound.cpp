@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bound/change_sum.hpp"
+#include "bound/forced_charges.hpp"
 #include "bound/multiplier_scale.hpp"
 
 namespace counterleaf {
@@ -207,7 +208,7 @@ ProvedBound prove_bound(const Question& question, const Path& path, const Box& b
         total += lam[t] * r - std::fabs(lam[t]) * tolerance;
         size += std::fabs(lam[t]) * (std::fabs(at_source[t]) + question.offset(path.row[t]));
     }
-    ChangeSum worth_sum(question, box, true);
+    ChangeSum worth_sum(question, box, true, forced_charges(question, path, box));
     add_worth(question, box, price, error, worth_sum, size, lost);
     total += worth_sum.total();
     size += worth_sum.charges();
@@ -249,7 +250,7 @@ ProvedBound prove_bound_closely(const Question& question, const Path& path, cons
         total.add_product(-lam[t] * path.sign[t], low);
         tolerance += 4.0 * ROUND * ROUND * std::fabs(lam[t]) * std::fabs(high);
     }
-    ChangeSum worth_sum(question, box, true);
+    ChangeSum worth_sum(question, box, true, forced_charges(question, path, box));
     add_worth(question, box, price, error, worth_sum, size, lost);
     total.add(worth_sum.total());
     size += worth_sum.charges();

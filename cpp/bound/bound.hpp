@@ -5,13 +5,13 @@
 //     lam @ r + sum over numbers of min phi_d(d) - price_d d, on the grid + sum over groups of the best value,
 //
 // with price = A' lam. Where only some features may change, or changes are charged, the sum contains only the features that
-// gain most (see ``change_sum.hpp``). Without multipliers this is the bound of the box, in which each feature is separate (theorems 3.2 and
-// 3.3).
+// gain most (see ``change_sum.hpp``). Without multipliers this is the bound of the box, in which each feature is separate
+// (theorems 3.2 and 3.3).
 #pragma once
 
+#include "base/rounding.hpp"
 #include "base/scratch.hpp"
 #include "bound/box.hpp"
-#include "bound/proved_bound.hpp"
 #include "question/question.hpp"
 
 namespace counterleaf {

@@ -3,8 +3,9 @@
 // Each feature contributes its minimum, and its charge if it changes. A feature that may stay at its source, where it
 // contributes 0, gains by moving if its minimum and its charge add up to less. Features that a fork has counted, or that cannot
 // stay in the box, belong to those that change. Where only some of a set of features may change, those of the others that gain
-// most count, as many as may still change; with several such limits, the one that leaves the largest sum. Without limits and
-// charges this is the plain sum.
+// most count, as many as may still change; with several such limits, the one that leaves the largest sum. If the rows of a
+// region force changes (see ``forced_charges.hpp``), another sum may be larger: the one in which only features that change
+// anyway pay their charges, plus the charges that are forced. Without limits and charges this is the plain sum.
 #pragma once
 
 #include "bound/box.hpp"
@@ -15,7 +16,8 @@ namespace counterleaf {
 class ChangeSum {
 public:
     /// ``charged``: whether features that change pay their charges, as in a cost, or not, as in a proof of emptiness.
-    ChangeSum(const Question& question, const Box& box, bool charged);
+    /// ``forced`` are the charges that the rows force.
+    ChangeSum(const Question& question, const Box& box, bool charged, double forced = 0.0);
 
     /// Add the minimum of variable v; for a group, call it once with the variable that is 1 in the source.
     void add(std::size_t v, double worth);
@@ -23,7 +25,7 @@ public:
     /// The sum, after everything has been added.
     double total();
 
-    /// The charges that are part of the sum.
+    /// An upper bound on the charges that are part of the sum.
     double charges() const { return charges_; }
 
     /// Whether a feature stays in the sum although it could move.
@@ -35,13 +37,14 @@ public:
 private:
     enum class Fate : std::uint8_t { Open, Gains, Moves, Stays };
 
-    double charge_of(std::size_t feature) const { return charged_ ? question_.charges[feature] : 0.0; }
-    void limit_gains();
+    double charge_of(std::size_t feature) const { return question_.charges.empty() ? 0.0 : question_.charges[feature]; }
+    double add_up(bool charged);
+    void limit_gains(bool charged);
 
     const Question& question_;
     const Box& box_;
     bool counts_, charged_;
-    double total_ = 0.0, charges_ = 0.0;
+    double total_ = 0.0, charges_ = 0.0, forced_;
     std::vector<double> gain_;  // per feature, if changes are counted
     std::vector<Fate> fate_;
     std::vector<int> open_;

@@ -66,8 +66,9 @@ Layout make_layout(const Whole& group, const Whole& feature, const Grids& grids,
                   .first = narrowed(first),
                   .last = narrowed(last)};
     layout.plain = groups == 0 && std::ranges::all_of(layout.step, [](const Step& step) { return step.is_free(); });
-    expect(std::ranges::is_sorted(layout.feature) && (width == 0 || layout.feature.front() >= 0) && are_within(feature, 0, width),
-           "the features of the variables are out of order");
+    expect(
+        std::ranges::is_sorted(layout.feature) && (width == 0 || layout.feature.front() >= 0) && are_within(feature, 0, width),
+        "the features of the variables are out of order");
     for (std::size_t g = 0; g < groups; ++g) {
         expect(layout.first[g] < layout.last[g], "a group is empty");
         for (int v = layout.first[g]; v < layout.last[g]; ++v)
@@ -222,7 +223,8 @@ void bind_parts(nb::module_& m) {
              }),
              "members"_a, "most"_a);
     nb::class_<Limits>(m, "Limits")
-        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "not_choosable"_a, "rows"_a, "equal"_a, "changes"_a, "clauses"_a);
+        .def(nb::new_(&make_limits), "lower"_a, "upper"_a, "widens"_a, "not_choosable"_a, "rows"_a, "equal"_a, "changes"_a,
+             "clauses"_a);
 }
 
 }  // namespace counterleaf

@@ -37,7 +37,7 @@ Question PosedQuestion::pose(const Model& model, const Prices& prices, const Tar
     if (!plain) {
         set_values(model, prices);
         set_entries(model.layout, limits, at);
-        unit = unit_of(model.layout, prices.charges);
+        unit = unit_of(model.layout, prices);
     }
     set_sizes(model.layout, limits);
     const bool home = stays(prices, limits);
@@ -192,14 +192,16 @@ void PosedQuestion::hold_what_is_flat(const Layout& layout, const Coupling& coup
 }
 
 /// The number of which every cost is a multiple, if numbers cannot move away from the source or pay charges only; otherwise 0.
-double PosedQuestion::unit_of(const Layout& layout, Constants charges) const {
+double PosedQuestion::unit_of(const Layout& layout, const Prices& prices) const {
     std::vector<double> paid;
     for (std::size_t d = 0; d < width_; ++d) {
         if (!layout.is_number(d)) {
             paid.push_back(values_[d]);
         } else if (f_.lower[d] != f_.source[d] || f_.upper[d] != f_.source[d]) {
-            if (f_.curve_up[d] != 0.0 || f_.slope_up[d] != 0.0 || f_.curve_down[d] != 0.0 || f_.slope_down[d] != 0.0) return 0.0;
-            if (!charges.empty()) paid.push_back(charges[layout.feature[d]]);
+            if (!prices.coupling.empty()) return 0.0;
+            if (f_.curve_up[d] != 0.0 || f_.slope_up[d] != 0.0 || f_.curve_down[d] != 0.0 || f_.slope_down[d] != 0.0)
+                return 0.0;
+            if (!prices.charges.empty()) paid.push_back(prices.charges[layout.feature[d]]);
         }
     }
     double least = INF;
@@ -236,6 +238,13 @@ bool PosedQuestion::stays(const Prices& prices, const Limits& limits) const {
     for (std::size_t d = 0; d < width_; ++d)
         if (!(f_.lower[d] <= f_.source[d] && f_.source[d] <= f_.upper[d])) return false;
     if (!source_choice_.empty() && std::ranges::any_of(values_, [](double cost) { return cost < 0.0; })) return false;
+    const auto is_inside = [&](int from, int to) {
+        return std::ranges::all_of(std::span(entries_).subspan(from, to - from), [&](const Interval& entry) {
+            return entry.lower <= f_.source[entry.variable] && f_.source[entry.variable] <= entry.upper;
+        });
+    };
+    for (const Clause& clause : limits.clauses)
+        if (!is_inside(clause.begin, clause.middle) && !is_inside(clause.middle, clause.end)) return false;
     for (std::size_t i = 0; i < limits.rows.size(); ++i) {
         const Terms terms = limits.rows[i];
         const double miss = terms.exactly_at(f_.source), tolerance = rounding_tolerance(terms, sizes_[i]);

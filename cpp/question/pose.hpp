@@ -34,7 +34,7 @@ private:
     Method choose_method(const Layout& layout, const Prices& prices, bool plain) const;
     void scale_what_is_free(const Model& model, const Limits& limits);
     void hold_what_is_flat(const Layout& layout, const Coupling& coupling);
-    double unit_of(const Layout& layout, Constants charges) const;
+    double unit_of(const Layout& layout, const Prices& prices) const;
     void set_sizes(const Layout& layout, const Limits& limits);
     bool stays(const Prices& prices, const Limits& limits) const;
 

@@ -64,12 +64,12 @@ struct Question {
     Constants soft;  // of each group: the curvature of its charge; as z^2 = z, the cost of a row stays the same
     std::span<const Interval> entries;  // of the clauses
     std::span<const ChangeLimit> change_limits;
-    Constants charges;  // of each feature; empty if nothing is charged
-    Constants sizes, source_sizes;      // of each user row: the size of its terms, at the ends of grids; and at the source
-    double unit;            // without the class cost, every row costs a multiple of this; 0 if there is no such number
-    bool plain;             // no groups, grids, clauses, charges or limits on changes
-    std::uint64_t prices;   // the id of the prices, see Prices::id
-    std::uint64_t scaling;  // questions with the same number have the same scales; 0 is unlike any other
+    Constants charges;              // of each feature; empty if nothing is charged
+    Constants sizes, source_sizes;  // of each user row: the size of its terms, at the ends of grids; and at the source
+    double unit;                    // without the class cost, every row costs a multiple of this; 0 if there is no such number
+    bool plain;                     // no groups, grids, clauses, charges or limits on changes
+    std::uint64_t prices;           // the id of the prices, see Prices::id
+    std::uint64_t scaling;          // questions with the same number have the same scales; 0 is unlike any other
 
     /// Whether it matters which features change.
     bool counts_changes() const { return !change_limits.empty() || !charges.empty(); }

@@ -12,7 +12,7 @@
 namespace counterleaf {
 
 struct Step {
-    double numerator = 0.0, denominator = 1.0;            // numerator = 0: any number, or those of the list
+    double numerator = 0.0, denominator = 1.0;             // numerator = 0: any number, or those of the list
     std::shared_ptr<const std::vector<double>> list = {};  // in increasing order, not empty; null for multiples
 
     bool is_free() const { return numerator == 0.0 && list == nullptr; }
@@ -44,9 +44,7 @@ struct Step {
 
 private:
     /// The number of the source if it lies between ``value`` and the next point of the grid, else that point.
-    static double with(double source, double value, double point) {
-        return value <= source && source < point ? source : point;
-    }
+    static double with(double source, double value, double point) { return value <= source && source < point ? source : point; }
 };
 
 }  // namespace counterleaf

@@ -46,6 +46,9 @@ public:
     Bound solve(const Path& path, const Box& box, Constants slack, const Dual& dual, Numbers change, Scratch& scratch,
                 StopCheck& stop_check);
 
+    /// Whether ``solve`` spreads the charge of a number over its changes, or leaves it out.
+    void spread_charges(bool spread) { spreads_charges_ = spread; }
+
     /// The bound that multipliers prove for a region; they are scaled slightly where prices would exceed their slopes.
     ProvedBound prove(const Path& path, const Box& box, Numbers multipliers, Scratch& scratch);
 
@@ -99,7 +102,7 @@ private:
     const Question* question_ = nullptr;
     StopCheck* stop_check_ = nullptr;  // of the current call
     std::size_t max_rows_ = 0;
-    bool source_is_best_ = false;
+    bool source_is_best_ = false, spreads_charges_ = true;
     std::vector<double> at_source_;         // NaN where not yet computed
     std::vector<double> noise_;             // its rounding error
     std::vector<Phi> scaled_;               // phi of each variable in units of its scale

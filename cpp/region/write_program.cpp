@@ -155,7 +155,9 @@ void Regions::add_charge(const Box& box, int d, Phi& phi) const {
     const Features& f = question_->features;
     const int feature = question_->layout.feature[d];
     const double charge = question_->charge(feature);
-    if (charge == 0.0 || !question_->layout.is_number(d) || box.quota.counted[feature] || !box.holds(d, f.source[d])) return;
+    if (charge == 0.0 || !spreads_charges_ || !question_->layout.is_number(d) || box.quota.counted[feature] ||
+        !box.holds(d, f.source[d]))
+        return;
     if (d > 0 && question_->layout.feature[d - 1] == feature) return;  // the number of a feature carries the charge
     const double up = box.upper(d) - f.source[d], down = f.source[d] - box.lower(d);
     if (up > 0.0) phi.slope_up += charge / up / f.scale[d];

@@ -139,8 +139,7 @@ std::optional<Choice> Forks::any(Constants x) const {
 void Forks::fix(Constants x, Box& to) const {
     const Layout& layout = question.layout;
     for (std::size_t d = 0; d < x.size(); ++d) {
-        const bool stays =
-            question.counts_changes() && x[d] == question.features.source[d] && !counted[layout.feature[d]];
+        const bool stays = question.counts_changes() && x[d] == question.features.source[d] && !counted[layout.feature[d]];
         if (!layout.is_number(d) || !layout.step[d].is_free() || stays) to.narrow(d, x[d], x[d]);
     }
     for (const Clause& clause : question.limits.clauses)

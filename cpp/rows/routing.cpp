@@ -75,7 +75,8 @@ bool is_routed(const Question& question, Constants x, const Path& path) {
 bool is_close(const Question& question, Constants x, const Path& path) {
     for (std::size_t t = question.user_rows(); t < path.size(); ++t) {
         const Terms terms = question.row(path.row[t]);
-        if (question.offset(path.row[t]) - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms)) return false;
+        if (question.offset(path.row[t]) - path.sign[t] * terms.exactly_at(x) > 4.0 * rounding(question, x, terms))
+            return false;
     }
     return true;
 }

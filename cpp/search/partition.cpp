@@ -91,9 +91,9 @@ bool Search::limit_changes() {
     return true;
 }
 
-/// Whether the point of a state changes too many features, or features whose charges its bound may not contain.
+/// Whether the point of a state changes too many features.
 bool Search::changes_too_many(int state) const {
-    if (!question_->counts_changes()) return false;
+    if (question_->change_limits.empty()) return false;
     const Quota& quota = box_.quota;
     const std::vector<int>& feature = question_->layout.feature;
     std::vector<int> left = quota.left;
@@ -101,7 +101,6 @@ bool Search::changes_too_many(int state) const {
         const auto at = static_cast<std::size_t>(feature[v]);
         if (memory.changes[state][v] == 0.0 || at == last || quota.counted[at]) continue;
         last = at;
-        if (question_->charge(at) > 0.0 && question_->method != Method::Flat) return true;
         for (std::size_t i = 0; i < left.size(); ++i)
             if (question_->change_limits[i].members[at] && --left[i] < 0) return true;
     }

@@ -208,8 +208,7 @@ void Search::bound(int state, StopCheck& stop_check) {
     } else {
         collect(state);
         std::ranges::copy(lam, saved_.begin());
-        found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, stop_check);
-        if (found.status != Status::Infeasible && !question_->plain) found = improved(state, found);
+        found = bound_by_rows(state, stop_check);
         if (found.status == Status::Infeasible) return discard(state);
     }
     const double bound = lifted(found.value) + below(entry.node);
@@ -221,6 +220,26 @@ void Search::bound(int state, StopCheck& stop_check) {
     entry.rough = found.rough;
     entry.exact = found.status == Status::Converged;
     queue_by_bound(state, Kind::Open);
+}
+
+/// Solve the region of a state. Where changes are charged, solve it twice: with the charge of each number spread over its
+/// changes, and without charges, to which those that the rows force are added; the better bound counts.
+Bound Search::bound_by_rows(int state, StopCheck& stop_check) {
+    const auto attempt = [&] {
+        const Bound found = regions_.solve(path_, box_, nothing_, dual_of(state), memory.changes[state], scratch_, stop_check);
+        return found.status != Status::Infeasible && !question_->plain ? improved(state, found) : found;
+    };
+    const Bound found = attempt();
+    if (question_->charges.empty() || found.status != Status::Converged) return found;
+    const Numbers lam = memory.multipliers[state].first(memory.states[state].rows), change = memory.changes[state];
+    const std::vector<double> first_lam(lam.begin(), lam.end()), first_change(change.begin(), change.end());
+    regions_.spread_charges(false);
+    const Bound other = attempt();
+    regions_.spread_charges(true);
+    if (other.status == Status::Converged && other.value > found.value) return other;
+    std::ranges::copy(first_lam, lam.begin());
+    std::ranges::copy(first_change, change.begin());
+    return found;
 }
 
 void Search::bound_coupled(int state, StopCheck& stop_check) {

@@ -67,6 +67,7 @@ private:
     void collect(int state);
     bool is_worth_bounding(int node) const;
     void bound(int state, StopCheck& stop_check);
+    Bound bound_by_rows(int state, StopCheck& stop_check);
     void bound_coupled(int state, StopCheck& stop_check);
     // children
     void discard(int state);

@@ -6,9 +6,9 @@
 // simplex, at the cost slope_k y_k + y_k^2 / 2, and d_k = y_k - s home_k.
 #pragma once
 
+#include "base/rounding.hpp"
 #include "base/scratch.hpp"
 #include "base/stopping.hpp"
-#include "bound/proved_bound.hpp"
 #include "loops/loops.hpp"
 #include "question/phi.hpp"
 

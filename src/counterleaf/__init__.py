@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from counterleaf.question.query import Value as Value
     from counterleaf.question.query import probability as probability
     from counterleaf.question.query import value as value
+    from counterleaf.shortcuts import explain as explain
+    from counterleaf.storage.constraint_files import load_constraints as load_constraints
+    from counterleaf.storage.constraint_files import save_constraints as save_constraints
     from counterleaf.table.features import Boolean as Boolean
     from counterleaf.table.features import Categorical as Categorical
     from counterleaf.table.features import Feature as Feature
@@ -68,6 +71,7 @@ _HOME = {
     "answer.tree_text": ("export_text",),
     "errors": ("CounterleafError",),
     "explainer": ("Explainer",),
+    "shortcuts": ("explain",),
     "learn.classifier": ("TAOClassifier",),
     "learn.regressor": ("TAORegressor",),
     "model.outputs": ("Outputs",),
@@ -93,6 +97,7 @@ _HOME = {
     ),
     "question.costs.terms": ("L1", "L2", "Changes", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),
+    "storage.constraint_files": ("load_constraints", "save_constraints"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),
 }

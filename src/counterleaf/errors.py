@@ -31,6 +31,12 @@ class MissingNumbersError(CounterleafError):
         return str(self.args[0])
 
 
+def not_installed(what: str, *packages: str) -> CounterleafError:
+    """Return the error for a part that needs packages, with the command that installs them, for any kind of installation."""
+    need = "s" if not what.endswith("s") else ""
+    return CounterleafError(f"{what} need{need} {' and '.join(packages)}; install with: pip install {' '.join(packages)}")
+
+
 def flat(message: object) -> str:
     """Return a text, or the message of an error, in one line."""
     return " ".join(str(message).split())

@@ -11,12 +11,14 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
+from counterleaf.batch.alternatives import run_alternatives
 from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.margin import read_margin
 from counterleaf.question.query import Options, Query, known_options
 from counterleaf.search.aims import Aims
 from counterleaf.search.prepared import RecentValues, Source
@@ -25,8 +27,6 @@ from counterleaf.table.infer import Spreads
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
-
-_COLUMNS = (("digits", None), ("words", True), ("shares", False))  # options of explain_many about its columns
 
 
 class Explainer:
@@ -179,7 +179,8 @@ class Explainer:
         cost: Any = None,
         constraints: Any = (),
         count: int | None = 1,
-        margin: float = 0.0,
+        distinct: Any = None,
+        margin: Any = 0.0,
         **options: Unpack[Options],
     ) -> Explanation:
         """Find the cheapest rows that the model classifies as ``target``.
@@ -195,12 +196,18 @@ class Explainer:
             ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
             data, else ``L2()``.
         constraints : Constraint or list of Constraint, default=()
-            Constraints made by ``freeze``, ``fix``, ``between``, ``only_increase``, ``only_decrease``, ``allow``, ``forbid``,
-            ``linear``, ``max_changes``, ``implies`` and ``among``.
+            Constraints made by ``freeze``, ``fix``, ``between``, ``within``, ``only_increase``, ``only_decrease``, ``allow``,
+            ``forbid``, ``becomes``, ``stays``, ``linear``, ``max_changes``, ``implies`` and ``among``.
         count : int or None, default=1
-            The number of answers, cheapest first, each from a different leaf; None for one from every leaf.
-        margin : float, default=0.0
-            How far w @ x + b must stay from 0 at every split on the path to the leaf.
+            The number of answers, cheapest first; None for all of them.
+        distinct : {"features", "leaves"} or dict, optional
+            How the answers differ. With "features", the default if ``count`` is more than 1, each next one is the cheapest that
+            does not change all the features that an earlier one changes; with ``{"features": 2}``, at least two of these (or
+            all, if there are fewer) keep their values. With "leaves", the default for None, each is the cheapest of its leaf.
+        margin : float, dict or str, default=0.0
+            How far an answer stays from every split on the path to its leaf: as a number, w @ x + b is at least so far from 0;
+            a dict gives distances by feature in its units, ``"1%"`` shares of each feature's range in the data. An answer stays
+            valid if every feature moves by less than its distance.
         **options : optional
             Further options. ``time_limit`` is the number of seconds, ``max_nodes`` the number of search nodes, after which the
             search stops with the status "limit". ``support=20`` leaves out leaves that fewer than 20 rows of ``data`` reach.
@@ -223,8 +230,8 @@ class Explainer:
         >>> answer[0].changes, answer[0].cost
         ({'x0': (0.0, 1.0)}, 1.0)
         """
-        query = self._query(target, cost, constraints, count=count, margin=margin, **known_options("explain", options))
-        answering, source, query = self._posed(row, query)
+        limits = {"count": count, "distinct": distinct, "margin": margin, **known_options("explain", options)}
+        answering, source, query = self._posed(row, self._query(target, cost, constraints, **limits))
         return answering.answers(row, source, query, None)[0]
 
     def explain_margins(
@@ -280,12 +287,12 @@ class Explainer:
 
     @overload
     def explain_front(
-        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Unpack[Options]
-    ) -> Front: ...
-    @overload
-    def explain_front(
         self, row: Any, *, margins: Iterable[float], target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
     ) -> FrontPath: ...
+    @overload
+    def explain_front(
+        self, row: Any, *, target: Any = ..., cost: Any = ..., constraints: Any = ..., **options: Any
+    ) -> Front: ...
     def explain_front(
         self,
         row: Any,
@@ -310,7 +317,7 @@ class Explainer:
         margins : list of float, optional
             Several margins, each 0 or more, for one front each.
         **options : optional
-            As in ``explain``, for each number of changes.
+            As in ``explain``, for each number of changes; without ``margins`` also ``margin``.
 
         Returns
         -------
@@ -330,9 +337,8 @@ class Explainer:
         >>> [(len(point.changes), point.cost) for point in front], front.check()
         ([(1, 1.0), (2, 0.5)], True)
         """
-        values = [0.0] if margins is None else read_margins(margins)
-        limits = known_options("explain_front", options)
-        fronts = []
+        values: list[Any] = [options.pop("margin", 0.0)] if margins is None else read_margins(margins)
+        fronts, limits = [], known_options("explain_front", options)
         for margin in values:
             answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
             fronts.append(answering.front(row, source, query))
@@ -345,7 +351,7 @@ class Explainer:
         target: Any = None,
         cost: Any = None,
         constraints: Any = (),
-        margin: float = 0.0,
+        margin: Any = 0.0,
         n_jobs: int | None = 1,
         **options: Unpack[batch.Options],
     ) -> Any:
@@ -357,17 +363,18 @@ class Explainer:
         ----------
         rows : DataFrame or array-like
             A pandas or polars frame or a 2-D array, in the units of the table.
-        target, cost : optional
-            As in ``explain``. Without a target, for each row, any class except its own.
-        constraints : Constraint or list of Constraint, default=()
-            As in ``explain``. Constraints such as ``freeze`` and ``only_increase`` refer to the values of each row.
-        margin : float, default=0.0
-            As in ``explain``.
+        target, cost, constraints, margin : optional
+            As in ``explain``, for each row: without a target, any class except its own; ``freeze`` means its own values.
         n_jobs : int or None, default=1
             The number of threads; -1 for every core.
         **options : optional
-            Further options. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` is as in ``explain``.
-            ``chunk_size`` is the number of rows that are solved at a time, by default as many as fit into the caches.
+            Further options. ``count`` is the number of answers per row, as in ``explain``; with more than one, each answer has
+            its own line, and the rows are explained one by one. ``digits="short"`` writes numbers with as few digits as keep
+            the row valid, so that they survive spreadsheets, JSON and rounding. ``words=False`` leaves out the column
+            ``changed``, which takes most of the time of a large batch on an axis-aligned tree. ``shares=True`` adds the share
+            of each changed feature in the cost. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` and
+            ``distinct`` are as in ``explain``. ``chunk_size`` is the number of rows that are solved at a time, by default as
+            many as fit into the processor's caches.
             ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
 
         Returns
@@ -375,10 +382,13 @@ class Explainer:
         DataFrame
             A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
             are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``label``, ``n_changed``, ``confirmed``, ``probability`` if the target is one, and the
-            new values of every feature that changes in some row, in the type of its column if that can represent them. They are
-            missing if a row has no answer. If some row is invalid, or the model fails on its answer, the column ``problem``
-            says why.
+            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``changed`` (the changes in words),
+            ``confirmed``, ``probability`` if the target is one, and the new values of every feature that changes in some row,
+            in the type of its column if that can represent them. They are missing if a row has no answer. If some row is
+            invalid, or the model fails on its answer, the column ``problem`` says why. With ``digits="short"``, ``cost`` is the
+            cost of the row as it is written, and ``digits`` is "full" where every digit matters. With several answers per row,
+            ``rank`` counts them from 1, and the index repeats that of the row; a polars frame has the position of the row in
+            the column ``row``.
 
         Raises
         ------
@@ -399,15 +409,25 @@ class Explainer:
         """
         known_options("explain_many", options, batch.Options)
         chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
-        columns = batch.Columns.read(*(options.pop(name, default) for name, default in _COLUMNS))
+        columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
         query = self._query(target, cost, constraints, margin=margin, **options)
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-        solver = Solver(self._aims, self._adapter, table, query, threads, self._with_gaps)
-        return batch.run(batch.Batch(solver, columns), chunk_size, progress)
+
+        def solver(rows: TableRows) -> Solver:
+            return Solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
+
+        def answer(row: Any) -> Explanation:
+            answering, source, posed = self._posed(row, query)
+            return answering.answers(row, source, posed, None)[0]
+
+        if query.count == 1:
+            return batch.run(batch.Batch(solver(table), columns), chunk_size, progress)
+        return run_alternatives(solver(table), answer, solver, columns, progress)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
+        limits["margin"] = read_margin(limits.get("margin", 0.0), self.schema, self.spreads)
         return Query.read(target, cost, self._prices(cost), constraints, **limits)
 
     def _prices(self, cost: Any) -> Prices:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,13 +26,15 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def loads(text: Any) -> Any:
+def loads(text: Any, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON that every reader understands in the same way: no NaN or infinity, no name twice in one object.
 
     Parameters
     ----------
     text : str or bytes
         The JSON text.
+    pairs : callable, optional
+        Makes an object of its names and values, and decides what becomes of a name that appears twice.
 
     Returns
     -------
@@ -43,7 +46,7 @@ def loads(text: Any) -> Any:
     TypeError, ValueError, RecursionError
         If the text is not valid.
     """
-    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=pairs or _once)
 
 
 def _refuse(word: str) -> NoReturn:

@@ -10,7 +10,7 @@ import counterleaf as cl
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 MODEL = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-ANSWER = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, count=3)
+ANSWER = cl.Explainer(MODEL, data=X).explain(X.iloc[0], target=2, count=3, distinct="leaves")
 
 
 def test_an_explanation_is_a_sequence():
@@ -119,8 +119,8 @@ def test_a_feature_that_has_the_name_of_a_column_is_refused():
 def test_the_public_names():
     assert set(cl.__all__) == {
         "TAOClassifier",
-        *("Explainer", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
-        *("Front", "FrontPath"),
+        *("Explainer", "explain", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
+        *("Front", "FrontPath", "Changes"),
         *(
             "Tree",
             "Outputs",
@@ -139,7 +139,8 @@ def test_the_public_names():
         ),
         *("Cost", "L1", "L2", "LinearCost", "Quadratic"),
         *("Constraint", "freeze", "fix", "between", "only_increase", "only_decrease", "linear", "among", "near"),
-        *("allow", "forbid", "max_changes", "implies", "changed"),
+        *("within", "allow", "forbid", "max_changes", "implies", "changed", "becomes", "stays"),
+        *("load_constraints", "save_constraints"),
         *("export_text", "plot_tree", "datasets"),
     }
     assert all(hasattr(cl, name) for name in cl.__all__)
@@ -156,3 +157,55 @@ def test_what_is_typed_at_a_prompt_is_one_line():
         IndexError, match="the explanation has no counterfactuals: its status is infeasible; print it to see why"
     ):
         stuck[0]
+
+
+LINE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+
+
+def test_explain_in_one_call_is_an_explainer_and_its_answer():
+    rows = np.array([[0.0, 0.0], [3.0, 1.0]])
+    one = cl.explain(LINE, rows[0], data=rows, target="yes", count=1, margin=0.25, constraints=cl.freeze("x1"))
+    other = cl.Explainer(LINE, data=rows).explain(rows[0], target="yes", margin=0.25, constraints=cl.freeze("x1"))
+    assert one.to_json() == other.to_json()
+    wide = cl.explain(LINE, [0.0, 0.0], data=rows / 9, target="yes", infer_bounds=False)
+    assert wide.best.changes
+    schema = cl.Schema([cl.Numeric("a"), cl.Numeric("b")])
+    assert cl.explain(LINE, {"a": 0.0, "b": 0.0}, schema=schema).best.label == "yes"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'magin'"):
+        cl.explain(LINE, [0.0, 0.0], magin=1)
+
+
+def test_the_best_answer_or_one_clear_line():
+    answer = cl.explain(LINE, [0.0, 0.0])
+    assert answer.best is answer[0]
+    stuck = cl.explain(LINE, [0.0, 0.0], constraints=cl.freeze("x0", "x1"))
+    with pytest.raises(cl.CounterleafError) as caught:
+        stuck.best  # noqa: B018
+    assert str(caught.value) == "there is no counterfactual: the status is infeasible; print the explanation to see why"
+
+
+def test_answers_are_saved_and_loaded(tmp_path, monkeypatch):
+    answer = cl.explain(LINE, [0.0, 0.0], count=2)
+    answer.save(tmp_path / "new" / "a.json")
+    answer.save(str(tmp_path / "b.json"))
+    for path in (tmp_path / "new" / "a.json", str(tmp_path / "b.json")):
+        assert cl.Explanation.load(path).to_json() == answer.to_json()
+    (tmp_path / "c.json").write_text("{")
+    with pytest.raises(cl.CounterleafError, match=r"c\.json: not a counterleaf answer: not valid JSON"):
+        cl.Explanation.load(tmp_path / "c.json")
+    (tmp_path / "c.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(cl.CounterleafError, match=r"c\.json: not a counterleaf answer"):
+        cl.Explanation.load(tmp_path / "c.json")
+    with pytest.raises(FileNotFoundError):
+        cl.Explanation.load(tmp_path / "none.json")
+    with pytest.raises(cl.CounterleafError, match=r"cannot write .*: it is a directory; expected the name of a file"):
+        answer.save(tmp_path / "new")
+
+    def full(self, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        answer.save(tmp_path / "b.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.json", "c.json", "new"]
+    assert cl.Explanation.load(tmp_path / "b.json").best.cost == answer.best.cost

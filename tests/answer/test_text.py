@@ -98,7 +98,7 @@ def test_rows_copied_from_the_table_reach_the_same_leaf_of_the_users_model(seed)
     X, y = make_classification(400, 6, n_informative=4, n_classes=3, random_state=seed)
     X = X * 10.0 ** np.random.default_rng(seed).integers(-4, 5, 6)
     model = DecisionTreeClassifier(max_leaf_nodes=30, random_state=seed).fit(X, y)
-    answer = cl.Explainer(model, data=X).explain(X[seed], count=8, margin=0.0)
+    answer = cl.Explainer(model, data=X).explain(X[seed], count=8, distinct="leaves")
     assert len(answer) == 8
     for row, c in written_rows(answer):
         assert model.predict(row[None])[0] == c.label
@@ -145,7 +145,9 @@ def test_numbers_in_a_corner_of_several_faces_stay_short():
 def test_an_answer_that_fails_its_own_check_is_written_in_full():
     answer = steps(44.99871).explain([40.0])
     arrays, table = answer.certificate.problem.question, answer.certificate.problem.table
-    problem = replace(answer.certificate.problem, pose=lambda: (arrays._replace(margin=9.0), table))
+    problem = replace(
+        answer.certificate.problem, pose=lambda: (arrays._replace(margins=np.full(len(arrays.margins), 9.0)), table)
+    )
     assert "were 44.99871 instead of 40" in str(replace(answer, certificate=replace(answer.certificate, problem=problem)))
 
 
@@ -213,7 +215,7 @@ def test_a_search_that_stopped_says_so():
     rng = np.random.default_rng(0)
     explainer = cl.Explainer(random_tree(rng, 6, 4, 2, "oblique", np.ones(4)))
     row = rng.normal(size=4)
-    answers = [explainer.explain(row, max_nodes=most, count=4) for most in range(1, 12)]
+    answers = [explainer.explain(row, max_nodes=most, count=4, distinct="leaves") for most in range(1, 12)]
     nothing = next(answer for answer in answers if answer.status == "limit" and not len(answer))
     assert str(nothing).startswith("The search stopped before it found a change that makes the model say ")
     if nothing.lower_bound > 0:
@@ -231,7 +233,7 @@ def test_a_search_that_stopped_says_so():
 
 
 def test_a_model_that_disagrees_is_named():
-    answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2)
+    answer = steps(10.0).explain([9.0], target=["yes", "no"], count=2, distinct="leaves")
     refuted = replace(answer, maker=lambda: (answer[0], replace(answer[1], confirmed=False)))
     assert str(refuted).endswith("NOT confirmed: your model does not say yes for #2.")
     assert cells(str(refuted))["model says"] == ["no", "no", "?"]

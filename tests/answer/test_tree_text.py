@@ -174,8 +174,8 @@ IRIS = DecisionTreeClassifier(max_depth=2, random_state=0).fit(*load_iris(return
         (DecisionTreeRegressor(), {}, "this DecisionTreeRegressor is not fitted; call fit first"),
         (
             make_pipeline(StandardScaler(), IRIS),
-            {},
-            r"the model is a Pipeline, whose tree uses the columns that its steps make: pass model\[-1\] with feature_names=",
+            {"feature_names": list("abcd")},
+            r"feature_names is \['a', 'b', 'c', 'd'\]; a pipeline knows the names of its columns: leave it out, or",
         ),
     ],
 )
@@ -215,3 +215,14 @@ def test_splits_over_the_values_of_one_feature_name_these_values():
     )
     texts = [text.get_text() for text in cl.plot_tree(tree, schema).axes[0].texts]
     assert any(text.splitlines() == ["job", "in clerk, (missing)"] for text in texts)
+
+
+def test_a_pipeline_is_shown_in_the_units_of_its_table():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)
+    scaled = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_leaf_nodes=3, random_state=0)).fit(X, y)
+    assert cl.export_text(scaled, decimals=2) == cl.export_text(tree, decimals=2)
+    words = [[text.get_text() for text in cl.plot_tree(model).axes[0].texts] for model in (scaled, tree)]
+    assert words[0] == words[1]
+    explainer = cl.Explainer(scaled, data=X)
+    assert cl.export_text(scaled, explainer.schema) == cl.export_text(explainer.tree, explainer.schema)

@@ -156,8 +156,15 @@ def test_the_version():
     ("words", "line"),
     [
         (["nope"], "No such command 'nope'; see: counterleaf --help"),
-        (["--nope"], "No such option: --nope; see: counterleaf --help"),
-        (["explain", "m.json", "--freze", "age"], r"No such option: --freze .*--freeze.*; see: counterleaf explain --help"),
+        (
+            ["explain", "m.json", "--targt", "yes"],
+            r"no such option: --targt; did you mean --target\?; see: counterleaf explain --help",
+        ),
+        (["--nope"], "no such option: --nope; see: counterleaf --help"),
+        (
+            ["explain", "m.json", "--freze", "age"],
+            r"no such option: --freze; did you mean --freeze\?; see: counterleaf explain --help",
+        ),
         (["inspect"], "Missing argument '[A-Za-z]+'; see: counterleaf inspect --help"),
         (
             ["explain", "m.json", "r.csv", "--row", "x"],
@@ -194,3 +201,10 @@ def test_completion_knows_commands_options_features_and_classes(folder, monkeypa
     env = {"_COUNTERLEAF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
     done = CliRunner().invoke(cli.app, [], prog_name="counterleaf", env=env)
     assert done.output.split() == offered
+
+
+def test_without_arguments_the_command_prints_its_help():
+    alone, whole = call(), call("--help")
+    assert (alone.code, alone.err) == (0, "")
+    assert alone.out.split() == whole.out.split()
+    assert "explain" in alone.out

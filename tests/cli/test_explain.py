@@ -3,13 +3,16 @@
 import io
 import json
 import re
+import sys
 
+import openpyxl
 import pandas as pd
 import pytest
 from support.cli_cases import ROW, call, mistake, rows_of, small
 
 import counterleaf as cl
 from counterleaf.model.adapter import ModelAdapter
+from counterleaf.storage.files import read_frame
 
 EXPLAINER, ROWS = small(), rows_of(12)
 
@@ -24,6 +27,10 @@ def folder(tmp_path_factory):
     ROWS.to_csv(at / "rows.csv.gz", index=False)
     ROWS.to_parquet(at / "rows.parquet")
     ROWS.to_json(at / "rows.jsonl", orient="records", lines=True)
+    ROWS.to_excel(at / "rows.xlsx", index=False)
+    ROWS.to_csv(at / "semicolons.csv", index=False, sep=";")
+    ROWS.to_csv(at / "commas.csv", index=False, sep=";", decimal=",")
+    ROWS.to_csv(at / "tabs.csv", index=False, sep="\t")
     ROWS.assign(who=[f"p{k}" for k in range(len(ROWS))]).to_csv(at / "named.csv", index=False)
     return at
 
@@ -33,11 +40,11 @@ def _plain():
 
 
 def _frame(**question):
-    found = EXPLAINER.explain_many(ROWS, progress=False, **question)
+    found = EXPLAINER.explain_many(ROWS, digits="short", progress=False, **question)
     return found.rename_axis("row").reset_index()
 
 
-KINDS = ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.jsonl"]
+KINDS = ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.jsonl", "rows.xlsx", "semicolons.csv", "commas.csv", "tabs.csv"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -101,13 +108,26 @@ def test_many_rows_are_a_line_each_and_a_summary(folder):
 
 
 def test_every_leaf(folder):
-    done = call("explain", folder / "model.json", folder / "rows.csv", "--row", 2, "--count", "all", "--format", "csv")
+    done = call(
+        "explain",
+        folder / "model.json",
+        folder / "rows.csv",
+        "--row",
+        2,
+        "--count",
+        "all",
+        "--format",
+        "csv",
+        "--digits",
+        "full",
+    )
     found = pd.read_csv(io.StringIO(done.out))
     answer = EXPLAINER.explain(ROWS.iloc[2].to_dict(), count=None)
     assert found["rank"].tolist() == list(range(1, len(answer) + 1))
     assert found["cost"].tolist() == [one.cost for one in answer]
     assert found["leaf"].tolist() == [one.leaf for one in answer]
-    for name in ROWS.columns:
+    assert {name for one in answer for name in one.changes} == set(ROWS.columns) & set(found.columns)
+    for name in set(ROWS.columns) & set(found.columns):
         assert found[name].tolist() == [one.row[name] for one in answer]
 
 
@@ -147,9 +167,10 @@ def test_a_plain_tree_takes_the_columns_in_their_order(folder, tmp_path):
     done = call("explain", folder / "tree.json", tmp_path / "xy.csv", "--id", "who", "--target", "yes", "--format", "csv")
     ann, bob = done.out.splitlines()[1:]
     assert (
-        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann) == "ann,optimal,0.5,0.5,2,yes,2,True,0.5,0.5"
+        re.sub(r",0\.49999999999999\d*,", ",0.5,", ann)
+        == "ann,optimal,0.5,0.5,2,no,yes,2,x 0 -> 0.5; y 0 -> 0.5,True,short,0.5,0.5"
     )  # a bound, rounded down
-    assert bob == "bob,optimal,0.0,0.0,2,yes,0,True,2.0,0.0"
+    assert bob == "bob,optimal,0.0,0.0,2,yes,yes,0,,True,short,2.0,0.0"
     line = mistake("explain", folder / "tree.json", tmp_path / "xy.csv")
     assert line.startswith(f"{tmp_path / 'xy.csv'} has 3 columns, and this tree has 2; remove the other columns")
 
@@ -227,13 +248,13 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
     [
         (
             ["rows.csv", "--out", "a.xls"],
-            "--out is a.xls; expected a name that ends in .txt, .jsonl, .json, .csv, .csv.gz or .parquet",
+            "--out is a.xls; expected a name that ends in .txt, .jsonl, .json, .csv, .csv.gz, .parquet or .xlsx",
         ),
         (
             ["rows.csv", "--out", "a.csv", "--format", "json"],
             "--out is a.csv and --format is json; expected a name that ends in .jsonl",
         ),
-        (["rows.csv", "--format", "xml"], "--format is 'xml'; expected table, json or csv"),
+        (["rows.csv", "--format", "xml"], "--format is 'xml'; expected table, json, csv or xlsx"),
         (["rows.csv", "--out", "rows.csv"], "--out is rows.csv, which is an input file; expected another name"),
         (["rows.csv", "--out", "./model.json"], "--out is model.json, which is an input file; expected another name"),
         (["rows.csv", "--out", "folder.csv"], "cannot write folder.csv: it is a directory; expected the name of a file"),
@@ -245,7 +266,7 @@ def test_an_answer_that_the_model_does_not_confirm_is_code_4(folder, monkeypatch
         ),
         ([], "no rows; expected a file, - for standard input, or a JSON object as the second argument"),
         (["absent.csv"], "absent.csv: No such file or directory"),
-        (["model.json"], "model.json: unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
+        (["model.json"], "model.json: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet"),
         (
             ['{"age": old}'],
             "the row is not valid JSON (Expecting value: line 1 column 9 (char 8)); expected an object such as '{\"age\": 39}'",
@@ -270,7 +291,8 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         ("a.csv", b"", "a.csv cannot be read as a table (No columns to parse from file); expected the format of its suffix"),
         ("a.csv", b"age,level\n", "a.csv has no rows; expected at least one"),
         ("a.csv", b"age,age\n1,2\n", "a.csv has two columns named 'age'; names must differ"),
-        ("a.csv", b"age;level\n1;2\n", "a.csv has one column, named 'age;level'; expected columns separated by commas"),
+        ("a.csv", b"age;age\n1;2\n", "a.csv has two columns named 'age'; names must differ"),
+        ("a.csv", b"age;pay=net\n1;1,234\n", "a.csv cannot be read as a table (column 'pay=net' holds '1,234', which may be a"),
         ("a.csv", "age\n1\n".encode("utf-16"), "a.csv cannot be read as a table ("),
         ("a.csv.gz", b"age\n1\n", "a.csv.gz cannot be read as a table (Not a gzipped file (b'ag')); expected"),
         ("a.csv.gz", b"\x1f\x8b\x08\x00junk", "a.csv.gz cannot be read as a table ("),
@@ -283,13 +305,15 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         ("a.jsonl", b'{"a": 1}\n{"a"\n', "a.jsonl cannot be read as a table (line 2: Expecting ':' delimiter"),
         ("a.jsonl", b'{"a":' + b"[" * 100_000, "a.jsonl cannot be read as a table (maximum recursion depth exceeded"),
         ("a.parquet", b"PAR1junk", "a.parquet cannot be read as a table ("),
-        ("a.xlsx", b"PK", "a.xlsx: unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
+        ("a.xlsx", b"PK", "a.xlsx cannot be read as a table (BadZipFile: File is not a zip file); expected the format of its"),
+        ("a.xls", b"PK", "a.xls: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet"),
     ],
     ids=[
         "empty",
         "head only",
         "twice",
         "semicolons",
+        "thousands",
         "utf-16",
         "no gzip",
         "half gzip",
@@ -298,7 +322,8 @@ def test_a_mistake_is_one_line(folder, monkeypatch, arguments, line):
         "half line",
         "deep",
         "half parquet",
-        "excel",
+        "half excel",
+        "old excel",
     ],
 )
 def test_a_file_that_is_no_table_is_one_line(folder, tmp_path, monkeypatch, name, content, message):
@@ -309,9 +334,9 @@ def test_a_file_that_is_no_table_is_one_line(folder, tmp_path, monkeypatch, name
 
 def test_empty_standard_input_is_one_line(folder):
     line = mistake("explain", folder / "model.json", "-", stdin=b" \n")
-    assert line == "standard input is empty; expected a table as CSV, JSON lines or Parquet"
+    assert line == "standard input is empty; expected a table as CSV, JSON lines, Excel or Parquet"
     assert mistake("explain", folder / "model.json", "-", stdin=b"\x1f\x8bjunk").endswith(
-        "; expected CSV, JSON lines or Parquet"
+        "; expected CSV, JSON lines, Excel or Parquet"
     )
 
 
@@ -391,3 +416,80 @@ def test_a_class_without_a_leaf_is_reported(tmp_path):
     done = call("explain", tmp_path / "m.json", '{"age": 1}', "--target", "maybe")
     assert done.code == 3
     assert done.out == "No leaf of the tree says maybe, so no change can make the model say it. This is proved.\n"
+
+
+def test_digits_of_a_table(folder):
+    def ask(*options):
+        done = call("explain", folder / "model.json", folder / "rows.csv", "--target", 2, "--format", "csv", *options)
+        return pd.read_csv(io.StringIO(done.out))
+
+    short, full = ask(), ask("--digits", "full")
+    assert set(short["digits"]) == {"short"}
+    assert "digits" not in full
+    assert (short["cost"] != full["cost"]).any()
+    assert len(str(short["pay=net"].tolist())) < len(str(full["pay=net"].tolist()))
+    assert (short["changed"] == full["changed"])[full["n_changed"] > 0].all()
+
+
+@pytest.mark.parametrize("count", ["1", "2", "all"])
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet"])
+def test_tables_of_alternatives(folder, tmp_path, name, count):
+    done = call(
+        "explain", folder / "model.json", folder / "named.csv", "--id", "who", "--count", count, "--out", tmp_path / name
+    )
+    assert done.code == 0
+    found = read_frame(tmp_path / name)
+    expected = EXPLAINER.explain_many(ROWS, digits="short", count=None if count == "all" else int(count))
+    assert found["who"].tolist() == [f"p{k}" for k in expected.index]
+    assert found["cost"].tolist() == pytest.approx(expected["cost"].tolist(), rel=1e-15)  # Excel keeps 16 digits
+    assert found["changed"].fillna("").tolist() == expected["changed"].tolist()
+    assert ("rank" in found) == (count != "1")
+    if count != "1":
+        assert found["rank"].tolist() == expected["rank"].tolist()
+    assert done.out.startswith(f"Wrote {tmp_path / name}. {len(ROWS)} rows: ")
+
+
+def test_text_is_never_a_formula(folder, tmp_path):
+    names = ["=1+1", "+1", "-1", "@sum", "plain", "=cmd|' /C calc'!A0"] * 2
+    ROWS.assign(who=names).to_csv(tmp_path / "rows.csv", index=False)
+    call("explain", folder / "model.json", tmp_path / "rows.csv", "--id", "who", "--out", tmp_path / "a.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx").active
+    found = [line[0] for line in sheet.iter_rows(min_row=2)]
+    assert [cell.value for cell in found] == names
+    assert {cell.data_type for cell in found} == {"s"}
+    assert [bool(cell.quotePrefix) for cell in found] == [name != "plain" for name in names]
+    numbers = [cell for line in sheet.iter_rows(min_row=2) for cell in line if cell.data_type == "n" and cell.value is not None]
+    assert all(not cell.quotePrefix for cell in numbers)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "xlsx"], "--format is xlsx; expected --out with a name that ends in .xlsx"),
+        (["--digits", "few", "--format", "csv"], "--digits is 'few'; expected short or full"),
+        (["--digits", "short"], "--digits is short, which is about CSV, Excel and Parquet; the output is table"),
+        (["--out", "a.csv", "--format", "xlsx"], "--out is a.csv and --format is xlsx; expected a name that ends in .xlsx"),
+        (["--id", "changed", "--format", "csv"], "--id is 'changed', which is the name of an output column; rename it in the"),
+    ],
+)
+def test_options_of_tables_that_do_not_fit(folder, options, message):
+    assert mistake("explain", folder / "model.json", folder / "rows.csv", *options).startswith(message)
+
+
+def test_excel_that_cannot_hold_a_table(folder, tmp_path, monkeypatch):
+    ROWS.assign(who=["a\x01b"] * len(ROWS)).to_csv(tmp_path / "rows.csv", index=False)
+    arguments = "explain", folder / "model.json", tmp_path / "rows.csv", "--id", "who", "--out", tmp_path / "a.xlsx"
+    line = mistake(*arguments)
+    assert line.startswith(f"cannot write {tmp_path / 'a.xlsx'}: ")
+    assert line.endswith("; write a .csv file instead")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    needs = "an Excel file needs openpyxl; install with: pip install openpyxl"
+    assert mistake(*arguments) == f"{tmp_path / 'a.xlsx'}: {needs}"
+    assert mistake("explain", folder / "model.json", folder / "rows.xlsx") == f"{folder / 'rows.xlsx'}: {needs}"
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_a_header_twice_in_excel(folder, tmp_path):
+    pd.DataFrame([["age", "age"], [1, 2]]).to_excel(tmp_path / "a.xlsx", index=False, header=False)
+    line = mistake("explain", folder / "model.json", tmp_path / "a.xlsx")
+    assert line == f"{tmp_path / 'a.xlsx'} has two columns named 'age'; names must differ"

@@ -36,6 +36,10 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
         ("between", "pay=net=1e-1:", [cl.between("pay=net", 0.1, math.inf)]),
         ("between", "level=low:mid", [cl.between("level", "low", "mid")]),
         ("between", "level=mid:", [cl.between("level", "mid", math.inf)]),
+        ("within", "age=-2:3", [cl.within("age", -2, 3)]),
+        ("within", "pay=net=-5%:", [cl.within("pay=net", "-5%", None)]),
+        ("within", "level=: +1", [cl.within("level", None, 1)]),
+        ("only_increase", "age=5%", [cl.only_increase("age", by="5%")]),
         ("only_increase", "age", [cl.only_increase("age")]),
         ("only_increase", "pay=net", [cl.only_increase("pay=net")]),
         ("only_increase", "age,pay=net", [cl.only_increase("age", "pay=net")]),
@@ -94,6 +98,16 @@ def test_among_is_a_file(tmp_path):
         (["--fix", "owns: home=maybe"], "feature 'owns: home' has no value 'maybe'; expected one of False, True"),
         (["--between", "age=3"], "--between is 'age=3'; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted"),
         (["--between", "age=:"], "--between is 'age=:'; expected NAME=LOW:HIGH, where LOW or HIGH can be omitted"),
+        (
+            ["--within", "age=3"],
+            "--within is 'age=3'; expected NAME=LOW:HIGH, changes such as -5 or +10%, where LOW or HIGH can be omitted",
+        ),
+        (
+            ["--within", "age=:"],
+            "--within is 'age=:'; expected NAME=LOW:HIGH, changes such as -5 or +10%, where LOW or HIGH can be omitted",
+        ),
+        (["--within", "age=a:"], "--within of 'age' is 'a'; expected a number"),
+        (["--within", "age=a%:"], "a limit of within('age') is 'a%'; expected a number, or a percentage such as '10%'"),
         (["--between", "age=9:1"], "between('age', 9.0, 1.0): no number lies between; expected lower <= upper"),
         (
             ["--between", "level=high:low"],
@@ -123,7 +137,7 @@ def test_among_is_a_file(tmp_path):
             ["--implies", "age only-increase"],
             "--implies is 'age only-increase'; expected NAME: VERB ..., as in 'education: only-increase age=2', where VERB is "
             "one of "
-            "freeze, only-increase, only-decrease, between, fix, allow, forbid",
+            "freeze, only-increase, only-decrease, between, within, fix, allow, forbid",
         ),
         (["--implies", "agee: freeze age"], f"no feature 'agee'; the features are {FEATURES}; did you mean 'age'?"),
         (["--target", "7"], "--target is '7'; expected one of '0', '1', '2'"),
@@ -138,8 +152,8 @@ def test_among_is_a_file(tmp_path):
         (["--step", "age=0.5"], "feature 'age': step 0.5 and integer=True; expected a whole step"),
         (
             ["--cost", "L3"],
-            "--cost is 'L3'; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
-            "'L1:range + 0.1*L2:range'",
+            "--cost is 'L3'; expected L1 or L2, each with :range, :std, :mad or :none, changes, and sums such as "
+            "'L1:range + 0.1*L2:range + 0.05*changes'",
         ),
         (["--cost", "-1*L1"], "L1 has the factor -1.0; expected 0 or more: a cost must be convex"),
         (["--count", "0"], "--count is '0'; expected a whole number from 1, or all"),

@@ -331,6 +331,7 @@ def test_a_proof_that_breaks_its_checker_does_not_end_the_others(folder, monkeyp
         return len(seen) != 2 or 1 / 0
 
     monkeypatch.setattr("counterleaf.proof.certificate.Certificate.check", check)
+    monkeypatch.setattr("counterleaf.proof.compound.Compound.check", check)
     done = call("verify", "a.jsonl")
     assert (done.code, done.err) == (4, "")
     assert done.out.startswith("FAIL line 2: the proof cannot be checked (ZeroDivisionError: division by zero)\n")

@@ -65,7 +65,7 @@ def test_a_wrong_option_is_a_usage_error(explore, arguments):
 @pytest.mark.parametrize("module", ["fastapi", "uvicorn"])
 def test_missing_packages_give_an_installation_hint(explore, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    line = 'counterleaf: the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"\n'
+    line = "counterleaf: the explorer needs fastapi and uvicorn; install with: pip install fastapi uvicorn\n"
     assert explore() == (shell.USAGE, "", line, [])
 
 

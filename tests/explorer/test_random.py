@@ -17,6 +17,7 @@ from support.explorer_cases import (
     values_of,
 )
 
+import counterleaf as cl
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.session import Session
@@ -92,7 +93,7 @@ def settings_hold(question, answer):
             if control.get("lock"):
                 assert name not in c.changes
             if control.get("direction", "any") != "any":
-                levels = [feature.values.index(value) if hasattr(feature, "values") else value for value in (old, new)]
+                levels = [value if isinstance(feature, cl.Numeric) else feature.values.index(value) for value in (old, new)]
                 assert levels[1] >= levels[0] if control["direction"] == "only_increase" else levels[1] <= levels[0]
             if control.get("low") is not None or control.get("high") is not None:
                 assert (control.get("low", -math.inf)) <= new <= (control.get("high", math.inf))

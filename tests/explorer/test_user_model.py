@@ -211,7 +211,8 @@ def test_an_image_needs_numeric_features(tmp_path):
 def test_files_that_are_not_tables(tmp_path):
     (tmp_path / "model.json").write_text(TREE.to_json())
     for name, content, word in (
-        ("data.xlsx", b"x", "unknown file type; expected .csv, .csv.gz, .jsonl or .parquet"),
+        ("data.xls", b"x", "unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet"),
+        ("data.xlsx", b"x", "cannot be read as a table"),
         ("data.csv", b"", "cannot be read as a table"),
         ("data.csv", b'a,b\n"1,2\n', "cannot be read as a table|number"),
         ("data.csv", b"\xff\xfe\x00", "cannot be read as a table"),

@@ -119,6 +119,8 @@ def checked(model, X, target, reached, rows=12):
         steps = rng.dirichlet(np.ones(X.shape[1]), 4000) * rng.choice([-1, 1], (4000, X.shape[1]))
         steps[::2] = np.eye(X.shape[1])[rng.integers(X.shape[1], size=2000)] * rng.choice([-1, 1], (2000, 1))
         near = row + steps * answer.cost * (1 - 1e-4) * rng.uniform(size=(4000, 1)) ** 0.2
+        for d in explainer.schema.lists:
+            near[:, d] = row[d]
         near = near[((near >= X.min(axis=0)) & (near <= X.max(axis=0))).all(axis=1)]
         if answer.cost > 1e-4:
             assert not reached(near).any()

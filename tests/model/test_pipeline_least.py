@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -97,7 +98,8 @@ def every(key, i, grid):
     low, high = SMALL["pay"].min(), SMALL["pay"].max()
     pay = {min(max(x, low), high) for x in cuts_of(key, "pay") | {low, high, *BETWEEN}} | {row["pay"]}
     rates = {k * 0.00025 for k in range(5)} | {row["rate"]}
-    if not grid:
+    if not grid:  # inferred: pay is money, in cents
+        pay = {cents / 100 for x in pay for cents in (math.floor(x * 100), math.ceil(x * 100))} | {row["pay"]}
         low, high = SMALL["rate"].min(), SMALL["rate"].max()
         rates = {min(max(x, low), high) for x in cuts_of(key, "rate") | {low, high}} | {row["rate"]}
     values = [range(30, 37), sorted(pay), sorted(rates), JOBS, SCHOOLS, [False, True]]
@@ -111,7 +113,9 @@ def levels(column):
 
 
 BETWEEN = (25_000.0, 31_000.5)
-WIDTH = {name: float(SMALL[name].max() - SMALL[name].min()) for name in ("age", "pay", "rate")}
+WIDTH = {  # of the middle 98 %
+    name: float(np.subtract(*np.quantile(SMALL[name], [0.99, 0.01], method="inverted_cdf"))) for name in ("age", "pay", "rate")
+}
 WEIGHTS = {"age": 0.7, "pay": 2e-4, "rate": 4e3, "job": 0.4, "school": 0.5, "owner": 1.5}
 
 

@@ -369,7 +369,7 @@ OBLIQUE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0,
         ({"cost": cl.L1() + cl.Changes()}, "Changes"),
         ({"count": 2}, "count=2; expected one answer"),
         ({"count": None}, "count=None; expected one answer"),
-        ({"margin": 0.5}, "margin=0.5; expected 0"),
+        ({"margin": 0.5}, "a margin; expected 0"),
         ({"max_nodes": 5}, "max_nodes; use time_limit"),
     ],
 )

@@ -31,7 +31,14 @@ def ask(row=ROW, tree=TREE, schema=SCHEMA, **question):
 
 
 def explain(case, **more):
-    question = {"target": list(case.target), "cost": case.cost(), "constraints": case.constraints(), "count": None, **more}
+    question = {
+        "target": list(case.target),
+        "cost": case.cost(),
+        "constraints": case.constraints(),
+        "count": None,
+        "distinct": "leaves",
+        **more,
+    }
     return cl.Explainer(case.tree, schema=case.schema).explain(case.row, **question)
 
 
@@ -337,7 +344,7 @@ def test_steps_from_the_source_land_on_the_grid():
     ],
 )
 def test_numbers_beyond_the_finest_grid_do_not_hang(feature, value):
-    answer = ask({"n": value}, level_tree(8.5), cl.Schema([feature]), target=["no", "yes"], count=2)
+    answer = ask({"n": value}, level_tree(8.5), cl.Schema([feature]), target=["no", "yes"], count=2, distinct="leaves")
     assert len(answer) == 2
     assert answer.certificate.check()
 

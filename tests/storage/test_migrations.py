@@ -80,7 +80,7 @@ def test_an_old_answer_is_written_in_the_current_version(name):
     answer = cl.Explanation.from_json(text_of(name))
     text = answer.to_json()
     content = json.loads(text)
-    assert content["version"] == migrations.VERSION == 5
+    assert content["version"] == migrations.VERSION == 6
     assert not {"label", "row", "asked"} & content.keys()
     again = cl.Explanation.from_json(text)
     assert again.to_json() == text
@@ -180,8 +180,8 @@ def test_a_damaged_old_answer_is_refused():
             cl.Explanation.from_json(changed("v2_numbers", change))
 
 
-@pytest.mark.parametrize("version", [1, 6, 2.0, True, None, "2", [2]])
+@pytest.mark.parametrize("version", [1, 7, 2.0, True, None, "2", [2]])
 def test_other_versions_are_refused(version):
     text = json.dumps({"format": explanations.FORMAT, "version": version})
-    with pytest.raises(cl.CounterleafError, match="this counterleaf reads versions 2 to 5: explain the row again"):
+    with pytest.raises(cl.CounterleafError, match="this counterleaf reads versions 2 to 6: explain the row again"):
         cl.Explanation.from_json(text)

@@ -122,7 +122,7 @@ def test_a_damaged_skops_file_is_one_line(tmp_path, content):
 
 def test_without_skops_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
-    assert refusal(tmp_path / "m.skops").endswith('skops files need skops; install it with: pip install "counterleaf[skops]"')
+    assert refusal(tmp_path / "m.skops").endswith("skops files need skops; install with: pip install skops")
 
 
 def _tampered(path, change):

@@ -115,6 +115,7 @@ def by_hand(question, session=None):
         cost=_cost(question, scene.shape, multipliers),
         constraints=constraints,
         count=question.get("count", 3),
+        distinct="leaves",
         margin=question.get("margin", 0.0),
     )
 

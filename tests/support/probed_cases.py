@@ -135,7 +135,8 @@ def cheapest(explainer, row, others):
     for name in explainer.schema.names:
         old, new = row[name].iloc[0], others[name].to_numpy()
         if isinstance(explainer.schema.features[explainer.schema.index(name)], cl.Numeric):
-            total += np.abs(new - old) / (X[name].max() - X[name].min())
+            low, high = np.quantile(X[name], [0.01, 0.99], method="inverted_cdf")
+            total += np.abs(new - old) / (high - low)
         else:
             total += new != old
     return min(least, total.min())

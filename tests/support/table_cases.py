@@ -24,7 +24,7 @@ class TableCase:
     ("only_decrease", "a", {"at_most": 3}), ("allow", "job", [...]), ("forbid", "job", [...]),
     ("within", "a", "-5%", 2), ("becomes", "job", value), ("stays", "job"),
     ("linear", {"a": 1.0, "job=cook": -2.0}, ">=", 0.5), ("max_changes", 2), ("implies", "job", rule) where "job" stands for
-    changed("job"), and ("implies", rule, rule).
+    changed("job"), and ("implies", rule, rule); ("apart", ["a", "b"], 1), of which at most one changes.
     terms: (factor, "L1" or "L2", weights) or (factor, "L1" or "L2", up, down); weights are None, a number, a list or a dict.
     """
 
@@ -37,9 +37,10 @@ class TableCase:
     scale: np.ndarray  # (F,) the size of each feature
     Q: np.ndarray = None  # over the numbers, in their order: what their changes cost together
     pool: np.ndarray = None  # (n, F) codes of rows of the table
+    charges: np.ndarray = None  # (F,) what changing a feature costs at all
 
     def constraints(self):
-        return [_constraint(rule) for rule in self.rules]
+        return [_constraint(rule) for rule in self.rules if rule[0] != "apart"]
 
     def cost(self):
         parts = []
@@ -48,6 +49,8 @@ class TableCase:
             parts.append(factor * (norm(weights[0]) if len(weights) == 1 else norm(up=weights[0], down=weights[1])))
         if self.Q is not None:
             parts.append(cl.Quadratic(self.Q))
+        if self.charges is not None:
+            parts.append(cl.Changes(self.charges))
         return sum(parts[1:], parts[0])
 
     @property
@@ -68,7 +71,9 @@ class TableCase:
         names, out = self.schema.names, []
         for d, (feature, at) in enumerate(zip(self.schema, self.source, strict=True)):
             per = np.zeros(4) if isinstance(feature, cl.Numeric) else np.zeros(len(feature.values))
-            usual = [] if self.terms or isinstance(feature, cl.Numeric) else [(1.0, "L2", None)]  # under a Quadratic alone
+            usual = (
+                [] if self.terms or self.charges is not None or isinstance(feature, cl.Numeric) else [(1.0, "L2", None)]
+            )  # under a Quadratic alone
             for factor, kind, *weights in [*self.terms, *usual]:
                 up = factor * _weight(weights[0], names, d)
                 down = factor * _weight(weights[-1], names, d)
@@ -92,6 +97,8 @@ class TableCase:
     def alone(self, codes):
         """(n,) the same without what changes cost together."""
         codes, total = np.atleast_2d(codes), 0.0
+        if self.charges is not None:
+            total = total + (codes != self.source) @ self.charges
         for d, (feature, per) in enumerate(zip(self.schema, self.prices(), strict=True)):
             if isinstance(feature, cl.Numeric):
                 up, down = np.maximum(codes[:, d] - self.source[d], 0), np.maximum(self.source[d] - codes[:, d], 0)
@@ -107,7 +114,9 @@ class TableCase:
         for d, feature in enumerate(self.schema):
             if isinstance(feature, cl.Numeric):
                 ok &= (feature.lower <= codes[:, d]) & (codes[:, d] <= feature.upper)
-                if feature.grid is not None:
+                if feature.values is not None:
+                    ok &= np.isin(codes[:, d], feature.values) | (codes[:, d] == source[d])
+                elif feature.grid is not None:
                     near = np.round(codes[:, d] / float(feature.grid)).tolist()
                     on_grid = codes[:, d] == [on(feature, k) for k in near]
                     ok &= on_grid | (codes[:, d] == source[d])
@@ -120,6 +129,8 @@ class TableCase:
         changed = codes != self.source
         if rule[0] == "max_changes":
             return changed.sum(axis=1) <= rule[1]
+        if rule[0] == "apart":
+            return changed[:, [self.schema.names.index(name) for name in rule[1]]].sum(axis=1) <= rule[2]
         if rule[0] == "implies":
             return ~self._is_met(rule[1], codes) | self.holds(rule[2], codes, slack)
         if rule[0] == "among":

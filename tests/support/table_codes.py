@@ -61,6 +61,8 @@ def values_of(feature, at):
     """Every value that a bounded grid, or any finite feature, can take from ``at``, as codes."""
     if not isinstance(feature, cl.Numeric):
         return np.arange(len(feature.values), dtype=float)
+    if feature.values is not None:
+        return np.array(sorted({at, *feature.values}))
     low, high = (round(end / float(feature.grid)) for end in (feature.lower, feature.upper))
     out = [on(feature, k) for k in range(low - 1, high + 2)]
     return np.array(sorted({at, *(x for x in out if feature.lower <= x <= feature.upper)}))

@@ -57,6 +57,10 @@ class Question:
         self._couple()
         for rule in case.rules:
             self._rule(rule)
+        for d, charge in enumerate([] if case.charges is None else case.charges.tolist()):
+            if d in self.move and charge:  # that of a choice is part of the costs of its values
+                for i, a in self.stays(d)[0].items():
+                    self.program.c[i] -= charge * a
 
     def _feature(self, d, feature):
         p, at, per = self.program, self.source[d], self.prices[d]
@@ -113,10 +117,11 @@ class Question:
 
     def _rule(self, rule):
         p, schema = self.program, self.case.schema
-        if rule[0] == "max_changes":
-            parts = [self.stays(d) for d in range(len(schema))]
+        if rule[0] in ("max_changes", "apart"):
+            names, most = (schema.names, rule[1]) if rule[0] == "max_changes" else rule[1:]
+            parts = [self.stays(schema.names.index(name)) for name in names]
             row = {k: a for coef, _ in parts for k, a in coef.items()}
-            p.rows.append((row, len(schema) - rule[1] - sum(c for _, c in parts), False))
+            p.rows.append((row, len(names) - most - sum(c for _, c in parts), False))
         elif rule[0] == "linear":
             row, rhs = {}, rule[3]
             for name, a in rule[1].items():
@@ -233,6 +238,10 @@ class Question:
                 if changed.sum() > rule[1]:
                     return math.inf
                 continue
+            if rule[0] == "apart":
+                if changed[[case.schema.names.index(name) for name in rule[1]]].sum() > rule[2]:
+                    return math.inf
+                continue
             if rule[0] == "linear":
                 coef, rhs, size = np.zeros(len(plain)), rule[3], abs(rule[3])
                 for name, a in rule[1].items():
@@ -276,6 +285,8 @@ class Question:
             elif rest > 1e-12 * size:
                 return math.inf
         base = float(case.price(codes)[0])
+        if case.charges is not None:
+            base += sum(case.charges[d] for d in plain if moves[d])
         if not plain:
             return base
         per = np.array([self.prices[d] for d in plain]).T
@@ -322,7 +333,7 @@ def leaf_optima(case, solver=None):
 def brute_optima(case, most=50_000):
     """leaf -> least cost, by looking at every row there is; None if there are more than ``most`` or some are no grid."""
     for f in case.schema:
-        if isinstance(f, cl.Numeric) and (f.grid is None or math.isinf(f.upper - f.lower)):
+        if isinstance(f, cl.Numeric) and (f.any_number or math.isinf(f.upper - f.lower)):
             return None
     values = [values_of(f, at) for f, at in zip(case.schema, case.source, strict=True)]
     if math.prod(map(len, values)) > most:

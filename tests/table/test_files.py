@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import counterleaf as cl
+from counterleaf.storage.files import read_frame
 from counterleaf.table import files
 
 FRAME = pd.DataFrame({"pay": [0.1, 1e-300, np.nan], "job": ["None", "cook, or chef", "x"], "age": [1, 2, 3]})
@@ -41,3 +43,33 @@ def test_a_named_index_becomes_a_column(tmp_path):
     assert sorted(files.read_parquet(tmp_path / "named")) == ["age", "job", "pay"]
     files.write_parquet(FRAME.set_index(pd.Index([5, 6, 7])), tmp_path / "plain")
     pd.testing.assert_frame_equal(files.read_parquet(tmp_path / "plain"), FRAME)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a;b\n1,5;2\n-0,25;3\n", {"a": [1.5, -0.25], "b": [2, 3]}),
+        ("a;b\n1,234;0,5\n2;1\n", {"a": [1.234, 2.0], "b": [0.5, 1.0]}),  # b shows what a comma means
+        ("a;b\n12345,678;x\n", {"a": [12345.678], "b": ["x"]}),
+        ("a;b\n1.5;2\n", {"a": [1.5], "b": [2]}),
+        ("a;b\n1,5;\n;2\n", {"a": [1.5, None], "b": [None, 2.0]}),
+        ("a;b\n1,5;one, two\n", {"a": [1.5], "b": ["one, two"]}),
+        ("a;b\n1,5;x\nmany;y\n", {"a": ["1,5", "many"], "b": ["x", "y"]}),
+        ("a;b\n1,5e3;x\n", {"a": [1500.0], "b": ["x"]}),
+        ('"a, b";c\n1;2\n', {"a, b": [1], "c": [2]}),
+        ('"a;b",c\n1,2\n', {"a;b": [1], "c": [2]}),
+        ("a\tb\n1,5\tx\n", {"a": [1.5], "b": ["x"]}),
+    ],
+)
+def test_semicolons_and_decimal_commas(tmp_path, text, expected):
+    (tmp_path / "a.csv").write_text(text)
+    found = read_frame(tmp_path / "a.csv")
+    assert {name: [None if pd.isna(one) else one for one in found[name].tolist()] for name in found} == expected
+
+
+def test_thousands_are_not_decimals(tmp_path):
+    (tmp_path / "a.csv").write_text("a;b\n1,234;x\n12,500;y\n")
+    message = "column 'a' holds '1,234', which may be a decimal or thousands; write decimal points"
+    with pytest.raises(cl.CounterleafError, match=message):
+        read_frame(tmp_path / "a.csv")
+    assert read_frame(tmp_path / "a.csv", {"a": str})["a"].tolist() == ["1,234", "12,500"]

@@ -7,22 +7,20 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from counterleaf import _core
 from counterleaf.answer.explanation import Counterfactual, Explanation, describe
 from counterleaf.answer.front import Front, find_front
-from counterleaf.core.stopping import current, has_ended
+from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Decision
-from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.proof.certificate import Status
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.aims import GUARDS, Aims
 from counterleaf.search.conflict import smallest_conflict
 from counterleaf.search.prepared import Source
+from counterleaf.search.rounds import Solved, solve
 from counterleaf.table.frames import copy_of
 
-_Solved = tuple[Certificate, Decision]
 _Predicted = tuple[list[Any] | None, Any]
 
 
@@ -67,7 +65,7 @@ class Answering:
         solved = self._confirmed(row, source, query, until, (certificate, decision))
         return self._explanation(row, source, query, solved, conflict), certificate.findings.answer
 
-    def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: _Solved) -> tuple[_Solved, _Predicted]:
+    def _confirmed(self, row: Any, source: Source, query: Query, until: float, solved: Solved) -> tuple[Solved, _Predicted]:
         """Return what was found and what the model predicts; found again if the model sums otherwise and refutes an answer."""
         predicted = self._predicted(row, solved)
         for guard in GUARDS if self._aims.may_round(solved[1]) else ():
@@ -78,17 +76,15 @@ class Answering:
                 solved, predicted = again, self._predicted(row, again)
         return solved, predicted
 
-    def _predicted(self, row: Any, solved: _Solved) -> _Predicted:
+    def _predicted(self, row: Any, solved: Solved) -> _Predicted:
         """Return the answers as rows, if the model needs them, and what the model predicts for them."""
         found, output = solved[0].findings, solved[1].predicted
         rows = [self.schema.decode(x, row) for x in found.points] if self._adapter.takes_rows else None
         return rows, self._adapter.predictions(found.points, rows or [], output) if len(found.leaves) else ()
 
-    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> _Solved:
+    def _solve(self, source: Source, query: Query, until: float, keep: bool, earlier: Any, guard: float = 0.0) -> Solved:
         """Search until a point in time; with ``keep``, the search can be continued with a larger margin."""
-        left = None if until == math.inf else max(until - time.perf_counter(), 0.0)
-        budget = _core.Budget(query.count, query.max_nodes, left, keep, current())
-        return self._aims.certify(source, query, budget, earlier, guard)
+        return solve(self._aims, source, query, until, keep=keep, earlier=earlier, guard=guard)
 
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
@@ -108,7 +104,7 @@ class Answering:
         row: Any,
         source: Source,
         query: Query,
-        confirmed: tuple[_Solved, _Predicted],
+        confirmed: tuple[Solved, _Predicted],
         conflict: tuple[Constraint, ...],
     ) -> Explanation:
         """Translate the findings back into the user's table; the counterfactuals are made when they are first read."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.frames import make_frame
 from counterleaf.table.schema import Schema
@@ -83,7 +86,7 @@ class Explanation(Sequence[Counterfactual]):
         The classes that an answer may have, or the interval of its probability or value.
     schema : Schema
         The features of the table.
-    certificate : Certificate
+    certificate : Certificate or Compound
         The proof; ``certificate.check()`` verifies it.
     decision : Decision
         The plain tree that the proof is about, and the model's tree that it comes from.
@@ -104,7 +107,7 @@ class Explanation(Sequence[Counterfactual]):
     source_label: Any
     target: Any
     schema: Schema = field(repr=False)
-    certificate: Certificate = field(repr=False)
+    certificate: Certificate | Compound = field(repr=False)
     decision: Decision = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -122,12 +125,19 @@ class Explanation(Sequence[Counterfactual]):
     @functools.cached_property
     def proof_holds(self) -> bool:
         """Whether the proof holds; that of an explanation read from a file is checked first."""
-        return self.certificate.findings.answer is not None or self.certificate.check()
+        return self.certificate.is_fresh or self.certificate.check()
 
     @property
     def proved(self) -> bool:
         """Whether the answer is proved to be the cheapest, or proved not to exist."""
         return self.status is not Status.LIMIT and self.proof_holds
+
+    @property
+    def best(self) -> Counterfactual:
+        """The cheapest counterfactual; an error says why if there is none."""
+        if not len(self):
+            raise CounterleafError(f"there is no counterfactual: the status is {self.status}; print the explanation to see why")
+        return self[0]
 
     @property
     def gap(self) -> float:
@@ -149,7 +159,8 @@ class Explanation(Sequence[Counterfactual]):
         margin = self.certificate.problem.splits.margin
         if not isinstance(margin, tuple):
             return f"{margin:g}" if margin else ""
-        return ", ".join(f"{value:g} of {name}" for name, value in zip(self.schema.names, margin, strict=True) if value)
+        named = [f"{value:.4g} of {name}" for name, value in zip(self.schema.names, margin, strict=True) if value]
+        return ", ".join(named) if len(named) <= 3 else f"{named[0]} and margins of {len(named) - 1} other features"
 
     @property
     def source_number(self) -> float | None:
@@ -259,7 +270,7 @@ class Explanation(Sequence[Counterfactual]):
         Returns
         -------
         Figure
-            The figure, which is not registered with pyplot.
+            The figure; it is pyplot's current figure if pyplot is in use.
 
         Raises
         ------
@@ -288,14 +299,14 @@ class Explanation(Sequence[Counterfactual]):
         return explanations.write(self)
 
     @classmethod
-    def from_json(cls, text: str) -> Explanation:
+    def from_json(cls, text: str | bytes) -> Explanation:
         """Read an explanation that ``to_json`` wrote, to print or check it anywhere.
 
         ``certificate.check()`` verifies the proof again. ``confirmed`` is the result from the time of writing.
 
         Parameters
         ----------
-        text : str
+        text : str or bytes
             The JSON text.
 
         Returns
@@ -312,9 +323,63 @@ class Explanation(Sequence[Counterfactual]):
 
         return explanations.read(text)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole explanation, proof included, to a file; the file is written atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"answer.json"``.
+
+        Raises
+        ------
+        CounterleafError
+            If a value cannot be written as JSON, or the file cannot be one.
+        """
+        from counterleaf.storage.files import write  # a later room
+
+        write(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Explanation:
+        """Read an explanation that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        Explanation
+            The same explanation, see ``from_json``.
+
+        Raises
+        ------
+        CounterleafError
+            If the file holds anything else.
+
+        Examples
+        --------
+        >>> from counterleaf import Explanation, Tree, explain
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> explain(tree, [0.0, 0.0], target="yes").save("/tmp/answer.json")  # doctest: +SKIP
+        >>> Explanation.load("/tmp/answer.json").best.cost  # doctest: +SKIP
+        0.5
+        """
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except CounterleafError as error:
+            raise CounterleafError(f"{path}: {error}") from None
+
 
 def describe(
-    certificate: Certificate, decision: Decision, schema: Schema, source: Any, rows: Sequence[Any], confirmed: Sequence[bool]
+    certificate: Certificate | Compound,
+    decision: Decision,
+    schema: Schema,
+    source: Any,
+    rows: Sequence[Any],
+    confirmed: Sequence[bool],
 ) -> tuple[Counterfactual, ...]:
     """Return the answers of a certificate in the terms of the table.
 
@@ -327,6 +392,7 @@ def describe(
     for k, (found, row, agrees) in enumerate(zip(certificate.answers, rows, confirmed, strict=True)):
         after = schema.values(row)
         changes = {schema.names[d]: (before[d], after[d]) for d in schema.changed(found.row, vector)}
-        place, number = int(decision.origin[found.leaf]), None if numbers is None else numbers[k]
+        origin = (certificate.owner(k).decision or decision).origin
+        place, number = int(origin[found.leaf]), None if numbers is None else numbers[k]
         out.append(Counterfactual(row, changes, found.cost, found.bound, labels[k], place, agrees, number))
     return tuple(out)

@@ -82,7 +82,7 @@ class MarginPath(Sequence[Explanation]):
         Returns
         -------
         Figure
-            The figure, which is not registered with pyplot.
+            The figure; it is pyplot's current figure if pyplot is in use.
 
         Raises
         ------

@@ -13,6 +13,7 @@ import numpy as np
 from counterleaf.answer.short_numbers import plain, round_down, shorten
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Status
+from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
@@ -220,10 +221,10 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
 
     Only numbers without a grid are rounded; the rows of ``among`` are written as they are.
     """
-    schema, certificate, found = answer.schema, answer.certificate, answer.certificate.answers[k]
+    schema, certificate, found = answer.schema, answer.certificate.owner(k), answer.certificate.answers[k]
     features = {d: schema.features[d] for d in places}
     numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
-    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.grid is None]
+    free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.any_number]
     row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
     row = row if certificate.admits(row) else found.row
     changes = answer[k].changes
@@ -248,7 +249,7 @@ def source_value(feature: Feature, value: Any, new_values: list[str]) -> str:
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
     full = plain(str(narrow)) if float(narrow) == value else plain(value)  # a float32 has fewer digits: 0.1, not 0.10000000149
-    digits = 6 if feature.grid is None else 15
+    digits = 6 if feature.any_number else 15
     short = full if value.is_integer() or len(full) <= 8 else plain(f"{value:.{digits}g}")
     return short if short not in new_values else full if full not in new_values else plain(value)
 
@@ -374,12 +375,31 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     if not answer.proof_holds:
         return f"{_INVALID_PROOF} {_confirmed(answer, terms)}"
     if answer.status is Status.OPTIMAL:
-        others = "; each of the others is the cheapest in a different leaf of the tree" if len(answer) > 1 else ""
-        return f"{proved}{others}. {_confirmed(answer, terms)}"
+        return f"{proved}{_others(answer)}. {_confirmed(answer, terms)}"
     if _is_least(answer):
         return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
     bound = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
     return f"Not proved: the search stopped early. There may be cheaper changes{bound}. {_confirmed(answer, terms)}"
+
+
+def _others(answer: Explanation) -> str:
+    """Return what is proved about the alternatives, and whether there are more of them."""
+    proof = answer.certificate
+    kept = proof.apart if isinstance(proof, Compound) else 0
+    out = ""
+    if len(answer) > 1 and kept:
+        some = "at least one feature" if kept == 1 else f"at least {kept} of the features"
+        out = f"; each of the others is the cheapest that leaves {some} alone that an earlier one changes"
+    elif len(answer) > 1:
+        out = "; each of the others is the cheapest in a different leaf of the tree"
+    if isinstance(proof, Compound) and proof.is_exhausted:
+        out += ". No further alternative exists" + (f": {_exhausted(answer, kept)}" if answer[0].changes and kept else "")
+    return out
+
+
+def _exhausted(answer: Explanation, kept: int) -> str:
+    those = "this one changes" if len(answer) == 1 else "one of these changes"
+    return f"every other answer changes all the features that {those}" if kept == 1 else f"none leaves {kept} of them alone"
 
 
 def _confirmed(answer: Explanation, terms: Terms) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
-from counterleaf.errors import CounterleafError, check_whole_number
+from counterleaf.errors import CounterleafError, brief, check_whole_number
+from counterleaf.model.adapter import adapt
 from counterleaf.model.readers.table import read_tree
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import is_pipeline
@@ -34,8 +35,8 @@ def export_text(
 
     Parameters
     ----------
-    model : Tree or estimator
-        A model that ``read_tree`` can read.
+    model : Tree, estimator or Pipeline
+        A model that ``read_tree`` can read, or a pipeline that ends with one, whose tree is written over raw columns.
     feature_names : list of str or Schema, optional
         One name per column, or the schema whose variables the columns are, as for ``explainer.tree``; splits over the values of
         one feature then name these values. By default the names that the model was fitted with, else x0, x1, ...
@@ -77,7 +78,7 @@ def export_text(
     |--- 2*savings + hours + 1 more term >= 1.5
     |   |--- class: yes
     """
-    tree, names = tree_and_names(model, feature_names)
+    tree, names, schema = tree_and_names(model, feature_names)
     for name, value, least in (("max_depth", max_depth, 1), ("max_terms", max_terms, 1), ("decimals", decimals, 0)):
         check_whole_number(name, value, least)
     below = leaf_counts(tree)
@@ -93,7 +94,7 @@ def export_text(
         elif level == max_depth:
             lines.append(f"{margin}truncated branch of {below[node]} leaves")
         else:
-            values = by_values(tree, node, feature_names) if isinstance(feature_names, Schema) else None
+            values = None if schema is None else by_values(tree, node, schema)
             left, right = values or conditions(inequality(tree, node), names, max_terms, decimals)
             ahead += [(int(tree.right[node]), level + 1, right), (int(tree.left[node]), level + 1, left)]
     return "\n".join(lines)
@@ -141,18 +142,25 @@ def looks(tree: Tree, starts: Array) -> Array:
     return np.unique(np.stack([tree.weights.rows, features], axis=1), axis=0)
 
 
-def tree_and_names(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
-    """Return the tree of a model and the names of its columns."""
+def tree_and_names(model: Any, feature_names: Any) -> tuple[Tree, list[str], Schema | None]:
+    """Return the tree of a model, the names of its columns, and the schema of these if it is known.
+
+    The tree of a pipeline is the one over the columns of the table.
+    """
+    schema = feature_names if isinstance(feature_names, Schema) else None
     if is_pipeline(model):
-        raise CounterleafError(
-            "the model is a Pipeline, whose tree uses the columns that its steps make: "
-            "pass model[-1] with feature_names=model[:-1].get_feature_names_out()"
-        )
+        if feature_names is not schema:
+            raise CounterleafError(
+                f"feature_names is {brief(feature_names)}; a pipeline knows the names of its columns: "
+                f"leave it out, or pass a Schema"
+            )
+        adapter = adapt(model, None, schema, True)
+        return adapter.tree, [one_line(name) for name in adapter.schema.variables], adapter.schema
     tree = read_tree(model)
     columns = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     columns = columns.variables if isinstance(columns, Schema) else columns
     if columns is None:
-        return tree, [f"x{k}" for k in range(tree.n_features)]
+        return tree, [f"x{k}" for k in range(tree.n_features)], None
     if isinstance(columns, (str, bytes, Set, Mapping)) or not isinstance(columns, Iterable):
         raise CounterleafError(f"feature_names is {columns!r}; expected a list of names, one per column of the model, in order")
     names = [one_line(name) for name in columns]
@@ -163,7 +171,7 @@ def tree_and_names(model: Any, feature_names: Any) -> tuple[Tree, list[str]]:
     (name, repeats), *_ = Counter(names).most_common(1)
     if repeats > 1:
         raise CounterleafError(f"feature_names has {name!r} {repeats} times; expected different names: rename the columns")
-    return tree, names
+    return tree, names, schema
 
 
 def one_line(value: Any) -> str:

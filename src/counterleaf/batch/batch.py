@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from counterleaf.answer.short_numbers import shorten
+from counterleaf.batch.few_digits import shorten_answer, shorten_one
 from counterleaf.batch.progress import shown
 from counterleaf.batch.shares import cost_change, costs_by_feature, shares_of
 from counterleaf.batch.solving import Solver
@@ -17,15 +17,14 @@ from counterleaf.batch.words import ChangeWords
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Range
-from counterleaf.proof.certificate import Status
+from counterleaf.proof.certificate import Answer, Status
 from counterleaf.search.aims import GUARDS
-from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Results, results_frame
+from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame
 from counterleaf.table.rows import differs
 from counterleaf.types import Array
 
 _OPTIMAL, _INFEASIBLE, _, _INVALID = range(len(STATUSES))
 _MOST_THREADS = 1024
-_MOST_NUMBERS = 64  # that are rounded one after another, in rows whose numbers cannot be rounded together
 
 
 class Options(TypedDict, total=False):
@@ -37,6 +36,7 @@ class Options(TypedDict, total=False):
     chunk_size: int | None
     progress: bool
     count: int | None
+    distinct: Any
     digits: str | None
     words: bool
     shares: bool
@@ -134,26 +134,27 @@ class Batch:
 
     def _short_alone(self, part: Solver, line: int, exact: Array) -> Array:
         """Return one answer with few digits, as ``print`` writes it."""
-        certificate, _ = part.certified(self.rows.one(line))
-        answer = next(iter(certificate.answers), None)
-        if certificate.pool is not None or answer is None or differs(part.schema.gather(answer.row), exact).any():
+        if part.limits.pool is not None:  # given rows stay as they are
             return exact
-        few = next(iter(part._by_target(self.rows.codes(slice(line, line + 1)))))[0]
-        places = np.flatnonzero(few.steps(certificate.problem.source[None], answer.row[None])[0]).tolist()
-        if not 0 < len(places) <= _MOST_NUMBERS:
-            return exact
-        short = shorten(certificate.problem, answer, places)
-        return part.schema.gather(short) if certificate.admits(short) else exact
+        if part.decision.curved or part.is_split or part.limits.near is not None:  # only the search knows the whole problem
+            proof, _ = part.certified(self.rows.one(line))
+            return shorten_answer(part.schema, proof) if len(proof.answers) else exact
+        source, row = part.aims.locate(self.rows.one(line)), part.spread(exact[None])[0]
+        aim = part.each[int(part.lines_of(source.vector[None])[0])]
+        problem, leaf = aim.problem_of(source, part.query), aim.decision.tree.leaf_of(row)
+        cost = float(problem.cost_of(row[None])[0] + problem.question.nodes["below"][leaf])
+        return shorten_one(part.schema, problem, Answer(leaf, row, cost, cost))
 
     def _replace(self, codes: Array, found: Outcomes, short: Array, answered: Array) -> Array:
-        """Put the rows of few digits in place of the answers if they survive rounding by other programs; return which do."""
+        """Put the rows of few digits in place of the answers; return which of them survive rounding by other programs."""
         survives = answered.copy()
         for part, here in self.solver.each_part(codes, np.flatnonzero(answered)):
             survives[here] = part.survives(codes[here], short[here])
-            moved = here[survives[here] & differs(short[here], found.points[here]).any(axis=1)]
+            moved = here[differs(short[here], found.points[here]).any(axis=1)]
             if len(moved):
                 rows = (part.spread(one[moved]) for one in (codes, found.points, short))
-                found.costs[moved] += cost_change(part.query.prices, *rows)
+                found.costs[moved] += cost_change(part.query.prices, part.schema, *rows)
+                found.bounds[moved] = np.minimum(found.bounds[moved], found.costs[moved])  # less by rounding only
                 found.points[moved] = short[moved]
         return survives
 
@@ -293,7 +294,7 @@ def check(names: Sequence[str], chunk_size: Any, shares: bool = False) -> None:
         raise CounterleafError(f"chunk_size is {chunk_size!r}; expected a number of rows from 1, or None")
 
 
-def run(batch: Batch, chunk: int | None, progress: bool, ranks: Array | None = None) -> Any:
+def run(batch: Batch, chunk: int | None, progress: bool, order: Order | None = None) -> Any:
     """Solve all rows, one chunk after another, and return one frame; the core shares each chunk among its threads."""
     n, size, model = batch.rows.n, chunk or batch.solver.chunk, batch.solver.model
     with shown(n, progress) as advance:
@@ -301,7 +302,7 @@ def run(batch: Batch, chunk: int | None, progress: bool, ranks: Array | None = N
             at = slice(start, min(start + size, n))
             batch.answer(at)
             advance(at.stop - at.start)
-    return results_frame(batch.results, batch.rows, model.classes, model.value, ranks)
+    return results_frame(batch.results, batch.rows, model.classes, model.value, order)
 
 
 def workers(n_jobs: Any) -> int:

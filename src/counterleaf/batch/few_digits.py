@@ -6,14 +6,18 @@ import functools
 
 import numpy as np
 
-from counterleaf.answer.short_numbers import CLOSE, DEARER, TINY
+from counterleaf.answer.short_numbers import CLOSE, DEARER, TINY, shorten
 from counterleaf.batch.shares import cost_change, cost_of
 from counterleaf.model.decision import Range
+from counterleaf.proof.certificate import Answer, Certificate
+from counterleaf.proof.compound import Compound
+from counterleaf.proof.problem import Problem
 from counterleaf.question.arrays import Form
 from counterleaf.question.constraints.lowering import Limits
 from counterleaf.question.query import Query
 from counterleaf.search.aims import Aim
 from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _DIGITS = 15  # the most that every program keeps: spreadsheets store no more
@@ -21,9 +25,10 @@ _DECIMALS = 10  # those that pandas writes as JSON
 _EXACT = 22  # the largest power of ten that is a float
 _POWERS = 10.0 ** np.arange(_EXACT + 1)
 _TRIALS = 6  # with more and more digits
+_MOST_NUMBERS = 64  # that are rounded one after another, in rows whose numbers cannot be rounded together
 _ROUNDING = 1e-12  # of its terms: how far a sum of the user's may be off
 
-Steps = tuple[Array, Array]  # of the numbers that may be rounded: their rows and their variables
+Moved = tuple[Array, Array]  # of the numbers that may be rounded: their rows and their variables
 
 
 class FewDigits:
@@ -32,11 +37,8 @@ class FewDigits:
     def __init__(self, aim: Aim, query: Query) -> None:
         self.decision, self.schema, self.prices = aim.decision, aim.search.schema, query.prices
         self.tree, self.splits = aim.decision.tree, aim.search.splits(query.margin)
-        self.free = np.zeros(self.schema.width, bool)
-        numbers = [d for d, one in enumerate(self.schema) if isinstance(one, Numeric) and one.grid is None]
-        self.free[self.schema.starts[numbers]] = True
         # tangents and the margin of an oblique split do not show in the leaf of a row
-        self.alone = self.decision.curved or (self.splits.oblique and query.margin > 0)
+        self.alone = self.decision.curved or (self.splits.oblique and bool(self.splits.margins.any()))
         self._ends: dict[int, tuple[Array, Array]] = {}
 
     def shorten(self, sources: Array, exact: Array, limits: Limits) -> tuple[Array, Array]:
@@ -54,40 +56,32 @@ class FewDigits:
         tuple of array
             The rows; and whether one of its numbers may be rounded, but none was, because no trial is valid.
         """
-        out, steps = exact.copy(), np.nonzero(self.steps(sources, exact))
+        out, moved = exact.copy(), _nonzero(steps(self.schema, sources, exact))
         left = np.zeros(len(exact), bool)
-        left[steps[0]] = True
+        left[moved[0]] = True
         if self.alone or limits.clauses or limits.pool is not None or limits.near is not None:
             return out, left
         leaves, most = self.tree.apply(exact), DEARER * np.abs(cost_of(self.prices, self.schema, sources, exact))
-        reach = CLOSE * np.maximum(np.abs(exact[steps] - sources[steps]), TINY * np.abs(sources[steps]))
-        low, high = self._bounds(exact, leaves, steps, limits)
-        away = self._away(exact, leaves, steps, reach) if self.splits.oblique else None
-        used = np.zeros(len(steps[0]), np.int64)  # the digits of the last trial
+        reach = CLOSE * np.maximum(np.abs(exact[moved] - sources[moved]), TINY * np.abs(sources[moved]))
+        low, high = self._bounds(exact, leaves, moved, limits)
+        away = self._away(exact, leaves, moved, reach) if self.splits.oblique else None
+        used = np.zeros(len(moved[0]), np.int64)  # the digits of the last trial
         for trial in range(_TRIALS):
-            here = left[steps[0]]
+            here = left[moved[0]]
             if not here.any():
                 break
-            x, down, up = exact[steps][here], reach[here].copy(), reach[here].copy()
+            x, down, up = exact[moved][here], reach[here].copy(), reach[here].copy()
             if trial and away is not None:
                 down[away[here] > 0], up[away[here] < 0] = 0.0, 0.0
             if trial > (away is not None):
                 used[here] += 1
             rows, ends = out.copy(), (np.maximum(x - down, low[here]), np.minimum(x + up, high[here]))
-            rows[steps[0][here], steps[1][here]], used[here] = few(x, *ends, reach[here], used[here])
+            rows[moved[0][here], moved[1][here]], used[here] = few(x, *ends, reach[here], used[here])
             lines = np.flatnonzero(left)
-            dearer = cost_change(self.prices, sources[lines], exact[lines], rows[lines])
+            dearer = cost_change(self.prices, self.schema, sources[lines], exact[lines], rows[lines])
             good = lines[self._valid(rows[lines], leaves[lines], limits) & (dearer <= most[lines])]
             out[good], left[good] = rows[good], False
         return out, left
-
-    def steps(self, sources: Array, exact: Array) -> Array:
-        """Return which numbers of each row may be rounded: those that change, are on no grid and are not missing."""
-        out = np.asarray(self.free & (exact != sources))
-        for name in self.schema.gaps:
-            v = self.schema.starts[self.schema.index(name)]
-            out[:, v] &= exact[:, v + 1] == 0.0
-        return out
 
     def survives(self, rows: Array) -> Array:
         """Return which rows reach the same leaf with ten decimals, and with the digits that a spreadsheet keeps."""
@@ -113,9 +107,9 @@ class FewDigits:
             good &= (np.abs(off) <= allowed) if row.relation == "==" else off >= -allowed
         return np.asarray(good)
 
-    def _bounds(self, exact: Array, leaves: Array, steps: Steps, limits: Limits) -> tuple[Array, Array]:
+    def _bounds(self, exact: Array, leaves: Array, moved: Moved, limits: Limits) -> tuple[Array, Array]:
         """Return the ends between which each number stays in its bounds and on its side of the splits on one number."""
-        rows, variables = steps
+        rows, variables = moved
         line = rows if len(limits.lower) == len(exact) else np.zeros(len(rows), np.int64)
         low, high = limits.lower[line, variables], limits.upper[line, variables]
         for v in np.flatnonzero(np.bincount(variables)).tolist():
@@ -123,7 +117,7 @@ class FewDigits:
             from_, to = self._leaf_ends(v)
             low[here] = np.maximum(low[here], from_[leaves[rows[here]]])
             high[here] = np.minimum(high[here], to[leaves[rows[here]]])
-        return np.minimum(low, exact[steps]), np.maximum(high, exact[steps])  # shared bounds are widened for some rows
+        return np.minimum(low, exact[moved]), np.maximum(high, exact[moved])  # shared bounds are widened for some rows
 
     def _leaf_ends(self, v: int) -> tuple[Array, Array]:
         """Return the least and the largest value of a number that the splits on it alone let into each node."""
@@ -146,12 +140,12 @@ class FewDigits:
         out[tree.left[inner]] = out[tree.right[inner]] = inner
         return out
 
-    def _away(self, exact: Array, leaves: Array, steps: Steps, reach: Array) -> Array:
+    def _away(self, exact: Array, leaves: Array, moved: Moved, reach: Array) -> Array:
         """Return for each number the direction that leads away from the splits that rounding could cross; 0 for either."""
         far = np.zeros(exact.shape)
-        far[steps] = reach
+        far[moved] = reach
         ways = np.zeros(exact.shape)
-        for leaf in np.unique(leaves[steps[0]]).tolist():
+        for leaf in np.unique(leaves[moved[0]]).tolist():
             lines, node = np.flatnonzero(leaves == leaf), leaf
             while node > 0:
                 parent = int(self._parent[node])
@@ -162,7 +156,39 @@ class FewDigits:
                 push = np.where(slack <= size, 1.0 / np.where(size > 0, size, 1.0), 0.0)
                 ways[np.ix_(lines, columns)] += push[:, None] * (side * weights)
                 node = parent
-        return np.asarray(ways[steps])
+        return np.asarray(ways[moved])
+
+
+def _nonzero(flags: Array) -> Moved:
+    rows, variables = np.nonzero(flags)
+    return rows, variables
+
+
+def steps(schema: Schema, sources: Array, exact: Array) -> Array:
+    """Return which numbers of each answer may be rounded: those that change, are on no grid and are not missing."""
+    free = np.zeros(schema.width, bool)
+    free[schema.starts[[d for d, one in enumerate(schema) if isinstance(one, Numeric) and one.any_number]]] = True
+    out = np.asarray(free & (exact != sources))
+    for name in schema.gaps:
+        v = schema.starts[schema.index(name)]
+        out[:, v] &= exact[:, v + 1] == 0.0
+    return out
+
+
+def shorten_one(schema: Schema, problem: Problem, answer: Answer) -> Array:
+    """Return the codes of one answer with few digits, as ``print`` writes it."""
+    places = np.flatnonzero(steps(schema, problem.source[None], answer.row[None])[0]).tolist()
+    return schema.gather(shorten(problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row)
+
+
+def shorten_answer(schema: Schema, proof: Certificate | Compound, rank: int = 0) -> Array:
+    """Return the codes of an answer of a proof with few digits; the rows of ``among`` stay as they are."""
+    answer, owner = proof.answers[rank], proof.owner(rank)
+    if owner.pool is not None:
+        return schema.gather(answer.row)
+    places = np.flatnonzero(steps(schema, owner.problem.source[None], answer.row[None])[0]).tolist()
+    short = shorten(owner.problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row
+    return schema.gather(short if owner.admits(short) else answer.row)
 
 
 def few(exact: Array, low: Array, high: Array, reach: Array, used: Array) -> tuple[Array, Array]:
@@ -197,7 +223,7 @@ def _neighbours(x: Array, decimals: Array) -> tuple[Array, Array]:
     scale, coarse = _POWERS[np.abs(decimals)], decimals < 0
 
     def decimal(count: Array) -> Array:
-        return np.where(coarse, count * scale, count / scale) + 0.0
+        return np.asarray(np.where(coarse, count * scale, count / scale) + 0.0)
 
     floor = np.floor(np.where(coarse, x / scale, x * scale))
     floor -= decimal(floor) > x

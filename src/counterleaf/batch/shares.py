@@ -27,7 +27,16 @@ def costs_by_feature(prices: Prices, schema: Schema, sources: Array, rows: Array
     for table, d in zip(prices.moves, finite, strict=True):
         span = schema.span(d)
         out[:, d] += table[sources[:, span].argmax(axis=1), rows[:, span].argmax(axis=1)]
-    return np.asarray(out)
+    return np.asarray(out + _charges(prices, schema, sources, rows))
+
+
+def _charges(prices: Prices, schema: Schema, sources: Array, rows: Array) -> Array:
+    """Return the charges of the numbers that change, by feature."""
+    out = np.zeros((len(rows), len(schema)))
+    for d in np.flatnonzero(prices.charges).tolist():
+        at = schema.span(d)
+        out[:, d] = prices.charges[d] * (rows[:, at] != sources[:, at]).any(axis=1)
+    return out
 
 
 def cost_of(prices: Prices, schema: Schema, sources: Array, rows: Array) -> Array:
@@ -35,7 +44,7 @@ def cost_of(prices: Prices, schema: Schema, sources: Array, rows: Array) -> Arra
     return np.asarray(costs_by_feature(prices, schema, sources, rows).sum(axis=1))
 
 
-def cost_change(prices: Prices, sources: Array, rows: Array, others: Array) -> Array:
+def cost_change(prices: Prices, schema: Schema, sources: Array, rows: Array, others: Array) -> Array:
     """Return how much more the others cost than the rows, which differ from them in numbers only."""
     at = np.flatnonzero((rows != others).any(axis=0))
     separable, from_ = prices.separable.at(at), sources[:, at]
@@ -43,6 +52,8 @@ def cost_change(prices: Prices, sources: Array, rows: Array, others: Array) -> A
     if prices.coupling is not None:
         matrix, before, after = prices.coupling.matrix, rows - sources, others - sources
         out += (after * times(matrix, after) - before * times(matrix, before)).sum(axis=1)
+    if len(prices.charges):
+        out += (_charges(prices, schema, sources, others) - _charges(prices, schema, sources, rows)).sum(axis=1)
     return np.asarray(out)
 
 

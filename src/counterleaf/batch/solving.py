@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,18 +14,18 @@ import numpy as np
 
 from counterleaf import _core
 from counterleaf.batch.axis_aligned import AxisAlignedTree, axis_aligned_tree
-from counterleaf.batch.few_digits import FewDigits
+from counterleaf.batch.few_digits import FewDigits, steps
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.core.stopping import current
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
-from counterleaf.model.decision import Decision
-from counterleaf.proof.certificate import Certificate
+from counterleaf.question.constraints.cases import cases
 from counterleaf.question.constraints.kinds import Limit
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
 from counterleaf.search.aims import Aim, Aims
 from counterleaf.search.prepared import RecentValues
+from counterleaf.search.rounds import Solved, solve
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -53,7 +55,9 @@ class Solver:
         self.apart = any(aim.search is not self.search for aim in self.each)  # the targets have trees of their own
         self.targets = [aim.decision.target for aim in self.each]
         nodes = [aim.search.aim(aim.decision.target, query.margin).nodes for aim in self.each]
-        self.limits = lower_constraints(query.constraints, self.schema, self._neutral())  # finds mistakes before the work
+        split = cases(query.constraints, self.schema)
+        limits = [lower_constraints(case, self.schema, self._neutral()) for case in split]  # finds mistakes before the work
+        self.is_split, self.constraints, self.limits = len(split) > 1, split[0], limits[0]
         self.limit = float(np.finfo(self.tree.dtype).max)
         self.axis_aligned = self._axis_aligned()
         # the least class cost below each node, one line per target
@@ -77,6 +81,7 @@ class Solver:
         limits, prices = self.limits, self.query.prices
         if (
             self.apart
+            or self.is_split
             or self.schema.gaps
             or self.decision.curved
             or limits.rows
@@ -96,7 +101,7 @@ class Solver:
     def _depends_on_row(self) -> bool:
         """Whether some limit depends on the values of the row."""
         gaps = any(isinstance(feature, Finite) and feature.missing for feature in self.schema)
-        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.query.constraints)
+        return gaps or any(isinstance(one, Limit) and (one.from_lower or one.from_upper) for one in self.constraints)
 
     @property
     def chunk(self) -> int:
@@ -163,7 +168,7 @@ class Solver:
             sources, exact = self.spread(codes[here]), self.spread(points[here])
             limits = self.limits_of(sources) if self._depends_on_row else self.limits
             if limits is None:
-                left[here] = few.steps(sources, exact).any(axis=1)
+                left[here] = steps(self.schema, sources, exact).any(axis=1)
             else:
                 short, left[here] = few.shorten(sources, exact, limits)
                 out[here] = short if self.schema.numeric else self.schema.gather(short)
@@ -232,7 +237,7 @@ class Solver:
     def limits_of(self, sources: Array) -> Limits | None:
         """Return the limits of each source; None if they make no sense for one of them, so that each is solved alone."""
         try:
-            return lower_constraints(self.query.constraints, self.schema, sources)
+            return lower_constraints(self.constraints, self.schema, sources)
         except CounterleafError:
             return None
 
@@ -257,7 +262,8 @@ class Solver:
         out = _unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
         alone = (
-            self.limits.pool is not None
+            self.is_split
+            or self.limits.pool is not None
             or self.limits.near is not None
             or self.query.time_limit is not None
             or self.decision.curved
@@ -277,8 +283,8 @@ class Solver:
 
     def _search_together(self, out: Outcomes, lines: Array, sources: Array, places: Array, aim: Aim) -> None:
         """Search for some rows in one call; ``places`` are those of their targets."""
-        limits = self.limits_of(sources) if self.query.constraints else None
-        if self.query.constraints and limits is None:
+        limits = self.limits_of(sources) if self.constraints else None
+        if self.constraints and limits is None:
             return
         targets = [aim.decision.target] if self.apart else self.targets
         budget = _core.Budget(1, self.query.max_nodes, stop=current())
@@ -288,10 +294,10 @@ class Solver:
         points = self.schema.gather(found.points)
         put(out, lines, Outcomes(found.outcome, leaves, found.costs, found.bounds, points))
 
-    def certified(self, row: Any, guard: float = 0.0) -> tuple[Certificate, Decision]:
+    def certified(self, row: Any, guard: float = 0.0) -> Solved:
         """Solve one row as ``explain`` does."""
-        budget = _core.Budget(1, self.query.max_nodes, self.query.time_limit, stop=current())
-        return self.aims.certify(self.aims.locate(row), self.query, budget, guard=guard)
+        until = math.inf if self.query.time_limit is None else time.perf_counter() + self.query.time_limit
+        return solve(self.aims, self.aims.locate(row), self.query, until, guard=guard)
 
     def sources(self, codes: Array) -> Array:
         """Return the rows as variables, with zeros in place of invalid rows."""

@@ -79,7 +79,7 @@ class _Words(dict[float, str]):
     def of(self, codes: Array) -> list[str]:
         """Return the words for some codes of the source."""
         values, feature = codes.tolist(), self._feature
-        if not isinstance(feature, Numeric) or feature.grid is not None:
+        if not isinstance(feature, Numeric) or not feature.any_number:
             return [self[code] for code in values]
         with np.errstate(over="ignore", invalid="ignore"):
             size = np.abs(codes)

@@ -20,7 +20,7 @@ from counterleaf.cli.shell import CODES, OneLine
 _CODES = "  \n".join(f"`{code}` {meaning}" for code, meaning in CODES.items())
 app = typer.Typer(
     cls=OneLine,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,6 +40,7 @@ def _version(requested: bool) -> None:
 
 @app.callback()
 def about(
+    ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")] = False,
 ) -> None:
     """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
@@ -47,3 +48,5 @@ def about(
     Start with `counterleaf demo`, a short tour; `counterleaf demo --save .` writes the files for the examples in
     every `--help`.
     """
+    if ctx.invoked_subcommand is None and (text := ctx.get_help()):  # newer versions of typer print it themselves
+        typer.echo(text)

@@ -24,11 +24,13 @@ from counterleaf.question.constraints.functions import (
     max_changes,
     only_decrease,
     only_increase,
+    within,
 )
 from counterleaf.question.constraints.kinds import Choice, Constraint, Limit
-from counterleaf.question.costs.terms import L1, L2
+from counterleaf.question.costs.terms import L1, L2, Changes
 from counterleaf.question.query import probability
 from counterleaf.question.query import value as value_target
+from counterleaf.storage.constraint_files import load_constraints
 from counterleaf.storage.models import read_rows
 from counterleaf.table.features import Boolean, Feature, Numeric
 from counterleaf.table.schema import Schema
@@ -36,6 +38,7 @@ from counterleaf.table.schema import Schema
 _SCALES = ("range", "std", "mad", "none")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?(L1|L2)(?::(\w+)|\(\s*[\"']?(\w*)[\"']?\s*\))?", re.ASCII | re.IGNORECASE)
+_CHANGES = re.compile(rf"(?:({_NUMBER})\s*\*?\s*)?changes", re.ASCII | re.IGNORECASE)
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
@@ -49,6 +52,7 @@ class QueryOptions:
     freeze: list[str] | None = None
     fix: list[str] | None = None
     between: list[str] | None = None
+    within: list[str] | None = None
     only_increase: list[str] | None = None
     only_decrease: list[str] | None = None
     allow: list[str] | None = None
@@ -57,14 +61,15 @@ class QueryOptions:
     implies: list[str] | None = None
     among: Path | None = None
     max_changes: int | None = None
+    constraints_file: Path | None = None
     cost: str | None = None
     multiplier: list[str] | None = None
     range: list[str] | None = None
     step: list[str] | None = None
 
     def constraints(self, schema: Schema) -> list[Constraint]:
-        """The constraints of all options, in the order of ``--help``."""
-        out: list[Constraint] = []
+        """The constraints of the file, then those of all options, in the order of ``--help``."""
+        out: list[Constraint] = [] if self.constraints_file is None else load_constraints(self.constraints_file)
         for verb, read in _VERBS.items():
             out += [read(schema, text) for text in getattr(self, verb.replace("-", "_")) or ()]
         out += [_linear(text) for text in self.linear or ()]
@@ -125,23 +130,26 @@ class QueryOptions:
                 old = new.get(feature.name, feature)
                 if option == "--step":
                     step = _number(value, f"--step of {feature.name!r}")
-                    new[feature.name] = Numeric(old.name, old.lower, old.upper, old.integer, step)
+                    new[feature.name] = replace(old, step=step, values=None)
                 else:
                     low, high = _ends(feature, value, text, option)
-                    new[feature.name] = Numeric(old.name, low, high, old.integer, old.step)
+                    new[feature.name] = replace(old, lower=low, upper=high, values=None)
         return explainer.with_features(*new.values()) if new else explainer
 
 
 def read_cost(text: str, multiplier: dict[str, float] | None = None) -> Any:
-    """Read a cost from ``"L1:mad + 0.1*L2:mad"``, or from ``L1("mad")`` as in Python."""
+    """Read a cost from ``"L1:mad + 0.1*L2:mad + 0.05*changes"``, or from ``L1("mad")`` as in Python."""
     out: Any = 0
     for part in text.split("+"):
+        if charge := _CHANGES.fullmatch(part.strip()):
+            out = out + Changes(1.0 if charge[1] is None else float(charge[1]))
+            continue
         found = _TERM.fullmatch(part.strip())
         scale = (found[3] or found[4] or "none").lower() if found else ""
         if found is None or scale not in _SCALES:
             raise CounterleafError(
-                f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, and sums such as "
-                f"'L1:range + 0.1*L2:range'"
+                f"--cost is {text!r}; expected L1 or L2, each with :range, :std, :mad or :none, changes, and sums such as "
+                f"'L1:range + 0.1*L2:range + 0.05*changes'"
             )
         kind = L1 if found[2].upper() == "L1" else L2
         term = kind(None if scale == "none" else scale, multiplier=multiplier or None)
@@ -156,6 +164,29 @@ def read_count(text: str) -> int | None:
     if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
         raise CounterleafError(f"--count is {text!r}; expected a whole number from 1, or all")
     return int(text)
+
+
+def read_distinct(text: str | None) -> Any:
+    """Read how alternatives differ from ``"features"``, ``"leaves"`` or a number of features."""
+    if text is None or text in ("features", "leaves"):
+        return text
+    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
+        raise CounterleafError(f"--distinct is {text!r}; expected features, leaves, or a number of features from 1")
+    return {"features": int(text)}
+
+
+def read_margin(texts: list[str] | None, schema: Schema) -> Any:
+    """Read a margin from a number, from a percentage of each range, or from several ``NAME=DISTANCE``."""
+    named = [text for text in texts or () if "=" in text]
+    if named and len(named) < len(texts or ()):
+        raise CounterleafError("--margin is a number and NAME=DISTANCE; expected one number, or a distance for each feature")
+    if named:
+        pairs = [_pair(schema, text, "--margin", "NAME=DISTANCE") for text in named]
+        return {feature.name: _number(value, f"--margin of {feature.name!r}") for feature, value in pairs}
+    if len(texts or ()) > 1:
+        raise CounterleafError(f"--margin is used {len(texts or ())} times; expected one number, or NAME=DISTANCE each time")
+    (text,) = texts or ["0"]
+    return text if text.endswith("%") else _number(text, "--margin")
 
 
 def read_value(feature: Feature, text: str) -> Any:
@@ -224,6 +255,21 @@ def _ends(feature: Feature, text: str, whole: str, option: str) -> tuple[Any, An
     )
 
 
+def _distance(text: str, what: str) -> float | str:
+    """Read a distance from the row's value: a number or a percentage."""
+    return text if text.rstrip().endswith("%") else _number(text, what)
+
+
+def _within(schema: Schema, text: str) -> Limit:
+    feature, value = _pair(schema, text, "--within", "NAME=LOW:HIGH")
+    ends = [part.strip() for part in value.split(":")]
+    if len(ends) != 2 or not any(ends):
+        raise CounterleafError(
+            f"--within is {text!r}; expected NAME=LOW:HIGH, changes such as -5 or +10%, where LOW or HIGH can be omitted"
+        )
+    return within(feature.name, *(_distance(end, f"--within of {feature.name!r}") if end else None for end in ends))
+
+
 def _fix(schema: Schema, text: str) -> Limit:
     feature, value = _pair(schema, text, "--fix", "NAME=VALUE")
     return fix(feature.name, read_value(feature, value))
@@ -239,7 +285,7 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
         if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
         feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
-        return make(feature.name, by=_number(by, f"--{verb} of {feature.name!r}"))
+        return make(feature.name, by=_distance(by, f"--{verb} of {feature.name!r}"))
 
     return read
 
@@ -263,6 +309,7 @@ _VERBS: dict[str, Callable[[Schema, str], Limit | Choice]] = {
     "only-increase": _directed("only-increase", only_increase),
     "only-decrease": _directed("only-decrease", only_decrease),
     "between": _between,
+    "within": _within,
     "fix": _fix,
     "allow": _chosen("allow", allow),
     "forbid": _chosen("forbid", forbid),

@@ -1,4 +1,4 @@
-"""The output of answers: text, a table, JSON lines with proofs, CSV or Parquet."""
+"""The output of answers: text, a table, JSON lines with proofs; CSV, Excel and Parquet are tables of a batch."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from counterleaf.answer import text as words
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front
 from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
 from counterleaf.proof.certificate import Status
-from counterleaf.strict_json import plain
-from counterleaf.table.frames import Frame, make_frame
-from counterleaf.types import Array
+from counterleaf.table.frames import Frame
 
-FORMATS = {"table": (".txt",), "json": (".jsonl", ".json"), "csv": (".csv", ".csv.gz", ".parquet")}
+FORMATS = {
+    "table": (".txt",),
+    "json": (".jsonl", ".json"),
+    "csv": (".csv", ".csv.gz", ".parquet"),
+    "xlsx": (".xlsx",),
+}
 PROBLEM = "counterleaf-problem"  # the format of a JSON line for a row without an answer
 _UNCHANGED = "already at the target"
 _KINDS = {  # of rows, by the status of their answer
@@ -45,8 +46,10 @@ class RowResult:
 def read_format(requested: str | None, out: Path | None) -> str:
     """The format of --format, or of the suffix of the output file."""
     if requested is not None and requested not in FORMATS:
-        raise CounterleafError(f"--format is {requested!r}; expected table, json or csv")
+        raise CounterleafError(f"--format is {requested!r}; expected table, json, csv or xlsx")
     if out is None:
+        if requested == "xlsx":
+            raise CounterleafError("--format is xlsx; expected --out with a name that ends in .xlsx")
         return requested or "table"
     fitting = [name for name, suffixes in FORMATS.items() if out.name.lower().endswith(suffixes)]
     if not fitting:
@@ -138,10 +141,11 @@ class Summary:
 
     @classmethod
     def of_frame(cls, found: Frame) -> Summary:
-        """The summary of a batch."""
+        """The summary of a batch; a row with several answers is counted once."""
         out = cls()
-        unchanged = (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
-        for kind, count in found["status"][~unchanged].value_counts().items():
+        first = found["rank"].fillna(1) == 1 if "rank" in found else found["status"].notna()
+        unchanged = first & (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
+        for kind, count in found["status"][first & ~unchanged].value_counts().items():
             out.rows[_KINDS[str(kind)]] += count
         out.rows[_UNCHANGED] += int(unchanged.sum())
         out.answers = int(found["label"].notna().sum())
@@ -159,50 +163,6 @@ class Summary:
         confirmed = "" if not self.answers else doubt if self.unconfirmed else " The tree confirms every answer."
         count = self.rows.total()
         return f"{count:,} row{'s' * (count != 1)}: {kinds}.{confirmed}"
-
-
-def alternatives_frame(results: Iterable[RowResult], features: list[str], id_column: str) -> Frame:
-    """A table with one line per alternative: the row, the rank, the answer and all values; one line for a row without any."""
-    fixed = [id_column, "rank", "status", "cost", "lower_bound", "leaf", "label", "n_changed", "confirmed"]
-    check_names(features, [*fixed, "problem"])
-    lines: list[dict[str, Any]] = []
-    for result in results:
-        answer = result.answer
-        if answer is None:
-            lines.append({id_column: result.row, "status": "invalid", "problem": result.problem})
-        elif not len(answer):
-            lines.append({id_column: result.row, "status": str(answer.status), "lower_bound": answer.lower_bound})
-        else:
-            lines += [{id_column: result.row, **_alternative(answer, rank)} for rank in range(len(answer))]
-    names = [*fixed, *["problem"] * any("problem" in line for line in lines), *features]
-    cells = np.empty((len(lines), len(names)), object)  # so that whole numbers next to gaps do not become floats
-    for k, line in enumerate(lines):
-        cells[k] = [plain(line.get(name)) for name in names]
-    types = {name: _type_of(cells[:, k]) for k, name in enumerate(names)}
-    return make_frame(cells, names, types=types)
-
-
-def _alternative(answer: Explanation, rank: int) -> dict[str, Any]:
-    one = answer[rank]
-    return {
-        "rank": rank + 1,
-        "status": str(answer.status),
-        "cost": one.cost,
-        "lower_bound": one.lower_bound,
-        "leaf": one.leaf,
-        "label": one.label,
-        "n_changed": len(one.changes),
-        "confirmed": one.confirmed,
-        **{feature: one.changes.get(feature, (old, old))[1] for feature, old in answer.source_values.items()},
-    }
-
-
-def _type_of(column: Array) -> str:
-    """The type for the values of a column, None among them: whole numbers and booleans stay exact."""
-    kinds = {type(value) for value in column.tolist() if value is not None}
-    if kinds in ({int}, {bool}):
-        return "Int64" if kinds == {int} else "boolean"
-    return "float64" if kinds <= {int, float} else "object"
 
 
 def check_names(features: Iterable[str], taken: Iterable[str]) -> None:

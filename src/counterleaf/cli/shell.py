@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import signal
@@ -47,14 +48,20 @@ class OneLine(TyperGroup):
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
-            message = error.format_message()
-            if "\n" in message:  # without a command the help is the message
-                error.show()
-            else:
-                command = error.ctx.command_path if error.ctx else "counterleaf"
-                typer.echo(f"counterleaf: {message.rstrip('.')}; see: {command} --help", err=True)
+            command = error.ctx.command_path if error.ctx else "counterleaf"
+            typer.echo(f"counterleaf: {_message(error)}; see: {command} --help", err=True)
             sys.exit(USAGE)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: Any) -> str:
+    """Return what is wrong with the arguments; of several options that resemble an unknown one, the nearest."""
+    unknown = getattr(error, "option_name", None)
+    if unknown is None or error.ctx is None:
+        return str(error.format_message()).rstrip(".")
+    known = [name for option in error.ctx.command.params for name in option.opts if name.startswith("--")]
+    nearest = difflib.get_close_matches(unknown, known, 1)
+    return f"no such option: {unknown}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 
 _interrupted = threading.Event()

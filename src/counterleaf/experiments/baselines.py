@@ -86,7 +86,12 @@ class NearestRow:
             )  # then no row reaches the target, and the answer says so
             self._of_target[wanted] = among(take(self._rows, places))
         return self.explainer.explain(
-            row, target=target, cost=cost, constraints=[*listed(constraints), self._of_target[wanted]], count=count
+            row,
+            target=target,
+            cost=cost,
+            constraints=[*listed(constraints), self._of_target[wanted]],
+            count=count,
+            distinct="leaves",
         )
 
 
@@ -166,7 +171,7 @@ class FeatureTweaking:
         near = tweaked[np.argsort(((tweaked - source) ** 2).sum(axis=1), kind="stable")[:count]]
         rows = [schema.values(schema.decode(_rounded(schema, x), row)) for x in (near if len(near) else source[None])]
         proposed = Among(f"among({len(near)} tweaked rows)", make_frame(rows, schema.names))
-        return self.explainer.explain(row, target=target, cost=cost, constraints=proposed, count=count)
+        return self.explainer.explain(row, target=target, cost=cost, constraints=proposed, count=count, distinct="leaves")
 
     def _tweak(self, source: Array, leaf: int) -> Array:
         """Change the source to satisfy the tests on the path to a leaf; of several tests on one column the last one counts."""
@@ -217,6 +222,8 @@ def _rounded(schema: Schema, x: Array) -> Array:
     lower, upper = schema.bounds()
     codes = schema.gather(np.clip(x, lower, upper))  # the category with the largest column
     for d, feature in enumerate(schema):
-        if isinstance(feature, Numeric) and feature.grid is not None:
+        if isinstance(feature, Numeric) and feature.values is not None:
+            codes[d] = feature.nearest(codes[d], feature.lower, feature.upper)
+        elif isinstance(feature, Numeric) and feature.grid is not None:
             codes[d] = round(codes[d] / float(feature.grid)) * float(feature.grid)
     return codes if schema.numeric else schema.spread(codes[None])[0]

@@ -21,6 +21,7 @@ from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
 from counterleaf.table.frames import columns, is_frame, is_series, make_frame, numbers_of, select, stacked, with_columns
+from counterleaf.table.infer import with_cents
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -311,9 +312,8 @@ def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAd
     ModelAdapter
         The model over the variables of the schema.
     """
-    return (
-        _adapt_pipeline(model, data, schema, bounds) if ends_in_pipeline(model) else _adapt_columns(model, data, schema, bounds)
-    )
+    read = _adapt_pipeline if ends_in_pipeline(model) else _adapt_columns
+    return read(model, data, schema, bounds)
 
 
 def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
@@ -321,7 +321,8 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     if data is not None:
         data = _matching_columns(data, found)
     dropped = found.unused if found.named else frozenset()
-    if schema is None and data is not None:
+    infers = schema is None and data is not None
+    if infers:
         schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
         _check_kinds(schema, found)
     elif schema is None:
@@ -335,7 +336,9 @@ def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) 
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
-    schema = replace(schema, fills=fills, columns=row_columns, domains=folded.domains)
+    aligned = infers and folded.tree.is_axis_aligned(np.repeat(np.arange(len(schema)), np.diff(schema.starts)))
+    features = with_cents(schema, data) if aligned else schema.features  # a fine grid makes an oblique search hard
+    schema = replace(schema, features=features, fills=fills, columns=row_columns, domains=folded.domains)
     guard = max(guard_of(model), 0.0 if folded.exact else _GUARD)
     gaps.check_allowed(schema, folded.routes)
     known = found, data, folded.whole
@@ -390,7 +393,7 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
     names = None if known is None else [str(name) for name in known]
     width = tree.n_features
     if schema is None and data is not None:
-        schema = _infer_numbers(data, names, width, bounds, found is not None)
+        schema = _infer_numbers(data, names, tree, bounds, found is not None)
     elif schema is None:
         schema = Schema([Numeric(name) for name in names or [f"x{k}" for k in range(width)]])
     to_columns = None if schema.numeric else schema.columns_of()
@@ -419,12 +422,12 @@ def _known_names(model: Any, data: Any) -> Any:
     return names if [str(name).replace(" ", "_") for name in names] == [str(name) for name in known] else known
 
 
-def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool, routed: bool) -> Schema:
+def _infer_numbers(data: Any, names: list[str] | None, tree: Tree, bounds: bool, routed: bool) -> Schema:
     """Return the features of the data of a model that takes numbers, and missing ones if these are ``routed``.
 
     ``names`` are those that it was fitted with.
     """
-    found = columns(data)
+    found, width = columns(data), tree.n_features
     if names is not None and is_frame(data):
         present = {name for name, _ in found}
         if missing := [name for name in names if name not in present]:
@@ -445,6 +448,8 @@ def _infer_numbers(data: Any, names: list[str] | None, width: int, bounds: bool,
             )
         if not routed and isinstance(feature, Numeric) and np.isnan(numbers_of(by_name[feature.name], feature.name)).any():
             raise CounterleafError(f"data has NaN or infinity in column {feature.name!r}; fill it in or drop those rows")
+    if tree.is_axis_aligned():
+        schema = replace(schema, features=with_cents(schema, data))
     return schema if names is None or is_frame(data) else schema.renamed(names)
 
 

@@ -85,13 +85,7 @@ def with_gaps(schema: Schema, missing: Iterable[str], routes: Routes) -> Schema:
 
 def _within(feature: Numeric, value: float, low: float, high: float) -> float:
     """Return the number of the feature within these bounds that is nearest to ``value``, or to 0 if that is NaN."""
-    value = min(max(0.0 if np.isnan(value) else value, low), high)
-    grid = feature.grid
-    if grid is None:
-        return value
-    k = round(value / float(grid))
-    near = [(k + step) * grid.numerator / grid.denominator for step in (-1, 0, 1)]
-    return min((one for one in near if low <= one <= high), key=lambda one: abs(one - value), default=value)
+    return feature.nearest(min(max(0.0 if np.isnan(value) else value, low), high), low, high)
 
 
 def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:

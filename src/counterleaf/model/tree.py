@@ -127,6 +127,22 @@ class Tree:
         """Whether some leaf computes what it predicts, a class or a number, instead of having a class."""
         return bool((self.value[self.left < 0] < 0).any())
 
+    def is_axis_aligned(self, owner: Array | None = None) -> bool:
+        """Return whether every split is on one column and every leaf a constant.
+
+        Parameters
+        ----------
+        owner : (C,) array, optional
+            The feature of each column; then a split may be on several columns of one feature.
+        """
+        if self.outputs is not None and self.outputs.slope is not None:
+            return False
+        columns = self.weights.indices if owner is None else owner[self.weights.indices]
+        same = np.ones(len(columns) + 1, bool)
+        same[1:-1] = columns[1:] == columns[:-1]
+        same[self.weights.indptr] = True  # the first column of a split has none before it
+        return bool(same.all())
+
     @property
     def n_features(self) -> int:
         """The number of columns that the tree takes."""

@@ -1,12 +1,16 @@
 """Figures measured in points, their style, and the text on them.
 
-Figures are made without pyplot, which would keep them in memory and show them twice in a notebook.
+If pyplot is in use, a new figure is its current one, so that ``plt.savefig`` and ``plt.show`` find it. Of several, a script
+that draws without a window keeps the last one only, and a notebook shows each once.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import sys
+import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +18,7 @@ import numpy as np
 
 from counterleaf.answer.explanation import Counterfactual, Explanation
 from counterleaf.answer.text import outcome
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import not_installed
 from counterleaf.proof.certificate import Status
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ HATCHES = ("", "////", "....", "\\\\\\\\", "xxx", "----", "ooo", "||||")
 SOURCE, ANSWER, QUIET = "#000000", "#8E1B7A", "#767676"  # different from the tint of every class
 SMALL, NORMAL = 8.0, 9.0  # points; nothing is written smaller
 MINUS = "\N{MINUS SIGN}"
+_WINDOWLESS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")  # backends of pyplot
 
 
 def style() -> AbstractContextManager[None]:
@@ -36,7 +41,7 @@ def style() -> AbstractContextManager[None]:
     try:
         from matplotlib import rc_context
     except ImportError:
-        raise CounterleafError('pictures need matplotlib, which is not installed: pip install "counterleaf[plots]"') from None
+        raise not_installed("pictures", "matplotlib") from None
     look: dict[Any, Any] = {"hatch.linewidth": 0.5, "axes.linewidth": 0.8}
     for value, keys in (
         ("black", "text.color axes.labelcolor axes.edgecolor xtick.color ytick.color xtick.labelcolor ytick.labelcolor"),
@@ -49,13 +54,32 @@ def style() -> AbstractContextManager[None]:
     return rc_context(look)
 
 
+_last: weakref.WeakValueDictionary[str, Figure] = weakref.WeakValueDictionary()  # the figure that pyplot has from here
+
+
 def new_figure(width: float, height: float) -> Figure:
-    """Return a white figure, sized in points, that a notebook shows."""
+    """Return a white figure, sized in points, that a notebook shows; if pyplot is in use, its current one."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width / 72, height / 72), dpi=120)
+    size, pyplot = (width / 72, height / 72), sys.modules.get("matplotlib.pyplot")
+    if pyplot is None or threading.current_thread() is not threading.main_thread():  # windows belong to the main thread
+        figure = Figure(figsize=size, dpi=120)
+    else:
+        if "figure" in _last and pyplot.get_backend().lower() in _WINDOWLESS:
+            pyplot.close(_last["figure"])  # pyplot would keep it; the user can still save it
+        figure = _last["figure"] = pyplot.figure(figsize=size, dpi=120)
     figure._repr_png_ = functools.partial(_png, figure)  # type: ignore[attr-defined]  # called by IPython
+    figure._ipython_display_ = functools.partial(_display, figure)  # type: ignore[attr-defined]  # the same, before that
     return figure
+
+
+def _display(figure: Figure) -> None:
+    """Show a figure in a notebook; pyplot then forgets it, or the notebook would show it again at the end of the cell."""
+    from IPython.display import Image, display
+
+    display(Image(_png(figure)))
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close(figure)
 
 
 def _png(figure: Figure) -> bytes:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterleaf.exact import ROUNDING, below, combined, dot, entries, exact_dot, fractions, solved
+from counterleaf.proof.changes import staying, unavoidable
 from counterleaf.proof.problem import Face, Problem, times
 from counterleaf.question.arrays import SeparableCost
 from counterleaf.types import Array
@@ -88,7 +89,7 @@ class Region:
                 row[a:b] = 0.0
                 row[a + left[cost.slope_up[a:b][left].argmin()]] = 1.0
         worth = np.where(far, -np.inf, cost.of(row - source))
-        stays, charges = self._changes(worth, True)
+        stays, charges = staying(self, worth, True)
         row[stays], worth[stays] = source[stays], 0.0
         if np.isinf(worth).any():
             return -math.inf
@@ -371,14 +372,19 @@ class Region:
             worth[a:b], size[a:b] = 0, 0
             worth[a] = np.where(left == old, 0, gain).min()
             size[a] = np.abs(paid[left]).max() + np.abs(at.price[left]).max() + abs(paid[old]) + abs(at.price[old])
-        stays, charges = self._changes(worth, True)
+        least = [self._sum(at, worth, size, *staying(self, worth, True))]
+        if table is not None and table.charges.any():
+            least.append(self._sum(at, worth, size, staying(self, worth, False)[0], unavoidable(self)))
+        return self._lifted(max(least))
+
+    def _sum(self, at: VariablePrices, worth: Array, size: Array, stays: list[int], charges: list[float]) -> float:
+        """The terms of a bound added up and rounded down; some variables stay, and some charges are paid."""
+        worth = worth.copy()
         worth[stays] = 0
-        if exact:
-            total = sum(at.rest, _NONE) + sum(worth.tolist(), _NONE) + sum(map(Fraction, charges), _NONE)
-            return self._lifted(below(total))
+        if at.price.dtype == object:
+            return below(sum(at.rest, _NONE) + sum(worth.tolist(), _NONE) + sum(map(Fraction, charges), _NONE))
         total = math.fsum([*at.rest, *worth.tolist(), *charges])
-        sizes = at.size + math.fsum([*size.tolist(), *charges])
-        return self._lifted(total - _FEW * ROUNDING * sizes)
+        return total - _FEW * ROUNDING * (at.size + math.fsum([*size.tolist(), *charges]))
 
     def _excess(self, at: VariablePrices) -> tuple[Any, float]:
         """The amount by which lam @ miss exceeds the maximum of price @ d over the box, and a bound on its error."""
@@ -396,7 +402,7 @@ class Region:
             reach[a:b], size[a:b] = 0, 0
             reach[a] = np.where(left == old, 0, gain).max()
             size[a] = np.abs(at.price[left]).max() + abs(at.price[old])
-        reach[self._changes(-reach, False)[0]] = 0
+        reach[staying(self, -reach, False)[0]] = 0
         if exact:
             return sum(at.rest, _NONE) - sum(reach.tolist(), _NONE), 0.0
         return math.fsum([*at.rest, *(-reach).tolist()]), _FEW * ROUNDING * (at.size + math.fsum(size.tolist()))
@@ -417,37 +423,6 @@ class Region:
         under, over = grids.below(source, at), grids.above(source, at)
         outer = grids.below(source, np.nextafter(under, -np.inf)), grids.above(source, np.nextafter(over, np.inf))
         return np.asarray(np.clip([under, over, *outer], self.lower[on], self.upper[on]))
-
-    def _changes(self, gains: Array, charged: bool) -> tuple[list[int], list[float]]:
-        """The variables that stay although they gain by moving, and the charges of the features that change.
-
-        ``gains`` are the minima by variable, less than 0 for one that gains. A feature stays if its charge is larger than its
-        gain, or if a limit lets only some features change and others gain more; with several limits, the one that leaves the
-        largest sum decides. Without ``charged``, changes are not charged.
-        """
-        table = self.problem.table
-        if table is None or not table.counts_changes:
-            return [], []
-        charges = (table.charges if charged else np.zeros(len(table.charges))).tolist()
-        gain: list[Any] = [0] * len(charges)
-        for f, one in zip(table.feature.tolist(), gains.tolist(), strict=True):
-            gain[f] += one
-        exact = gains.dtype == object
-        total = [a + (Fraction(c) if exact else c) if c else a for a, c in zip(gain, charges, strict=True)]
-        moving = table.moving(self.problem.source, self.lower, self.upper, self.counted)
-        stays = {f for f, c in enumerate(charges) if not moving[f] and c > 0 and total[f] >= 0}
-        most: Any = 0
-        left_out: list[int] = []
-        for members, limit in zip(table.members, table.most.tolist(), strict=True):
-            free = [f for f in np.flatnonzero(members & ~moving).tolist() if f not in stays]
-            free.sort(key=lambda f: total[f])
-            dropped = free[max(limit - int((members & moving).sum()), 0) :]
-            lost = -sum(total[f] for f in dropped)
-            if lost > most:
-                most, left_out = lost, dropped
-        stays |= set(left_out)
-        paid = [c for f, c in enumerate(charges) if c > 0 and f not in stays]
-        return [d for d, f in enumerate(table.feature.tolist()) if f in stays], paid
 
     def _lifted(self, total: float) -> float:
         """The least possible cost at or above a bound, if costs are multiples of a unit."""

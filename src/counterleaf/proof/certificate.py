@@ -9,6 +9,7 @@ the tree sends there.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -131,6 +132,36 @@ class Certificate:
     def lower_bound(self) -> float:
         """The cost that no row of the target undercuts."""
         return self.findings.lower_bound
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a search of this process made it, which is sure of its proof; it was not read from a file."""
+        return self.findings.answer is not None
+
+    def searches(self) -> Iterator[Certificate]:
+        """Iterate over the certificates of single searches: this one.
+
+        Yields
+        ------
+        Certificate
+            This certificate.
+        """
+        yield self
+
+    def owner(self, k: int) -> Certificate:
+        """Return the certificate that claims answer k: this one.
+
+        Parameters
+        ----------
+        k : int
+            The place of the answer.
+
+        Returns
+        -------
+        Certificate
+            This certificate.
+        """
+        return self
 
     @property
     def answers(self) -> tuple[Answer, ...]:

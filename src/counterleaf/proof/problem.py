@@ -174,7 +174,7 @@ class Problem:
         q = self.question
         if self.table is None or (q.matrix is not None and np.diff(q.matrix.indptr)[self.table.group >= 0].any()):
             return 0.0
-        return unit_of(self.table, q.features)
+        return unit_of(self.table, q.features, q.matrix is not None)
 
     def face(self, node: int, side: int) -> Face:
         """One side of an oblique split, at the distance of the margin."""

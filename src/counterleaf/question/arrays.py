@@ -290,11 +290,14 @@ def _multiple_below(step: Array, source: Array, value: Array) -> Array:
     return np.where(fine | free, value, np.where((source <= value) & (source > point), source, point))
 
 
-def unit_of(table: Table, features: Features) -> float:
-    """A number of which every cost is a whole multiple, if no number can move or those that can pay charges only; else 0."""
+def unit_of(table: Table, features: Features, coupled: bool) -> float:
+    """A number of which every cost is a whole multiple, if no number can move or those that can pay charges only; else 0.
+
+    ``coupled`` says that changes of several numbers cost something together.
+    """
     grouped = table.group >= 0
     free = ~grouped & ((features.lower != features.source) | (features.upper != features.source))
-    if any(line[free].any() for line in features.cost):
+    if (coupled and free.any()) or any(line[free].any() for line in features.cost):
         return 0.0
     costs = np.concatenate([features.slope_up[grouped], table.charges[table.feature[free]]])
     paid = costs[costs != 0]

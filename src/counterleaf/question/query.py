@@ -16,6 +16,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.kinds import Constraint, Near, Support, listed
 from counterleaf.question.costs.prices import Prices
+from counterleaf.question.splits import Margin
 from counterleaf.types import Array
 
 _MANY = 1 << 62  # larger limits are cut to this, which no search reaches
@@ -174,10 +175,11 @@ class Query:
     cost: Any
     prices: Prices
     constraints: tuple[Constraint, ...]
-    margin: float = 0.0
+    margin: Margin = 0.0
     count: int | None = 1
     time_limit: float | None = None
     max_nodes: int | None = None
+    apart: int = 0  # how many of the features that an answer changes stay in every later one; 0: answers of different leaves
     avoided: tuple[ChangeLimit, ...] = ()  # limits on the features that change, from the alternatives found before
 
     @classmethod
@@ -191,11 +193,9 @@ class Query:
         """
         count, time_limit, nodes = limits.get("count", 1), limits.get("time_limit"), limits.get("max_nodes")
         support = limits.get("support")
-        margin = number(limits.get("margin", 0.0), "margin")
+        margin = limits.get("margin", 0.0)
         if count is not None and not _is_count(count):
             raise CounterleafError(f"count is {count!r}; expected a whole number from 1, or None for every leaf")
-        if margin < 0:
-            raise CounterleafError(f"margin is {margin}; expected 0 or more")
         if time_limit is not None:
             time_limit = number(time_limit, "time_limit")
             if time_limit <= 0:
@@ -206,7 +206,8 @@ class Query:
             raise CounterleafError(f"support is {support!r}; expected a number of rows from 1, or None")
         least = () if support is None else (Support(f"support={support}", min(int(support), _MANY)),)
         count, nodes = (None if one is None else min(int(one), _MANY) for one in (count, nodes))
-        return cls(target, cost, prices, (*listed(constraints), *least), margin, count, time_limit, nodes)
+        apart = _apart(limits.get("distinct"), count)
+        return cls(target, cost, prices, (*listed(constraints), *least), margin, count, time_limit, nodes, apart)
 
     @property
     def support(self) -> int:
@@ -230,6 +231,19 @@ def known_options(call: str, options: Any, known: Any = Options) -> Any:
         hint = "".join(f"; did you mean {one!r}?" for one in get_close_matches(unknown[0], known.__annotations__, 1))
         raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}{hint}")
     return options
+
+
+def _apart(distinct: Any, count: int | None) -> int:
+    """Check ``distinct``: how many of the features that an answer changes stay in every later one; 0 for other leaves."""
+    if distinct is None:
+        return int(count is not None and count > 1)
+    if isinstance(distinct, Mapping) and list(distinct) == ["features"] and _is_count(distinct["features"]):
+        return int(distinct["features"])
+    if isinstance(distinct, str) and distinct in ("features", "leaves"):
+        return int(distinct == "features")
+    raise CounterleafError(
+        f"""distinct is {brief(distinct)}; expected "features", "leaves" or a dict such as {{"features": 2}}"""
+    )
 
 
 def _is_count(value: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class Variables:
         for g, d in enumerate(finite):
             group[schema.span(d)] = g
         for d, feature in enumerate(schema):
-            if isinstance(feature, Numeric) and feature.grid is not None:
+            if isinstance(feature, Numeric) and feature.values is None and feature.grid is not None:
                 step[:, schema.starts[d]] = feature.grid.numerator, feature.grid.denominator
             if feature.name in schema.gaps:
                 step[:, schema.starts[d] + 1] = 1  # missing or not
@@ -71,9 +70,8 @@ def _lists(schema: Schema) -> tuple[Array, Array]:
     """The lists to which numbers are restricted: where the list of each variable begins and ends, and their numbers."""
     starts, values = np.zeros(schema.width + 1, np.int64), [np.empty(0)]
     for d, feature in enumerate(schema):
-        listed: Any = getattr(feature, "values", None)
-        if isinstance(feature, Numeric) and listed:
-            values.append(np.array(listed, np.float64))
+        if isinstance(feature, Numeric) and feature.values is not None:
+            values.append(np.array(feature.values, np.float64))
             starts[schema.starts[d] + 1] = len(values[-1])
     return np.cumsum(starts), np.concatenate(values)
 

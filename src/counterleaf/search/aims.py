@@ -16,6 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Cuts, Decision, Goal, Range, decide
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Part
 from counterleaf.question.constraints.kinds import Near
 from counterleaf.question.query import Query
@@ -56,6 +57,10 @@ class Aim:
         """Find the cheapest leaves for one source, with their proof, see ``Search.certify``."""
         found = self.search.certify(self.source(source), query, self.decision.target, budget, earlier)
         return found if self.decision.tree is self.decision.model else replace(found, decision=self.decision)
+
+    def problem_of(self, source: Source, query: Query) -> Problem:
+        """The problem of one source, see ``Search.posed``."""
+        return self.search.posed(self.source(source), query, self.decision.target)
 
 
 class Aims:

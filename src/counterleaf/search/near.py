@@ -59,7 +59,7 @@ def check_question(near: Near, query: Query, schema: Schema, plain: bool, obliqu
     elif query.count != 1:
         reason = f"count={query.count}; expected one answer"
     elif query.margin:
-        reason = f"margin={query.margin:g}; expected 0"
+        reason = "a margin; expected 0"
     elif query.avoided:
         reason = "alternatives that change other features; expected one answer"
     elif query.max_nodes is not None:

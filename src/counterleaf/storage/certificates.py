@@ -13,6 +13,7 @@ from counterleaf.model.decision import Decision, Range, decide
 from counterleaf.model.tangents import Cut
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
+from counterleaf.proof.compound import Compound
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.question.arrays import Features, Question, Table
@@ -26,6 +27,38 @@ from counterleaf.types import Array
 
 _GUARD = 2.0**-16  # of its terms: the most that an answer may keep from a split
 _MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
+
+
+def rounds_out(proof: Certificate | Compound, decision: Decision) -> dict[str, Any] | None:
+    """Write the searches of a compound; each holds only the parts that differ from the first one. None for a single search."""
+    if isinstance(proof, Certificate):
+        return None
+    first = certificate_out(proof.rounds[0][0], decision)
+    rounds = []
+    for one in proof.rounds:
+        whole = [certificate_out(case, case.decision or decision) for case in one]
+        claims = [{"status": str(case.status), "lower_bound": number_out(case.lower_bound)} for case in one]
+        differing = [{name: value for name, value in case.items() if value != first[name]} for case in whole]
+        rounds.append([{**claim, **case} for claim, case in zip(claims, differing, strict=True)])
+    return {"apart": proof.apart, "count": proof.count, "rounds": rounds}
+
+
+def rounds_in(content: dict[str, Any], first: dict[str, Any], schema: Schema) -> tuple[Compound, Decision]:
+    """Read a compound that ``rounds_out`` wrote."""
+    apart, count, rounds = content["apart"], content["count"], []
+    decision = None
+    for one in content["rounds"]:
+        cases = []
+        for case in one:
+            status, bound = Status(case["status"]), float(case["lower_bound"])
+            certificate, made = certificate_in({**first, **case}, schema, status, bound)
+            decision = decision or made
+            cases.append(certificate)
+        rounds.append(tuple(cases))
+    whole = type(apart) is int and apart >= 0 and (count is None or (type(count) is int and count > 0))
+    if not whole or decision is None or not all(rounds):
+        raise CounterleafError(_MISFIT)
+    return Compound(tuple(rounds), apart, count), decision
 
 
 def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, Any]:

@@ -21,15 +21,19 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.model.decision import Decision, Range
-from counterleaf.proof.certificate import Status
+from counterleaf.proof.certificate import Certificate, Status
+from counterleaf.proof.compound import Compound, avoided_by
+from counterleaf.question.arrays import ChangeLimit
+from counterleaf.question.constraints.cases import cases
 from counterleaf.question.constraints.kinds import Constraint, Near, Support
 from counterleaf.question.query import Probability, Value, read_goal
-from counterleaf.storage.certificates import certificate_in, certificate_out
+from counterleaf.storage.certificates import certificate_in, certificate_out, rounds_in, rounds_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
 from counterleaf.storage.migrations import STEPS, VERSION, migrate
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads, number_out, plain
 from counterleaf.table.row_types import describe_row, restore_row
+from counterleaf.table.schema import Schema
 
 FORMAT = "counterleaf-explanation"
 UNRECORDED = "not recorded, nor are the constraints (answer format version 2)"  # in place of the cost
@@ -53,7 +57,7 @@ def write(answer: Explanation) -> str:
         ) from None
 
 
-def read(text: str) -> Explanation:
+def read(text: str | bytes) -> Explanation:
     """The answer that ``write`` wrote; any other text is refused with the reason."""
     if not isinstance(text, (str, bytes)):
         raise CounterleafError(f"an answer is read from text; got a {type(text).__name__}: pass Path(file).read_text()")
@@ -99,7 +103,7 @@ def _with_proved_bounds(answer: Explanation) -> Explanation:
     Version 2 claimed each bound as it was summed; the parts prove it less the rounding of that sum.
     """
     claimed = answer.certificate
-    if claimed.check():
+    if not isinstance(claimed, Certificate) or claimed.check():
         return answer
     try:
         weakened = claimed.weakened()
@@ -153,7 +157,8 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "conflict": [constraint_out(one) for one in answer.conflict],
         "source_row": describe_row(answer.source),
         "schema": schema_out(answer.schema),
-        "certificate": certificate_out(answer.certificate, answer.decision),
+        "certificate": certificate_out(next(answer.certificate.searches()), answer.decision),
+        "rounds": rounds_out(answer.certificate, answer.decision),
     }
     out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
     return out
@@ -190,11 +195,35 @@ def _target_in(content: Any, decision: Decision) -> Any:
     raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; explain the row again")
 
 
+def _proof_in(content: dict[str, Any], schema: Schema) -> tuple[Certificate | Compound, Decision]:
+    status, bound = Status(content["status"]), float(content["lower_bound"])
+    if content["rounds"] is None:
+        return certificate_in(content["certificate"], schema, status, bound)
+    compound, decision = rounds_in(content["rounds"], content["certificate"], schema)
+    if compound.status is not status or compound.lower_bound != bound:
+        raise CounterleafError("the answer's JSON contradicts itself: its searches claim something else; explain the row again")
+    return compound, decision
+
+
+def _check_constraints(constraints: tuple[Constraint, ...], schema: Schema, proof: Certificate | Compound) -> None:
+    """Refuse an answer if a search is not about one of the cases of the constraints, with the answers before it excluded."""
+    split = cases(constraints, schema, proof.problem.source)
+    rounds = proof.rounds if isinstance(proof, Compound) else ((proof,),)
+    avoided: tuple[ChangeLimit, ...] = ()
+    for at, one in enumerate(rounds):
+        if len(one) != len(split):
+            raise CounterleafError(
+                "the answer's JSON contradicts itself: its proof has other cases than its constraints; explain the row again"
+            )
+        for case, certificate in zip(split, one, strict=True):
+            check_constraints(case, schema, certificate, avoided)
+        if isinstance(proof, Compound) and at < len(rounds) - 1:
+            avoided = (*avoided, avoided_by(proof.problem, proof.answers[at].row, proof.apart))
+
+
 def _explanation(content: dict[str, Any]) -> Explanation:
     schema = schema_in(content["schema"])
-    certificate, decision = certificate_in(
-        content["certificate"], schema, Status(content["status"]), float(content["lower_bound"])
-    )
+    certificate, decision = _proof_in(content, schema)
     row = restore_row(content["source_row"])
     source = certificate.problem.source
     if not np.array_equal(schema.encode(row), source):
@@ -208,10 +237,11 @@ def _explanation(content: dict[str, Any]) -> Explanation:
     constraints: tuple[Constraint, ...] = ()
     cost, question = UNRECORDED, content["question"]
     if question is None:
-        check_bounds(schema, certificate)
+        for one in certificate.searches():
+            check_bounds(schema, one)
     else:
         constraints, cost = tuple(map(constraint_in, question["constraints"])), str(question["cost"])
-        check_constraints(constraints, schema, certificate)
+        _check_constraints(constraints, schema, certificate)
     if decision.closed and not any(isinstance(one, Support) for one in constraints):
         raise CounterleafError(
             "the answer's JSON contradicts itself: its proof leaves out leaves without support=; explain the row again"

@@ -13,23 +13,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterleaf.errors import CounterleafError, flat
-from counterleaf.table.files import read_csv, read_header, read_parquet, write_csv, write_parquet
-from counterleaf.table.frames import Frame, make_frame
+from counterleaf.errors import CounterleafError, flat, not_installed
+from counterleaf.table.files import (
+    read_csv,
+    read_excel,
+    read_header,
+    read_parquet,
+    with_decimal_commas,
+    write_csv,
+    write_excel,
+    write_parquet,
+)
+from counterleaf.table.frames import Frame, cells_of, make_frame
 
 STDIN = Path("-")
-_PARQUET = 'Parquet needs pyarrow; install it with: pip install "counterleaf[parquet]"'
+_SUFFIXES = (".csv", ".csv.gz", ".xlsx", ".parquet")  # that tables can be written to
 
 
 def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
-    """Read a table from a ``.csv``, ``.csv.gz``, ``.jsonl`` or ``.parquet`` file.
+    """Read a table from a ``.csv``, ``.csv.gz``, ``.jsonl``, ``.xlsx`` or ``.parquet`` file.
 
     Parameters
     ----------
     path : Path
         The file; ``-`` is standard input, whose format follows from its first bytes.
     types : dict of str to type, optional
-        The types of some columns of a CSV file.
+        The types of some columns of a CSV or Excel file.
 
     Returns
     -------
@@ -42,18 +51,26 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
             return _read_csv(name, source, "gzip" if suffix.endswith(".gz") else None, types)
         if suffix.endswith((".jsonl", ".ndjson")):
             return make_frame(_read_json_lines(source))
+        if suffix.endswith(".xlsx"):
+            return _read_excel(name, source, types)
         if suffix.endswith(".parquet"):
             return read_parquet(source)
     except ImportError:
-        raise CounterleafError(f"{name}: {_PARQUET}") from None
+        raise _needs(name, suffix) from None
     except CounterleafError:
         raise
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:  # raised by the parsers
         if isinstance(error, OSError) and error.errno is not None:  # raised by the disk
             raise
-        expected = "the format of its suffix" if path != STDIN else "CSV, JSON lines or Parquet"
+        expected = "the format of its suffix" if path != STDIN else "CSV, JSON lines, Excel or Parquet"
         raise CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected {expected}") from None
-    raise CounterleafError(f"{name}: unknown file type; expected .csv, .csv.gz, .jsonl or .parquet")
+    raise CounterleafError(f"{name}: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet")
+
+
+def _needs(name: object, suffix: str) -> CounterleafError:
+    """Return the error for a file whose library is not installed."""
+    excel = suffix.endswith(".xlsx")
+    return not_installed(f"{name}: {'an Excel file' if excel else 'Parquet'}", "openpyxl" if excel else "pyarrow")
 
 
 def _open(path: Path) -> tuple[str, str, Any]:
@@ -62,20 +79,33 @@ def _open(path: Path) -> tuple[str, str, Any]:
         return str(path), path.name.lower(), path
     content = sys.stdin.buffer.read()
     if not content.strip():
-        raise CounterleafError("standard input is empty; expected a table as CSV, JSON lines or Parquet")
-    starts = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl"}
+        raise CounterleafError("standard input is empty; expected a table as CSV, JSON lines, Excel or Parquet")
+    starts = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl", b"PK\x03\x04": ".xlsx"}
     suffix = next((suffix for start, suffix in starts.items() if content.lstrip().startswith(start)), ".csv")
     return "standard input", suffix, io.BytesIO(content)
 
 
 def _read_csv(name: str, source: Any, compression: Any, types: dict[str, type] | None) -> Frame:
-    header = read_header(source, compression)
+    """Read a CSV file; commas, semicolons or tabs separate its columns, those that make most columns of the first line."""
+    headers = {separator: read_header(source, compression, separator) for separator in ",;\t"}
+    separator, header = max(headers.items(), key=lambda one: len(one[1]))
+    _check_header(name, header)
+    frame = read_csv(source, compression, types, separator)
+    return frame if separator == "," else with_decimal_commas(frame, types or ())
+
+
+def _read_excel(name: str, source: Any, types: dict[str, type] | None) -> Frame:
+    first = read_excel(source, rows=1)
+    _check_header(name, [str(cell) for cell in cells_of(first.iloc[0])] if len(first) else [])
+    if not isinstance(source, Path):
+        source.seek(0)
+    return read_excel(source, types)
+
+
+def _check_header(name: str, header: list[str]) -> None:
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise CounterleafError(f"{name} has two columns named {twice!r}; names must differ")
-    if len(header) == 1 and any(sign in header[0] for sign in ";\t"):
-        raise CounterleafError(f"{name} has one column, named {header[0][:40]!r}; expected columns separated by commas")
-    return read_csv(source, compression, types)
 
 
 def _read_json_lines(source: Any) -> list[dict[str, Any]]:
@@ -102,16 +132,20 @@ def _read_whole_number(digits: str) -> int | float:
 def write_frame(path: Path, frame: Frame) -> None:
     """Write a table in the format of the suffix of ``path``."""
     name = path.name.lower()
+    if not name.endswith(_SUFFIXES):
+        raise CounterleafError(f"{path}: unknown file type; expected {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}")
     with aside(path) as part:
-        if name.endswith((".csv", ".csv.gz")):
-            write_csv(frame, part, compressed=name.endswith(".gz"))
-        elif name.endswith(".parquet"):
-            try:
+        try:
+            if name.endswith(".parquet"):
                 write_parquet(frame, part)
-            except ImportError:
-                raise CounterleafError(f"{path}: {_PARQUET}") from None
-        else:
-            raise CounterleafError(f"{path}: unknown file type; expected .csv, .csv.gz or .parquet")
+            elif name.endswith(".xlsx"):
+                write_excel(frame, part)
+            else:
+                write_csv(frame, part, compressed=name.endswith(".gz"))
+        except ImportError:
+            raise _needs(path, name) from None
+        except ValueError as error:
+            raise CounterleafError(f"cannot write {path}: {flat(error)}; write a .csv file instead") from None
 
 
 def write(path: Path, content: str | bytes) -> None:

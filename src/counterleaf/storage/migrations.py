@@ -150,7 +150,7 @@ def _from_5(content: Content) -> Content:
         table = dict(certificate["table"])
         most, every = table.pop("max_changes"), list(range(len(content["schema"]["features"])))
         certificate["table"] = {"change_limits": [] if most < 0 else [[every, most]], "charges": [], **table}
-    return {**content, "version": 6, "certificate": certificate}
+    return {**content, "version": 6, "certificate": certificate, "rounds": None}
 
 
 STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}

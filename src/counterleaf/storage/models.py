@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.errors import CounterleafError, flat, not_installed, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import innermost
@@ -83,7 +83,7 @@ def _skops(path: Path, trusted: Sequence[str]) -> Any:
     try:
         from skops import io as skops
     except ImportError:
-        raise CounterleafError(f'{path}: skops files need skops; install it with: pip install "counterleaf[skops]"') from None
+        raise not_installed(f"{path}: skops files", "skops") from None
     content = path.read_bytes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

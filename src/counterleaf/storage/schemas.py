@@ -36,17 +36,18 @@ def _feature_out(feature: Feature) -> list[Any]:
     if isinstance(feature, Numeric):
         step = None if feature.step is None else float(feature.step)
         ends = number_out(feature.lower), number_out(feature.upper)
-        gap = [feature.missing] if feature.missing else []  # left out by default, as in older files
-        return ["number", feature.name, *ends, bool(feature.integer), step, *gap]
+        more = [] if feature.values is None else [feature.missing, list(feature.values)]
+        more = more or ([feature.missing] if feature.missing else [])  # left out by default, as in older files
+        return ["number", feature.name, *ends, bool(feature.integer), step, *more]
     return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
 
 
 def _feature_in(entry: list[Any]) -> Feature:
     kind, name, *rest = entry
     if kind == "number":
-        lower, upper, integer, step, *gap = rest
+        lower, upper, integer, step, *more = rest
         step = None if step is None else float(step)
-        return Numeric(name, float(lower), float(upper), bool(integer), step, *gap)
+        return Numeric(name, float(lower), float(upper), bool(integer), step, *more)
     values, costs, missing = rest
     if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
         raise ValueError("a table of costs that is not square")  # before memory is allocated for it

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, brief, some
+from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.table.frames import nested
 from counterleaf.types import is_missing as is_missing  # also for those who import it from here
 
@@ -19,9 +20,9 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A number within bounds, optionally whole or a multiple of a step.
+    """A number within bounds, optionally whole, a multiple of a step, or one of a list.
 
-    A row whose value is not on the grid may keep it; a value that changes moves to the grid.
+    A row whose value is not on the grid or list may keep it; a value that changes moves to the grid or list.
 
     Parameters
     ----------
@@ -36,17 +37,21 @@ class Numeric:
     missing : bool or "allowed", default=False
         Whether rows may lack the number. Wherever the model has a route for a missing number, a row can keep it missing, and
         an answer can fill it in. With "allowed", an answer can also leave out a number that the row has.
+    values : list of float, optional
+        The only numbers that the feature takes. They imply the bounds.
 
     Raises
     ------
     CounterleafError
-        If no number satisfies the bounds, if ``step`` is not positive or contradicts ``integer``, or if ``missing`` is
-        something else.
+        If no number satisfies the bounds, if ``step`` is not positive or contradicts ``integer``, if ``missing`` is something
+        else, or if ``values`` are not different finite numbers or are combined with other bounds or a step.
 
     Examples
     --------
     >>> Numeric("hours", 0, 100, step=5).grid
     Fraction(5, 1)
+    >>> Numeric("term", values=[36, 60]).upper
+    60.0
     """
 
     name: str
@@ -55,9 +60,12 @@ class Numeric:
     integer: bool = False
     step: float | None = None
     missing: bool | str = False
+    values: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if self.values is not None:
+            _set_list(self)
         if not (self.missing is True or self.missing is False or self.missing == "allowed"):
             raise CounterleafError(
                 f'feature {self.name!r}: missing is {brief(self.missing)}; expected True, False or "allowed"'
@@ -89,6 +97,30 @@ class Numeric:
         if self.step is not None:
             return Fraction(repr(float(self.step)))
         return Fraction(1) if self.integer else None
+
+    @property
+    def any_number(self) -> bool:
+        """Whether every number within the bounds is allowed."""
+        return self.grid is None and self.values is None
+
+    def nearest(self, number: float, low: float, high: float) -> float:
+        """Return the allowed number within bounds that is nearest to another number.
+
+        Parameters
+        ----------
+        number : float
+            The other number, which lies within the bounds.
+        low, high : float
+            The bounds.
+        """
+        if self.values is not None:
+            near = list(self.values)
+        elif self.grid is None:
+            return number
+        else:
+            k = round(number / float(self.grid))
+            near = [(k + step) * self.grid.numerator / self.grid.denominator for step in (-1, 0, 1)]
+        return min((one for one in near if low <= one <= high), key=lambda one: abs(one - number), default=number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +313,10 @@ def variable_names(feature: Feature, gap: bool) -> list[str]:
 def describe(feature: Feature) -> str:
     """Return a feature in words."""
     if isinstance(feature, Numeric):
+        if feature.values is not None:
+            shown = [f"{value:g}" for value in feature.values]
+            shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
+            return f"one of the numbers {', '.join(shown)}{_gap_words(feature)}"
         what = "whole number" if feature.integer else "number"
         if feature.step is not None:
             what += f" in steps of {float(feature.step):g}"
@@ -309,6 +345,30 @@ def _initialize(feature: Any, name: str, values: Any, costs: Any, missing: bool)
     for attribute, value in (("name", name), ("values", values), ("costs", costs), ("missing", bool(missing))):
         object.__setattr__(feature, attribute, value)
     feature.__post_init__()
+
+
+def _set_list(feature: Numeric) -> None:
+    """Set the numbers that a feature takes, and its bounds, from the list that the user gave."""
+    name, given = feature.name, feature.values
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise CounterleafError(f"feature {name!r}: its values are {brief(given)}; expected a list of numbers such as [36, 60]")
+    values = sorted(number(value, f"a value of feature {name!r}") for value in given)
+    if not values:
+        raise CounterleafError(f"feature {name!r} has no values; expected a list of numbers such as [36, 60]")
+    twice = [one for one, other in itertools.pairwise(values) if one == other]
+    if twice:
+        raise CounterleafError(f"feature {name!r} lists {twice[0]:g} twice; values must differ")
+    whole = all(value.is_integer() for value in values)
+    for setting, came, implied in (
+        ("lower", feature.lower, (-math.inf, values[0])),
+        ("upper", feature.upper, (math.inf, values[-1])),
+        ("integer", feature.integer, (False, whole)),
+        ("step", feature.step, (None,)),
+    ):
+        if came not in implied:
+            raise CounterleafError(f"feature {name!r}: {setting} is {brief(came)} in addition to values; pass one of the two")
+    for setting, value in (("values", tuple(values)), ("lower", values[0]), ("upper", values[-1])):
+        object.__setattr__(feature, setting, value)
 
 
 def _check_name(name: Any) -> None:

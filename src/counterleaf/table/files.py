@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +13,72 @@ from counterleaf.table.frames import Frame
 # those of pandas except "None" and "none", which people use as categories
 _MISSING = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
 
+_COMMA = re.compile(r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?", re.ASCII)  # a number that may have a decimal comma
+_DECIMAL = re.compile(r"[-+]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+)([eE][-+]?\d+)?", re.ASCII)  # one whose comma is decimal
+_FORMULAS = ("=", "+", "-", "@")  # a spreadsheet may take text that begins so for a formula
 
-def read_header(source: Any, compression: Any = None) -> list[str]:
+
+def read_header(source: Any, compression: Any = None, separator: str = ",") -> list[str]:
     """Read the column names in the first line of a CSV file; an open ``source`` is rewound."""
     import pandas as pd
 
-    first = pd.read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False, compression=compression)
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "compression": compression, "sep": separator}
+    first = pd.read_csv(source, header=None, nrows=1, **options)
     if not isinstance(source, Path):
         source.seek(0)
     return list(first.iloc[0].tolist())
 
 
-def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None = None) -> Frame:
+def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None = None, separator: str = ",") -> Frame:
     """Read a CSV file; numbers are read exactly, and each column gets one type even if the file is long."""
     import pandas as pd
 
-    options: dict[str, Any] = {"compression": compression, "keep_default_na": False, "na_values": _MISSING}
+    options: dict[str, Any] = {"compression": compression, "keep_default_na": False, "na_values": _MISSING, "sep": separator}
     return pd.read_csv(source, dtype=types or None, low_memory=False, **options, **exact_numbers())
+
+
+def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | None = None) -> Frame:
+    """Read the first sheet of an Excel file; with ``rows``, only its first lines, the header included.
+
+    Raises
+    ------
+    ImportError
+        If openpyxl is not installed.
+    ValueError
+        If the file is something else.
+    """
+    import openpyxl  # noqa: F401  # pandas needs it
+    import pandas as pd
+
+    options: dict[str, Any] = {"keep_default_na": False, "na_values": _MISSING, "engine": "openpyxl"}
+    first: dict[str, Any] = {} if rows is None else {"header": None, "nrows": rows}
+    try:
+        return pd.read_excel(source, dtype=types or None, **options, **first)
+    except (ImportError, OSError, MemoryError):
+        raise
+    except Exception as error:  # a garbled file can raise anything
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def with_decimal_commas(frame: Frame, skip: Iterable[str]) -> Frame:
+    """Return a frame in which columns of text such as "1,5" are numbers; a column that may hold thousands is refused.
+
+    Raises
+    ------
+    ValueError
+        If no number of the table shows what a comma means.
+    """
+    found = {}
+    for name in set(frame.columns) - set(skip):
+        texts = frame[name].dropna()
+        if len(texts) and all(isinstance(text, str) and _COMMA.fullmatch(text.strip()) for text in texts):
+            found[name] = [text.strip() for text in texts if "," in text]
+    clear = any(_DECIMAL.fullmatch(text) for texts in found.values() for text in texts)
+    for name, texts in found.items():
+        if not clear:
+            raise ValueError(f"column {name!r} holds {texts[0]!r}, which may be a decimal or thousands; write decimal points")
+        frame[name] = frame[name].str.strip().str.replace(",", ".").astype(float)
+    return frame
 
 
 def exact_numbers() -> dict[str, Any]:
@@ -64,6 +115,30 @@ def write_csv(frame: Frame, target: Any, compressed: bool = False) -> None:
         return
     with Path(target).open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as out:
         frame.to_csv(out, index=False, mode="wb")
+
+
+def write_excel(frame: Frame, target: Any) -> None:
+    """Write a frame as an Excel file without its index; text is never a formula.
+
+    Raises
+    ------
+    ImportError
+        If openpyxl is not installed.
+    ValueError
+        If Excel cannot hold the frame.
+    """
+    import openpyxl  # noqa: F401  # pandas needs it
+    import pandas as pd
+
+    with Path(target).open("wb") as file, pd.ExcelWriter(file, engine="openpyxl") as writer:
+        try:
+            frame.to_excel(writer, index=False)
+        except Exception as error:  # openpyxl has its own errors, for example for control characters
+            raise ValueError(str(error).rstrip(".") or type(error).__name__) from None
+        for line in writer.book.active.iter_rows():
+            for cell in line:
+                if isinstance(cell.value, str) and cell.value.startswith(_FORMULAS):
+                    cell.data_type, cell.quotePrefix = "s", True
 
 
 def write_parquet(frame: Frame, target: Any) -> None:

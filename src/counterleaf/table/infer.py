@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
-from counterleaf.table.frames import Column, cells_of, kind_of, levels_of, numbers_of
+from counterleaf.table.frames import Column, cells_of, columns, kind_of, levels_of, numbers_of
 from counterleaf.types import Array, is_missing
 
 SPREADS = ("range", "std", "mad")  # the names that weights can have
+_ENOUGH, _FEW = 30, 8  # the least number of known rows for which a grid or a list is inferred; the longest list
+_FINE = 2.0**40  # steps of a grid: beyond this number, floats are too coarse to tell
 SPREAD_ENDS = 1e-150, 1e150  # between these, a spread, its square and the inverses of both are finite numbers above 0
 
 
@@ -24,7 +27,8 @@ class Spreads:
     Parameters
     ----------
     range : (F,) array
-        The greatest value minus the least.
+        The span of the middle 98 % of the values: the 99 % quantile minus the 1 % quantile, which are values of the data. With
+        fewer than 100 values these are the greatest and the least one.
     std : (F,) array
         The standard deviation.
     mad : (F,) array
@@ -39,7 +43,8 @@ class Spreads:
     def of(cls, X: Array) -> Spreads:
         """Measure the columns of an array, missing values left out.
 
-        A spread too small to have an inverse square counts as 0. A spread of 0 is replaced by the range, a range of 0 by 1.
+        A spread too small to have an inverse square counts as 0. A range of 0 is replaced by the greatest value minus the least
+        one and, if that is 0, by 1. Another spread of 0 is replaced by the range.
 
         Parameters
         ----------
@@ -54,9 +59,11 @@ class Spreads:
         X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         with np.errstate(over="ignore", invalid="ignore"):
             width = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+            quantile = np.nanquantile if np.isnan(X).any() else np.quantile
+            low, high = quantile(X, (0.01, 0.99), axis=0, method="inverted_cdf")
             mad = np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
             std = np.where(width > 0, np.nanstd(X, axis=0), 0.0)  # for equal numbers, rounding may leave more than 0
-        width = _usable(width, 1.0)
+            width = _usable(high - low, _usable(width, 1.0))
         return cls(width, _usable(std, width), _usable(mad, width))
 
 
@@ -116,7 +123,61 @@ def _guess_number(name: str, X: Array, whole: bool, bounds: bool) -> Numeric:
         raise CounterleafError(f"column {name!r} of the data holds infinity; expected finite numbers")
     low, high = (float(X.min()), float(X.max())) if bounds else (-np.inf, np.inf)
     whole = whole or bool(gaps and (X % 1 == 0).all())  # pandas stores whole numbers with gaps as floats
+    listed = _list_of(X) if bounds else None
+    if listed is not None:
+        return Numeric(name, integer=whole, missing=bool(gaps), values=listed)
     return Numeric(name, low, high, integer=whole, missing=bool(gaps))
+
+
+def _list_of(X: Array) -> list[float] | None:
+    """Return the values of a column that has only a few, such as terms of 36 and 60 months; None if it may have others.
+
+    Consecutive whole numbers need no list. A value that appears only once suggests that there are others in between.
+    """
+    if len(X) < _ENOUGH:
+        return None
+    values, counts = np.unique(X, return_counts=True)
+    if not 2 <= len(values) <= _FEW or counts.min() == 1:
+        return None
+    consecutive = (values % 1 == 0).all() and values[-1] - values[0] == len(values) - 1
+    return None if consecutive else list(values.tolist())
+
+
+def with_cents(features: Iterable[Feature], data: Any) -> list[Feature]:
+    """Return the features of a table with steps of 0.01 for amounts of money.
+
+    Parameters
+    ----------
+    features : iterable of Feature
+        The features that were inferred from the data.
+    data : DataFrame or array-like
+        The data.
+
+    Returns
+    -------
+    list of Feature
+        The features. A column of money has numbers that are multiples of 0.01, to rounding, but not all multiples of 0.1.
+    """
+    by_name = dict(columns(data))
+    return [
+        replace(one, step=0.01)
+        if isinstance(one, Numeric) and one.any_number and _in_cents(by_name[one.name], one.name)
+        else one
+        for one in features
+    ]
+
+
+def _in_cents(column: Column, name: str) -> bool:
+    X = numbers_of(column, name)
+    X = X[np.isfinite(X)]
+    return len(X) >= _ENOUGH and _are_multiples(X, 100.0) and not _are_multiples(X, 10.0)
+
+
+def _are_multiples(X: Array, per_unit: float) -> bool:
+    """Return whether all numbers are, to rounding, whole numbers divided by ``per_unit``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.round(X * per_unit)
+        return bool((np.abs(steps) < _FINE).all() and (np.abs(steps / per_unit - X) <= 16 * np.spacing(np.abs(X))).all())
 
 
 def _has_gaps(column: Column) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,14 @@ STATUSES = ("optimal", "infeasible", "limit", INVALID)
 COLUMNS = ("status", "cost", "lower_bound", "leaf", "source_label", "label", "n_changed", "changed", "confirmed")
 SHARE = "share of {}"  # the name of the column with the share of a feature in the cost
 _DIGITS = ("short", "full")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The lines of a frame with several answers per row: the position of the row, and the rank of the answer from 1."""
+
+    rows: Array
+    ranks: Array
 
 
 class Results:
@@ -44,8 +53,9 @@ class Results:
         self.reached = np.zeros(0 if values is None else n, bool)  # whether a label that a leaf computes is one of the target
         self.probabilities = np.full(n if values is False else 0, np.nan)
         self.sources = np.full(n, np.nan) if values else np.full(n, -1)  # places of classes, or values
-        self.words = np.full(n, None, object) if words else None
-        self.full = np.zeros(n, bool) if short else None  # whether the row needs all of its digits
+        self.has_words, self.is_short = words, short
+        self.words = np.full(n if words else 0, None, object)
+        self.full = np.zeros(n if short else 0, bool)  # whether the row needs all of its digits
         self.shares: dict[int, Array] = {}  # feature -> its share of the cost
         self.codes: dict[int, Array] = {}  # feature -> its new codes, NaN where it does not change
         self.problems: dict[int, str] = {}  # row -> why it is invalid
@@ -63,7 +73,7 @@ class Results:
         return self.shares[d]
 
 
-def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array, ranks: Array | None = None) -> Any:
+def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array, order: Order | None = None) -> Any:
     """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
 
     Parameters
@@ -76,8 +86,8 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         The labels.
     value : (N,) array
         The class of each node of the tree, as a position in ``classes``.
-    ranks : (n,) array, optional
-        The rank of each line among the answers of its row, 0 for a row without an answer.
+    order : Order, optional
+        The row and the rank of each line, if a row may have several.
 
     Returns
     -------
@@ -93,11 +103,11 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         share[~answered] = np.nan
         shares[SHARE.format(sheet.schema.names[d])] = share
     if sheet.polars:
-        return _polars_frame((results, ranks), classes.tolist(), value, answered, (cells, shares))
+        return _polars_frame((results, order), classes.tolist(), value, answered, (cells, shares))
     import pandas as pd
 
-    without = ~answered
-    columns: dict[str, Any] = {} if ranks is None else {"rank": pd.arrays.IntegerArray(ranks, without.copy())}
+    without, index = ~answered, sheet.index if sheet.index is not None or order is None else order.rows
+    columns: dict[str, Any] = {} if order is None else {"rank": pd.arrays.IntegerArray(order.ranks, without.copy())}
     columns |= {
         "status": pd.Categorical.from_codes(results.status, dtype=_few(STATUSES, "")),
         "cost": results.costs,
@@ -106,12 +116,12 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         "source_label": _source_labels(results, classes),
         "label": _labels(results, classes, value),
         "n_changed": pd.arrays.IntegerArray(results.counts, without.copy()),
-        "changed": None if results.words is None else pd.Series(results.words, sheet.index, object, copy=False),
+        "changed": pd.Series(results.words, index, object, copy=False) if results.has_words else None,
         "confirmed": pd.arrays.BooleanArray(results.confirmed, without.copy()),
     }
-    if results.words is None:
+    if not results.has_words:
         columns.pop("changed")
-    if results.full is not None:
+    if results.is_short:
         places = np.where(answered, results.full, -1).astype(np.int8)
         columns["digits"] = pd.Categorical.from_codes(places, dtype=_few(_DIGITS, ""))
     if _has_probabilities(results):
@@ -120,7 +130,7 @@ def results_frame(results: Results, sheet: TableRows, classes: Array, value: Arr
         problem = np.full(sheet.n, None, object)
         problem[list(results.problems)] = list(results.problems.values())
         columns["problem"] = problem
-    return pd.DataFrame({**columns, **cells, **shares}, index=sheet.index, copy=False)
+    return pd.DataFrame({**columns, **cells, **shares}, index=index, copy=False)
 
 
 def _source_labels(results: Results, classes: Array) -> Any:
@@ -162,21 +172,19 @@ def _few(values: tuple[Any, ...], kind: str) -> Any:
 
 
 def _polars_frame(
-    found: tuple[Results, Array | None], classes: list[Any], value: Array, answered: Array, more: tuple[dict[str, Any], ...]
+    found: tuple[Results, Order | None], classes: list[Any], value: Array, answered: Array, more: tuple[dict[str, Any], ...]
 ) -> Any:
     import polars as pl
 
-    results, ranks = found
+    results, order = found
     there, known = pl.Series(answered), results.sources
     kept = results.labels
     labels = pl.Series(classes).gather(value[results.leaves]) if kept is None else pl.Series(kept.tolist(), strict=False)
     if known.dtype == float:
         sources = pl.Series(known).fill_nan(None)
     else:
-        sources = pl.Series(classes).gather(
-            pl.Series(np.maximum(known, 0)).zip_with(pl.Series(known >= 0), pl.Series([None] * len(known), dtype=pl.Int64))
-        )
-    columns = {} if ranks is None else {"rank": pl.Series(ranks)}
+        sources = pl.Series([*classes, None]).gather(np.where(known < 0, len(classes), known))
+    columns: dict[str, Any] = {} if order is None else {"row": pl.Series(order.rows), "rank": pl.Series(order.ranks)}
     columns |= {
         "status": pl.Series(STATUSES).gather(results.status),
         "cost": pl.Series(results.costs).fill_nan(None),
@@ -185,12 +193,12 @@ def _polars_frame(
         "source_label": sources,
         "label": labels,
         "n_changed": pl.Series(results.counts),
-        "changed": None if results.words is None else pl.Series(results.words.tolist(), dtype=pl.String),
+        "changed": pl.Series(results.words.tolist(), dtype=pl.String),
         "confirmed": pl.Series(results.confirmed),
     }
-    if results.words is None:
+    if not results.has_words:
         columns.pop("changed")
-    if results.full is not None:
+    if results.is_short:
         columns["digits"] = pl.Series(_DIGITS).gather(results.full.astype(np.int64))
     if _has_probabilities(results):
         columns["probability"] = pl.Series(results.probabilities).fill_nan(None)

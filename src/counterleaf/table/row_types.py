@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, not_installed
 from counterleaf.strict_json import plain
 from counterleaf.table.frames import Column, Frame, is_frame, is_polars, is_series
 from counterleaf.types import Array, is_missing
@@ -175,9 +175,7 @@ def restore_row(description: Mapping[str, Any]) -> Any:
         try:
             import polars as pl
         except ImportError:
-            raise CounterleafError(
-                "the answer's row is a polars frame; install polars to read it: pip install polars"
-            ) from None
+            raise not_installed("the answer's row, a polars frame,", "polars") from None
         return pl.DataFrame([pl.Series(n, [v], getattr(pl, t)) for n, v, t in zip(names, values, dtypes, strict=True)])
     if kind in ("frame", "series"):
         import pandas as pd

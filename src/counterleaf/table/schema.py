@@ -51,9 +51,11 @@ class Schema:
     starts : (F + 1,) array
         The first variable of each feature.
     plain : bool
-        Whether every feature is a number without a grid.
+        Whether every feature is a number without a grid or list.
     numeric : bool
         Whether every feature is a number without a gap, and so one variable.
+    lists : tuple of int
+        The numbers that are restricted to a list.
     kept : list of int
         The variables that stand for a missing value: they may stay 1, but not become 1.
 
@@ -82,6 +84,7 @@ class Schema:
     starts: Array = field(init=False, repr=False, compare=False)
     plain: bool = field(init=False, repr=False, compare=False)
     numeric: bool = field(init=False, repr=False, compare=False)
+    lists: tuple[int, ...] = field(init=False, repr=False, compare=False)
     kept: list[int] = field(init=False, repr=False, compare=False)
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)  # name -> position
     _finite: Array = field(init=False, repr=False, compare=False)  # (F,) whether a feature has finitely many values
@@ -106,7 +109,8 @@ class Schema:
             "names": list(index),
             "variables": [name for d, f in enumerate(features) for name in variable_names(f, d in gaps)],
             "starts": starts,
-            "plain": not gaps and all(isinstance(f, Numeric) and f.grid is None for f in features),
+            "plain": not gaps and all(isinstance(f, Numeric) and f.any_number for f in features),
+            "lists": tuple(d for d, f in enumerate(features) if isinstance(f, Numeric) and f.values is not None),
             "numeric": not gaps and not finite.any(),
             "kept": [
                 int(starts[d + 1]) - 1

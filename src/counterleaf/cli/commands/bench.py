@@ -33,9 +33,9 @@ def bench(
 ) -> None:
     """Run every method on the same trees and rows, general solvers and other tools included, and print the tables.
 
-    Solvers and tools are optional: `pip install "counterleaf[bench,peers]"`. The line of a method that is missing or fails
-    reports it. Each method has a time budget on each tree and cost; the column of rows shows how many it completed. Valid means
-    that the model predicts the target and that each category is one of its values.
+    Solvers and tools are optional: `pip install ".[bench,peers]"` in a copy of the source. A missing or failing method says so
+    on its line. Each method has a time budget on each tree and cost; the column of rows shows how many it completed. Valid
+    means that the model predicts the target and that each category is one of its values.
 
     Examples:
 

@@ -15,18 +15,8 @@ import typer
 
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
-from counterleaf.cli.options import QueryOptions, read_count
-from counterleaf.cli.output import (
-    RowResult,
-    Summary,
-    alternatives_frame,
-    check_names,
-    json_line,
-    read_format,
-    table,
-    terms,
-    text,
-)
+from counterleaf.cli.options import QueryOptions, read_count, read_distinct, read_margin
+from counterleaf.cli.output import RowResult, Summary, check_names, json_line, read_format, table, terms, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
@@ -40,6 +30,8 @@ from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
 _PANEL = "Constraints"
+_TAKEN = (*COLUMNS, "rank", "digits", "probability", "problem")  # the columns of the answers
+_TABLES = ("csv", "xlsx")  # formats with a table of all answers
 _Repeated = list[str] | None
 
 
@@ -48,16 +40,19 @@ def _constraint(help: str, metavar: str) -> Any:
 
 
 _MODEL = typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")
-_ROWS = typer.Argument(help="A file (.csv, .csv.gz, .jsonl, .parquet), `-` for standard input, or one row as a JSON object.")
+_ROWS = typer.Argument(
+    help="A file (.csv, .csv.gz, .jsonl, .xlsx, .parquet), `-` for standard input, or one row as a JSON object."
+)
 _TARGET = typer.Option(
     help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
 )
 _AT_LEAST = typer.Option(help="The least probability of the target class, or the least value of a regression model.")
 _AT_MOST = typer.Option(help="The highest probability of the target class, or the highest value of a regression model.")
 _FREEZE = _constraint("These features do not change.", "NAME,...")
-_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more.", "NAME[=BY]")
+_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more, or `age=5%`.", "NAME[=BY]")
 _ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
 _BETWEEN = _constraint("The feature stays within these limits; LOW or HIGH can be omitted.", "NAME=LOW:HIGH")
+_WITHIN = _constraint("The feature changes by no less and no more than this, as in `income=-5%:10%`.", "NAME=LOW:HIGH")
 _FIX = _constraint("The feature gets this value.", "NAME=VALUE")
 _ALLOW = _constraint("Only these categories are allowed.", "NAME=VALUE,...")
 _FORBID = _constraint("These categories are not allowed.", "NAME=VALUE,...")
@@ -65,27 +60,42 @@ _LINEAR = _constraint("A weighted sum of features with >=, <= or ==.", "'A=1,B=-
 _IMPLIES = _constraint("If feature A changes, this constraint holds.", "'A: only-increase B=2'")
 _MAX_CHANGES = typer.Option(min=0, help="At most this many features change.", rich_help_panel=_PANEL)
 _AMONG = typer.Option(help="The answer is one of the rows of this file.", rich_help_panel=_PANEL)
+_CONSTRAINTS = typer.Option(
+    "--constraints", metavar="FILE", help="A JSON file of constraints, in addition to these options.", rich_help_panel=_PANEL
+)
 _RANGE = typer.Option(
     "--range", metavar="NAME=LOW:HIGH", help="Bounds that replace those of the model's data.", rich_help_panel=_PANEL
 )
 _STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
 _COST = typer.Option(
     metavar="COST",
-    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, and sums such as "
-    "'L1:mad + 0.1*L2:mad'. `L1` alone is `L1:none`: one unit of every column costs the same. "
+    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, `changes` (how many), "
+    "and sums such as 'L1:mad + 0.1*L2:mad + 0.05*changes'. `L1` alone is `L1:none`: one unit of every column costs the same. "
     "Default: `L1:range`, each change as a share of its range.",
 )
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
-_COUNT = typer.Option(metavar="N|all", help="Number of alternatives, each from a different leaf.")
-_MARGIN = typer.Option(min=0, help="Distance that the answer keeps from every split.")
+_COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf.")
+_DISTINCT = typer.Option(
+    metavar="features|leaves|N",
+    help="How alternatives differ: none changes all features that an earlier one changes (the default), at least N of these "
+    "stay, or each is from a different leaf.",
+)
+_MARGIN = typer.Option(
+    metavar="DISTANCE|PERCENT|NAME=DISTANCE",
+    help="Distance that the answer keeps from every split: a number, `1%` of each range, or by feature, as in `age=1`.",
+)
 _FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
 _SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
-_JOBS = typer.Option(help="Number of workers for CSV and Parquet output; -1 uses every core.")
+_JOBS = typer.Option(help="Number of workers for CSV, Excel and Parquet output; -1 uses every core.")
 _ID = typer.Option("--id", metavar="COLUMN", help="The column that identifies the rows in tables and CSV.")
-_FORMAT = typer.Option("--format", metavar="table|json|csv", help="json: one line per row, with its proof, for `verify`.")
-_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .parquet) instead of stdout.")
+_DIGITS = typer.Option(
+    metavar="short|full",
+    help="Numbers in CSV, Excel and Parquet: as few digits as keep the answer valid, or all. Default: short.",
+)
+_FORMAT = typer.Option("--format", metavar="table|json|csv|xlsx", help="json: one line per row, with its proof, for `verify`.")
+_OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .xlsx, .parquet) instead of stdout.")
 
 
 def explain(
@@ -99,6 +109,7 @@ def explain(
     only_increase: Annotated[_Repeated, _ONLY_INCREASE] = None,
     only_decrease: Annotated[_Repeated, _ONLY_DECREASE] = None,
     between: Annotated[_Repeated, _BETWEEN] = None,
+    within: Annotated[_Repeated, _WITHIN] = None,
     fix: Annotated[_Repeated, _FIX] = None,
     allow: Annotated[_Repeated, _ALLOW] = None,
     forbid: Annotated[_Repeated, _FORBID] = None,
@@ -106,17 +117,20 @@ def explain(
     implies: Annotated[_Repeated, _IMPLIES] = None,
     max_changes: Annotated[int | None, _MAX_CHANGES] = None,
     among: Annotated[Path | None, _AMONG] = None,
+    constraints: Annotated[Path | None, _CONSTRAINTS] = None,
     range_: Annotated[_Repeated, _RANGE] = None,
     step: Annotated[_Repeated, _STEP] = None,
     cost: Annotated[str | None, _COST] = None,
     multiplier: Annotated[_Repeated, _MULTIPLIER] = None,
     count: Annotated[str, _COUNT] = "1",
+    distinct: Annotated[str | None, _DISTINCT] = None,
     front: Annotated[bool, _FRONT] = False,
-    margin: Annotated[float, _MARGIN] = 0.0,
+    margin: Annotated[_Repeated, _MARGIN] = None,
     support: Annotated[int | None, _SUPPORT] = None,
     time_limit: Annotated[float | None, _TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
+    digits: Annotated[str | None, _DIGITS] = None,
     format_: Annotated[str | None, _FORMAT] = None,
     out: Annotated[Path | None, _OUT] = None,
 ) -> None:
@@ -144,6 +158,7 @@ def explain(
             freeze=freeze,
             fix=fix,
             between=between,
+            within=within,
             only_increase=only_increase,
             only_decrease=only_decrease,
             allow=allow,
@@ -152,14 +167,14 @@ def explain(
             implies=implies,
             among=among,
             max_changes=max_changes,
+            constraints_file=constraints,
             cost=cost,
             multiplier=multiplier,
             range=range_,
             step=step,
         )
-        summary = _explain(
-            model, rows, query, RunOptions(row, count, front, margin, support, time_limit, jobs, id_, format_, out)
-        )
+        settings = row, count, distinct, front, margin, support, time_limit, jobs, id_, digits, format_, out
+        summary = _explain(model, rows, query, RunOptions(*settings))
     if summary.unconfirmed:
         typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
@@ -172,12 +187,14 @@ class RunOptions:
 
     row: int | None
     count: str
+    distinct: str | None
     front: bool
-    margin: float
+    margin: _Repeated
     support: int | None
     time_limit: float | None
     jobs: int
     id: str | None
+    digits: str | None
     format: str | None
     out: Path | None
 
@@ -189,7 +206,9 @@ class RunOptions:
             raise CounterleafError(f"--time-limit is {self.time_limit:g}; expected seconds above 0")
         if self.front and self.count != "1":
             raise CounterleafError(f"--front has one row for each number of changes, and --count is {self.count}; omit --count")
-        if self.id in (*COLUMNS, "rank", "problem"):
+        if self.digits not in (None, "short", "full"):
+            raise CounterleafError(f"--digits is {self.digits!r}; expected short or full")
+        if self.id in _TAKEN:
             raise CounterleafError(f"--id is {self.id!r}, which is the name of an output column; rename it in the file")
 
 
@@ -206,11 +225,16 @@ class Output:
 def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptions) -> Summary:
     """Read the files, explain the rows and write the answers."""
     output = Output(read_format(run.format, run.out), run.out, run.id or "row", model)
-    check_out(run.out, model, *([] if rows is None else [Path(rows)]), *([] if options.among is None else [options.among]))
+    read = [None if rows is None else Path(rows), options.among, options.constraints_file]
+    check_out(run.out, model, *(path for path in read if path is not None))
     run.check()
     explainer, frame = _open(model, rows, run.id)
-    if output.format == "csv":
-        check_names(explainer.schema.names, [output.id, "rank", *COLUMNS, "problem"])
+    if output.format in _TABLES:
+        check_names(explainer.schema.names, [output.id, *_TAKEN])
+    elif run.digits is not None:
+        raise CounterleafError(
+            f"--digits is {run.digits}, which is about CSV, Excel and Parquet; the output is {output.format}"
+        )
     if run.row is not None:
         if run.row >= len(frame):
             raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
@@ -220,17 +244,18 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
         "target": options.read_target(explainer.tree),
         "cost": options.read_cost(explainer),
         "constraints": options.constraints(explainer.schema),
-        "margin": run.margin,
+        "margin": read_margin(run.margin, explainer.schema),
         "support": run.support,
         "time_limit": run.time_limit,
+        "count": read_count(run.count),
+        "distinct": read_distinct(run.distinct),
     }
-    count = read_count(run.count)
     if run.front:
         summary = _explain_front(explainer, frame, query, output)
-    elif output.format == "csv" and count == 1:
-        summary = _explain_batch(explainer, frame, query, run.jobs, output)
+    elif output.format in _TABLES:
+        summary = _explain_batch(explainer, frame, {**query, "digits": run.digits or "short"}, run.jobs, output)
     else:
-        summary = _explain_each(explainer, frame, {**query, "count": count}, output)
+        summary = _explain_each(explainer, frame, query, output)
     if run.out is not None:
         typer.echo(f"Wrote {run.out}. {summary}")
     return summary
@@ -289,10 +314,10 @@ def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], out
     """Find the front of one row and write it; as JSON, one line per number of changes."""
     if len(rows) != 1:
         raise CounterleafError(f"--front explains one row, and there are {len(rows)} rows; choose one with --row")
-    if output.format == "csv":
-        raise CounterleafError("--front has no CSV or Parquet output; expected --format table or json")
+    if output.format in _TABLES:
+        raise CounterleafError("--front has no CSV, Excel or Parquet output; expected --format table or json")
     ((name, row),) = zip(rows.index.tolist(), records(rows), strict=True)
-    (front,) = explainer.explain_front(row, margins=[query.pop("margin")], **query)
+    front = explainer.explain_front(row, **{name: value for name, value in query.items() if name not in ("count", "distinct")})
     results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
     summary = Summary()
     summary.add_front(front)
@@ -318,9 +343,7 @@ def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], outp
             else:
                 results.append(result)
             advance(1)
-    if output.format == "csv":
-        _write_frame(alternatives_frame(results, explainer.schema.names, output.id), output.path)
-    elif output.format == "table":
+    if output.format == "table":
         only = results[0].answer if len(results) == 1 else None
         _write_text(table(results, summary) if only is None else text(only, output.model), output.path)
     return summary

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from counterleaf.cli.shell import one_line, read_shape
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import CounterleafError, not_installed
 
 SHORTEST, LONGEST = 0.05, 600.0  # seconds for a query
 
@@ -46,8 +46,7 @@ def explore(
             import fastapi  # noqa: F401  # only to test that it is installed, before anything is loaded
             import uvicorn  # noqa: F401  # the same
         except ImportError:
-            message = 'the explorer needs FastAPI; install it with: pip install "counterleaf[explorer]"'
-            raise CounterleafError(message) from None
+            raise not_installed("the explorer", "fastapi", "uvicorn") from None
         from counterleaf.explorer.session.session import open_session
         from counterleaf.explorer.web.server import serve
 

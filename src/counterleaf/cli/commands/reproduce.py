@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from counterleaf.cli.shell import FAILED, job, one_line
-from counterleaf.errors import CounterleafError
+from counterleaf.errors import not_installed
 
 
 def reproduce(
@@ -42,8 +42,7 @@ def reproduce(
     with one_line("the same command continues from here"):
         absent = [name for name in ("matplotlib", "gurobipy", "piqp") if find_spec(name) is None]  # before minutes of work
         if absent:
-            needed = " and ".join(absent)
-            raise CounterleafError(f'reproduce needs {needed}; install them with: pip install "counterleaf[reproduce]"')
+            raise not_installed("reproduce", *absent)
         from counterleaf.experiments.paper import run  # imports scikit-learn, which other commands need not wait for
 
         plan = run.make_plan(quick, seed, per_class, tuple(sets or ()), mnist is not None or download)

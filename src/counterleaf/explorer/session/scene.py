@@ -120,5 +120,4 @@ def _middle(feature: Feature) -> Any:
         return feature.values[0]
     ends = [end for end in (feature.lower, feature.upper) if abs(end) < float("inf")]
     middle = sum(ends) / len(ends) if ends else 0.0
-    grid = feature.grid
-    return middle if grid is None else min(max(round(middle / grid) * float(grid), feature.lower), feature.upper)
+    return feature.nearest(middle, feature.lower, feature.upper)

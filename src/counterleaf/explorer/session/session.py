@@ -103,6 +103,7 @@ class Session:
             "cost": _cached(self._costs, _cost_key(question), lambda: make_cost(scene, question)),
             "constraints": [setting.constraint for setting in settings if setting.constraint is not None],
             "count": question.count,
+            "distinct": "leaves",
             "margin": question.margin,
             "time_limit": self.time_limit,
             "max_nodes": _MAX_NODES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -134,7 +134,7 @@ def apply_steps_and_ranges(explainer: Explainer, question: Question) -> Explaine
         lower, upper = min([feature.lower, *ends]), max([feature.upper, *ends])
         step = feature.step if control.step is None else control.step
         if (lower, upper, step) != (feature.lower, feature.upper, feature.step):
-            new.append(Numeric(feature.name, lower, upper, feature.integer, step))
+            new.append(replace(feature, lower=lower, upper=upper, step=step, values=None))
     return explainer.with_features(*new) if new else explainer
 
 

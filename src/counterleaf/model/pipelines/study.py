@@ -246,7 +246,7 @@ class Study:
                 values = self.x[k].tolist()
             elif k in self.seen:
                 self.picks[:, k] = rng.integers(0, len(self.seen[k]), _ROWS)
-                values = [*getattr(feature, "values", ()), None]
+                values = [None] if isinstance(feature, Numeric) else [*feature.values, None]
             for row, pick in zip(rows, self.picks[:, k].tolist(), strict=True):
                 row[k] = values[pick]
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, flat
+from counterleaf.errors import CounterleafError, flat, not_installed
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.boosting import merged
 from counterleaf.model.readers.leaf_probes import Gaps, Reads, at_leaves, quiet, rows_at_splits
@@ -62,7 +62,7 @@ class OnnxModel:
         try:
             import onnxruntime
         except ImportError:
-            raise CounterleafError("an ONNX model needs onnxruntime to predict; pip install onnxruntime") from None
+            raise not_installed("the prediction of an ONNX model", "onnxruntime") from None
         try:
             return onnxruntime.InferenceSession(self.proto.SerializeToString(), providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has an error class for each code

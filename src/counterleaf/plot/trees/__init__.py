@@ -19,8 +19,8 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
 
     Parameters
     ----------
-    model : Tree or estimator
-        A model that ``read_tree`` can read.
+    model : Tree, estimator or Pipeline
+        A model that ``read_tree`` can read, or a pipeline that ends with one, whose tree is drawn over raw columns.
     feature_names : list of str or Schema, optional
         One name per column, or the schema whose variables the columns are. By default the names that the model was fitted with,
         else x0, x1, ...
@@ -34,7 +34,7 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
     Returns
     -------
     Figure
-        The figure, which is not registered with pyplot.
+        The figure; it is pyplot's current figure if pyplot is in use.
 
     Raises
     ------
@@ -50,7 +50,6 @@ def plot_tree(model: Any, feature_names: Any = None, *, max_depth: int | None = 
     >>> len(figure.axes[0].images)  # nine splits and the scale of colours
     10
     """
-    tree, names = tree_and_names(model, feature_names)
+    tree, names, schema = tree_and_names(model, feature_names)
     check_whole_number("max_depth", max_depth, 1)
-    schema = feature_names if isinstance(feature_names, Schema) else Schema([Numeric(name) for name in names])
-    return draw_whole(tree, schema, max_depth, shape)
+    return draw_whole(tree, schema or Schema([Numeric(name) for name in names]), max_depth, shape)

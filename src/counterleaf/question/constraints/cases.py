@@ -10,7 +10,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.question.constraints.boxes import box_of
-from counterleaf.question.constraints.kinds import Becomes, Choice, Constraint, Either, Implies, Limit, Outside
+from counterleaf.question.constraints.kinds import Becomes, Changed, Choice, Constraint, Either, Implies, Limit, Outside
 from counterleaf.question.constraints.lowering import alternatives, lower_constraints
 from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
@@ -44,9 +44,9 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
         If there are more than 64 cases, or a constraint does not fit the schema or the source.
     """
     whole = tuple(constraints)
-    if not any(isinstance(one, Implies) for one in whole):
+    if not any(_needs_choices(one) for one in whole):
         return [whole]
-    choices = [_choices(one, schema, source) if isinstance(one, Implies) else [one] for one in whole]
+    choices = [_choices(one, schema, source) if isinstance(one, Implies) and _needs_choices(one) else [one] for one in whole]
     count = math.prod(map(len, choices))
     if count > _MOST:
         raise CounterleafError(
@@ -55,27 +55,28 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
     return [tuple(one for one in case if one is not None) for case in product(*choices)]
 
 
+def _needs_choices(one: Constraint) -> bool:
+    """Whether a constraint is an implication other than one of two boxes, the first of which holds for the source."""
+    return isinstance(one, Implies) and not (isinstance(one.condition, Changed) and isinstance(one.then, (Limit, Choice)))
+
+
 def _choices(one: Implies, schema: Schema, source: Array | None) -> list[Constraint | None]:
     """The constraints of which at least one must hold, boxes in pairs; None for one that always holds."""
     found = alternatives(one, schema)
+    if len(found) == 2 and all(isinstance(part, (Limit, Choice, Outside)) for part in found):
+        return [one]  # two boxes, which the core takes as they are
     if source is not None:
         if any(isinstance(part, Outside) and _has_become(part, schema, source) for part in found):
             return [None]
         found = [part for part in found if _is_possible(part, schema, source)] or found[-1:]
     boxes = [part for part in found if isinstance(part, (Limit, Choice, Outside))]
-    return [part for part in found if part not in boxes] + _in_pairs(one, boxes, schema, source)
+    pairs = [Either(str(one), *pair) if len(pair) == 2 else pair[0] for pair in _in_pairs(boxes)]
+    return [*(part for part in found if part not in boxes), *pairs]
 
 
-def _in_pairs(one: Implies, boxes: list[_Box], schema: Schema, source: Array | None) -> list[Constraint | None]:
-    """Boxes in pairs, one of which holds for the source: the core takes it for granted that the source satisfies a clause."""
-    first = [box for box in boxes if source is None or _holds(box, schema, source)]
-    rest = [box for box in boxes if box not in first]
-    out: list[Constraint | None] = []
-    while first:
-        left = first.pop()
-        right = rest.pop() if rest else first.pop() if first else None
-        out.append(left if right is None else Either(str(one), left, right))
-    return out + rest
+def _in_pairs(boxes: list[_Box]) -> list[list[_Box]]:
+    """Boxes in pairs; the last one may be alone."""
+    return [boxes[k : k + 2] for k in range(0, len(boxes), 2)]
 
 
 def _has_become(part: Outside, schema: Schema, source: Array) -> bool:

@@ -257,7 +257,7 @@ class Quadratic(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes(Term):
-    """A fixed charge for every feature that changes, whatever the size of the change.
+    """A fixed charge for every feature that changes, by however much.
 
     In a sum with other costs it makes answers sparse: a feature changes only if that saves more than its charge. Alone, it is
     the number of changes (or their total charge); among equally good rows, the search then chooses one.

@@ -1,0 +1,81 @@
+"""explain_many(count=...): the answers of explain, one line each."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from support.batch_cases import alike, cells, number_batch, one_of, table_batch
+
+import counterleaf as cl
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(200, 4)), columns=list("abcd"), index=[f"r{k}" for k in range(200)])
+Y = np.where(X["a"] + X["b"] * X["c"] > 0.3, "yes", "no")
+EXPLAINER = cl.Explainer(DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, Y), data=X)
+
+
+def compare(explainer, rows, out, position, count, **question):
+    """Check the lines of a frame against ``explain``; ``position`` has the row of each line."""
+    names = list(explainer.schema.columns or explainer.schema.names)
+    for k in range(len(rows)):
+        lines = out.iloc[np.flatnonzero(np.asarray(position) == k)]
+        answer = explainer.explain(one_of(rows, k), count=count, **question)
+        if not len(answer):
+            assert (len(lines), lines["status"].iloc[0], pd.isna(lines["rank"].iloc[0])) == (1, str(answer.status), True)
+            continue
+        assert lines["rank"].tolist() == list(range(1, len(answer) + 1))
+        for one, (_, line) in zip(answer, lines.iterrows(), strict=True):
+            assert (line["cost"], line["lower_bound"], line["label"]) == (one.cost, one.lower_bound, one.label)
+            assert (line["leaf"], line["n_changed"], line["confirmed"]) == (one.leaf, len(one.changes), one.confirmed)
+            assert line["source_label"] == answer.source_label
+            new = cells(one.row, names)
+            for name in set(names) & set(out.columns):
+                assert alike(line[name], new[name]) or line[name] == new[name]
+
+
+@pytest.mark.parametrize("make", [number_batch, table_batch])
+def test_random_questions(make):
+    for seed in range(5, 10):
+        explainer, rows, question = make(np.random.default_rng(seed))
+        for count in (2, None):
+            out = explainer.explain_many(rows, **question, count=count)
+            compare(explainer, rows, out, out.index, count, **question)
+
+
+def test_ranks_and_the_index():
+    rows = X[:6].copy()
+    rows.iloc[1, 0] = np.inf
+    out = EXPLAINER.explain_many(rows, target="yes", count=3, constraints=cl.between("a", -9, 2))
+    assert out.index.tolist() == [name for name in rows.index for _ in range(1 if name == "r1" else 3)]
+    assert out["rank"].tolist()[:5] == [1, 2, 3, pd.NA, 1]
+    assert list(out.columns)[:2] == ["rank", "status"]
+    assert out["problem"].dropna().tolist() == ["feature 'a' of the row is inf; expected a finite number: fill it in first"]
+    for _, group in out.dropna(subset="cost").groupby(level=0):
+        assert group["cost"].is_monotonic_increasing
+    short = EXPLAINER.explain_many(rows, target="yes", count=3, digits="short", shares=True)
+    assert short["confirmed"].dropna().all()
+    assert set(short["digits"].dropna()) == {"short"}
+    assert (short["cost"] >= short["lower_bound"])[short["leaf"].notna()].all()
+
+
+def test_every_kind_of_rows():
+    frame = EXPLAINER.explain_many(X[:5], target="yes", count=2)
+    array = EXPLAINER.explain_many(X[:5].to_numpy(), target="yes", count=2)
+    assert array.index.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    pd.testing.assert_frame_equal(array.reset_index(drop=True), frame.reset_index(drop=True))
+    polars = EXPLAINER.explain_many(pl.from_pandas(X[:5]), target="yes", count=2)
+    assert polars["row"].to_list() == array.index.tolist()
+    assert polars.columns == ["row", *frame.columns]
+    assert polars["changed"].to_list() == frame["changed"].tolist()
+    none = EXPLAINER.explain_many(X[:0], target="yes", count=2)
+    assert (len(none), list(none.columns)[:2]) == (0, ["rank", "status"])
+
+
+def test_rows_with_fewer_alternatives_have_fewer_lines():
+    out = EXPLAINER.explain_many(X[:30], target="yes", count=50)
+    sizes = out.groupby(level=0).size()
+    assert sizes.max() < 50
+    stuck = EXPLAINER.explain_many(X[:30], target="yes", count=50, constraints=cl.freeze(*"abcd"))
+    assert set(stuck.groupby(level=0).size()) == {1}
+    assert set(stuck["status"]) == {"optimal", "infeasible"}
