@@ -197,6 +197,22 @@ def test_no_random_row_is_cheaper(metric, cost):
         assert costs.min() <= best.cost * 1.5 + 0.05  # rows that come close were tried
 
 
+@pytest.mark.parametrize("metric", ["L1", "L2"])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_radius_of_zero_leaves_the_rows_themselves(metric, offset):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = offset + np.repeat(rng.normal(size=(20, 3)), 2, axis=0)
+        model = DecisionTreeClassifier(max_leaf_nodes=6, random_state=seed).fit(X, rng.integers(0, 2, 40))
+        explainer = cl.Explainer(model, data=X)
+        for cost in (cl.L1("range"), cl.L2("range")):
+            answer = explainer.explain(X[0], cost=cost, constraints=cl.near(X, 0.5, metric))
+            assert answer.certificate.ball.radius == 0.0
+            assert answer.certificate.check()
+            chosen = explainer.explain(X[0], cost=cost, constraints=cl.among(X))
+            assert (str(answer.status), answer[0].cost) == ("optimal", pytest.approx(chosen[0].cost, rel=1e-9))
+
+
 @pytest.fixture(scope="module")
 def forged():
     for seed in range(100):

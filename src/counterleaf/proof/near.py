@@ -12,7 +12,6 @@ every row of its class, unless the whole box is too far from z. NumPy only.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,138 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterleaf.proof.ball import SLACK, Ball
 from counterleaf.proof.certificate import GAP, UNPROVABLE, Answer, Certificate, Status
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, IncompleteError, Part, Walk
 from counterleaf.question.arrays import Grids
 from counterleaf.types import Array
 
-SLACK = 1e-12  # of the radius: a distance that exceeds it by so little counts as equal
 _EPS = 2.0**-52
-_ENDS = 1e-150, 1e150
-_CELLS = 1 << 22  # distances that are computed at once
-
-
-@dataclass(frozen=True, eq=False)
-class Ball:
-    """Rows of data, the distance between rows, and the radius: a quantile of the distances to the nearest other row.
-
-    Numbers differ by their difference, relative to the range in the data. So do the levels of an ordered feature. Other values
-    differ by 1. The distance is the sum of these differences, or with the metric "L2" the sum of their squares.
-    """
-
-    vectors: Array  # (n, D) the data as variables
-    labels: Array  # (n,) the classes that the model predicts
-    numbers: Array  # (F,) the variables that are numbers
-    groups: tuple[tuple[int, int, int], ...]  # first variable, one past the last, number of ordered levels (0 without an order)
-    squared: bool  # the metric is L2
-    quantile: float
-    radius: float = math.nan
-    neighbours: Array = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) another row of the same class, -1 if none
-
-    @functools.cached_property
-    def places(self) -> Array:
-        """(n, F) the numbers of the data."""
-        return np.ascontiguousarray(self.vectors[:, self.numbers])
-
-    @functools.cached_property
-    def values(self) -> Array:
-        """(n, G) the places of the values in their groups."""
-        return self.values_of(self.vectors)
-
-    @functools.cached_property
-    def scale(self) -> Array:
-        """(F,) the range of each number, 1 if it is 0; no smaller and no larger than its inverse square allows."""
-        width = np.ptp(self.places, axis=0)
-        return np.where(width > _ENDS[0], np.minimum(width, _ENDS[1]), 1.0)
-
-    @functools.cached_property
-    def tables(self) -> list[Array]:
-        """For each group, the distance between every two values."""
-        out = []
-        for k, (first, last, levels) in enumerate(self.groups):
-            table = 1.0 - np.eye(last - first)
-            if levels:
-                seen = self.values[self.values[:, k] < levels, k]
-                moved = np.abs(np.arange(levels)[:, None] - np.arange(levels)) / max(
-                    float(np.ptp(seen)) if len(seen) else 1.0, 1.0
-                )
-                table[:levels, :levels] = moved**2 if self.squared else moved
-            out.append(table)
-        return out
-
-    @property
-    def limit(self) -> float:
-        """The largest distance that counts as near."""
-        return self.radius * (1.0 + SLACK)
-
-    def values_of(self, rows: Array) -> Array:
-        """(m, G) the places of the values of some rows in their groups."""
-        parts = [rows[:, first:last].argmax(axis=1) for first, last, _ in self.groups]
-        return np.stack(parts, axis=1) if parts else np.empty((len(rows), 0), np.int64)
-
-    def between(self, which: Array, places: Array, values: Array) -> Array:
-        """The distances of some rows of the data to numbers and values, of one row or of as many rows."""
-        apart = np.abs(places - self.places[which]) / self.scale
-        out = (apart * apart if self.squared else apart).sum(axis=1)
-        for k, table in enumerate(self.tables):
-            out = out + table[self.values[which, k], values[..., k]]
-        return np.asarray(out)
-
-    def of_row(self, row: Array) -> tuple[Array, Array]:
-        """The numbers and the values of one row."""
-        return row[self.numbers], self.values_of(row[None])[0]
-
-    def nearest(self, row: int) -> tuple[int, float]:
-        """The nearest other row of the same class, the first of equally near ones, and its distance; (-1, inf) if none."""
-        others = np.flatnonzero(self.labels == self.labels[row])
-        others = others[others != row]
-        if not len(others):
-            return -1, math.inf
-        found = self.between(others, self.places[row], self.values[row])
-        best = int(found.argmin())
-        return int(others[best]), float(found[best])
-
-    def to_neighbours(self) -> Array:
-        """(n,) the distance of each row to its neighbour, infinity without one."""
-        out = np.full(len(self.vectors), math.inf)
-        has = np.flatnonzero(self.neighbours >= 0)
-        size = max(1, _CELLS // max(1, self.vectors.shape[1]))
-        for start in range(0, len(has), size):
-            part = has[start : start + size]
-            other = self.neighbours[part]
-            out[part] = self.between(part, self.places[other], self.values[other])
-        return out
-
-    def outermost(self, distances: Array) -> tuple[float, Array]:
-        """The quantile of the finite ones of some distances, and the rows that are at least as far, as few as prove it.
-
-        The quantile is the k-th smallest of n, where k is n times ``quantile``, rounded up. It is at most r if k distances are,
-        and at least r if n - k + 1 are.
-        """
-        has = np.flatnonzero(np.isfinite(distances))
-        order = has[np.argsort(distances[has], kind="stable")]
-        k = max(1, math.ceil(self.quantile * len(order) - 1e-9))
-        return float(distances[order[k - 1]]), order[k - 1 :]
-
-    @functools.cached_property
-    def is_sound(self) -> bool:
-        """Whether the radius is that quantile of the distances to the nearest other row of the same class.
-
-        The neighbours are upper bounds. All rows are searched for the nearest one only beyond the quantile.
-        """
-        n, near = len(self.vectors), self.neighbours
-        fits = near.shape == self.labels.shape == (n,) and bool(((near >= -1) & (near < n) & (near != np.arange(n))).all())
-        if not fits or not np.isfinite(self.vectors).all() or not 0.0 < self.quantile <= 1.0:
-            return False
-        has = near >= 0
-        if not has.any() or (self.labels[near[has]] != self.labels[has]).any():
-            return False
-        alone = np.flatnonzero(~has)
-        if (np.bincount(self.labels)[self.labels[alone]] > 1).any():
-            return False
-        radius, beyond = self.outermost(self.to_neighbours())
-        return radius == self.radius and all(self.nearest(row)[1] >= radius for row in beyond.tolist())
 
 
 class Cell:
@@ -214,7 +89,8 @@ class Cell:
                 move = (price - slope) / (2.0 * curve)
         move = np.where(all_, far, np.clip(np.where(np.isnan(move), 0.0, move), 0.0, far))
         free = np.where(move == far, z, s + np.where(up, move, -move))
-        x = np.minimum(np.maximum(free, self.lower), self.upper)
+        lower, upper = self._window(z)
+        x = np.minimum(np.maximum(free, lower), upper)
         if len(self.on):
             pair = [np.clip(end, self.lower, self.upper) for end in self._around(x)]
             sums = [self._sums(end, z, mu) for end in pair]
@@ -222,6 +98,15 @@ class Cell:
         exact = (x == free) & (move < far)
         moved, apart = np.where(exact, np.where(up, move, -move), x - s), np.where(exact, far - move, np.abs(x - z))
         return x, moved, apart
+
+    def _window(self, z: Array) -> tuple[Array, Array]:
+        """The box, without the numbers that are farther from ``z`` than the radius allows for one number; grids stay whole."""
+        reach = self.ball.scale * (math.sqrt(self.ball.limit) if self.ball.squared else self.ball.limit)
+        reach = (1.0 + 4.0 * _EPS) * reach + (reach > 0) * 2.0 * np.spacing(np.abs(z))
+        reach[:, self.on] = math.inf
+        lower, upper = np.maximum(self.lower, z - reach), np.minimum(self.upper, z + reach)
+        apart = lower > upper  # the box is out of reach
+        return np.where(apart, self.lower, lower), np.where(apart, self.upper, upper)
 
     def _around(self, x: Array) -> tuple[Array, Array]:
         """The numbers of the grids at or below, and at or above, some numbers; those without a grid stay."""
@@ -240,9 +125,23 @@ class Cell:
         all_ = np.isinf(mu)[:, None]
         return np.asarray(np.where(all_, apart, self.cost.of(x - self.source) + np.where(all_, 0.0, mu[:, None]) * apart))
 
+    def price_of_rounding(self, places: Array, mu: float) -> float:
+        """What rounding costs: a radius larger by ``SLACK`` of it, and for each number the float next to the best one."""
+        unit, moved, reach = np.spacing(np.abs(places)), np.abs(places - self.source), math.sqrt(self.ball.limit)
+        curve = np.maximum(self.cost.curve_up, self.cost.curve_down)
+        slope = np.maximum(np.abs(self.cost.slope_up), np.abs(self.cost.slope_down))
+        pull = mu * (2 * reach if self.ball.squared else 1.0) / self.ball.scale
+        return float(mu * self.ball.limit * SLACK + 2 * (unit * (2 * curve * moved + slope + pull)).sum())
+
     def bound(self, which: Array, mu: Array) -> Array:
         """A lower bound on the cost of the rows of the box near each of some rows, rounded down."""
         return self.evaluate(which, mu).bounds
+
+    def least_cost(self) -> float:
+        """A lower bound on the cost of all rows of the box, rounded down."""
+        nearest = np.minimum(np.maximum(self.source, self.lower), self.upper)
+        costs = [*self.cost.of(nearest - self.source).tolist(), *(float(prices.min()) for prices in self.prices)]
+        return float(sum(costs) - (len(costs) + 64) * _EPS * sum(map(abs, costs)))
 
     def least_distance(self, which: Array) -> Array:
         """A lower bound on the distance of the box to each of some rows, rounded down."""
@@ -331,7 +230,7 @@ class NearCertificate(Certificate):
         Notes
         -----
         An optimal answer may exceed its bound by 1e-9 of its cost, and by what it would save if the radius were larger by
-        1e-12 of itself.
+        1e-12 of itself or if numbers were not rounded to floats.
         """
         try:
             with np.errstate(all="ignore"):
@@ -375,15 +274,16 @@ class NearCertificate(Certificate):
         proved: list[tuple[Array, float]] = []  # bounds, and the multiplier at the answer
         for leaf, cell in self._cells():
             below = float(self.problem.question.nodes["below"][leaf])
-            own = np.flatnonzero(self.ball.labels == self.problem.tree.value[leaf])
-            alone = cell.bound(own[:1], np.zeros(1))[0] + below if len(own) else math.inf
+            has_rows = bool((self.ball.labels == self.problem.tree.value[leaf]).any())
+            alone = cell.least_cost() + below if has_rows else math.inf
             if alone >= (math.inf if at is None else at.cost):
                 proved.append((np.array([alone]), 0.0))
                 continue
             proved += [(bound + below, mu) for bound, mu in self._bounds(leaf, cell, at)]
         if self.status is Status.OPTIMAL:
             assert at is not None
-            room += max((mu for _, mu in proved), default=0.0) * self.ball.limit * 2 * SLACK
+            mu = max((mu for _, mu in proved), default=0.0)
+            room += 2 * Cell(self.problem, self.ball, at.row, at.row).price_of_rounding(at.row[self.ball.numbers], mu)
             floor = max(floor, at.cost - room)
             if not at.cost - at.bound <= room:
                 return False

@@ -15,8 +15,9 @@ import numpy as np
 
 from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
+from counterleaf.proof.ball import Ball
 from counterleaf.proof.certificate import GAP, Findings, Status
-from counterleaf.proof.near import SLACK, Ball, Cell, Found, NearCertificate, NearPart, boxes
+from counterleaf.proof.near import Cell, Found, NearCertificate, NearPart, boxes
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting, obeys
 from counterleaf.question.constraints.kinds import Choice, Limit, Near, Support
@@ -131,14 +132,17 @@ def find_near(problem: Problem, ball: Ball, until: float) -> NearCertificate:
         return _NearSearch(problem, ball, until).run()
 
 
+_Ends = tuple[float, float, float]  # multipliers: too small, the best one so far, too large
+
+
 class _Pair(NamedTuple):
-    """A leaf and a row of the data whose bound is too low, and multipliers between which the best one lies."""
+    """A leaf and a row of the data whose bound is too low, and multipliers around the best one."""
 
     leaf: int
     cell: Cell
     row: int
     bound: float
-    ends: tuple[float, float]
+    ends: _Ends
 
 
 class _Root(NamedTuple):
@@ -148,7 +152,7 @@ class _Root(NamedTuple):
     bound: float
     outer: Found
     inner: Found
-    ends: tuple[float, float]
+    ends: _Ends
     is_tight: bool
 
 
@@ -176,7 +180,7 @@ class _NearSearch:
             cell = Cell(self.problem, self.ball, lower, upper)
             own = np.flatnonzero(self.ball.labels == self.problem.tree.value[leaf])
             if len(own):
-                cells.append((float(cell.bound(own[:1], np.zeros(1))[0] + below[leaf]), leaf, cell, own))
+                cells.append((cell.least_cost() + float(below[leaf]), leaf, cell, own))
         cells.sort(key=lambda one: one[:2])
         near = []
         for alone, leaf, cell, own in cells:  # the rows nearest to the data limit the cost of the answer
@@ -233,7 +237,8 @@ class _NearSearch:
         below = float(self.problem.question.nodes["below"][leaf])
         mu = self.multipliers.setdefault(leaf, np.zeros(len(self.ball.labels)))
         close, free = (cell.evaluate(which, np.full(len(which), end)) for end in (math.inf, 0.0))
-        self._offer(leaf, free.places[0], free.values[0])
+        first = int(np.where(free.distances <= self.ball.limit, free.costs, math.inf).argmin())
+        self._offer(leaf, free.places[first], free.values[first])
         bounds, low, high = free.bounds + below, np.zeros(len(which)), np.full(len(which), math.inf)
         left = np.flatnonzero(bounds < self._enough())
         excess = np.maximum(free.distances - self.ball.radius, 1e-300)
@@ -252,9 +257,9 @@ class _NearSearch:
             tried[left] = np.where(np.isinf(high[left]), 4.0 * low[left], 0.5 * (low[left] + high[left]))
             if turn % 8 == 7:
                 first = int(left[bounds[left].argmin()])
-                self._root(leaf, cell, which[[first]], (low[first], high[first]))
+                self._root(leaf, cell, which[[first]], (low[first], mu[which[first]], high[first]))
             left = left[bounds[left] < self._enough()]
-        pairs = [_Pair(leaf, cell, int(which[k]), float(bounds[k]), (low[k], high[k])) for k in left.tolist()]
+        pairs = [_Pair(leaf, cell, int(which[k]), float(bounds[k]), (low[k], mu[which[k]], high[k])) for k in left.tolist()]
         bounds[left] = math.inf
         self.proved = min(self.proved, float(bounds.min(initial=math.inf)))
         return pairs
@@ -283,7 +288,7 @@ class _NearSearch:
             self.forks[pair.leaf, pair.row] = part
         return True
 
-    def _root(self, leaf: int, cell: Cell, one: Array, ends: tuple[float, float]) -> _Root:
+    def _root(self, leaf: int, cell: Cell, one: Array, ends: _Ends) -> _Root:
         """The bound of one box and one row, and whether a row that it offers as an answer shows that the bound is tight."""
         mu, bound, outer, inner, ends = self._multiplier(cell, one, ends)
         places, values = self._filled(cell, one, outer, inner)
@@ -292,8 +297,8 @@ class _NearSearch:
         self._offer(leaf, places, values)
         return _Root(mu, bound, outer, inner, ends, self._is_tight(cell, mu, bound, places, values))
 
-    def _part(self, leaf: int, cell: Cell, one: Array, ends: tuple[float, float]) -> Part | Fork | None:
-        """The proof for one box and one row; ``ends`` are multipliers between which the best one is likely to lie."""
+    def _part(self, leaf: int, cell: Cell, one: Array, ends: _Ends) -> Part | Fork | None:
+        """The proof for one box and one row; ``ends`` are likely to contain the best multiplier."""
         if has_ended(self.until):
             return None
         if cell.least_distance(one)[0] > self.ball.limit:
@@ -319,7 +324,7 @@ class _NearSearch:
         """Whether the bound of a pair is as good as its row, up to what a check allows."""
         cost = float(cell.cost.of(places - cell.source).sum())
         cost += sum(float(prices[v]) for prices, v in zip(cell.prices, values.tolist(), strict=True))
-        return cost - bound <= 0.4 * GAP * abs(cost) + mu * self.ball.limit * SLACK
+        return cost - bound <= 0.4 * GAP * abs(cost) + cell.price_of_rounding(places, mu)
 
     def _side(self, cell: Cell, side: int, index: int, cuts: tuple[float, float]) -> Cell | None:
         """One side of a divided box, None if it holds no row."""
@@ -334,15 +339,10 @@ class _NearSearch:
             return None
         return Cell(self.problem, self.ball, lower, upper)
 
-    def _multiplier(
-        self, cell: Cell, one: Array, ends: tuple[float, float]
-    ) -> tuple[float, float, Found, Found, tuple[float, float]]:
-        """The multiplier with the best bound, that bound, the rows just below and just above it, and these two multipliers.
-
-        ``ends`` are multipliers that are likely to contain it.
-        """
-        low, high = ends
-        outer, inner = (cell.evaluate(one, np.array([end])) for end in ends)
+    def _multiplier(self, cell: Cell, one: Array, ends: _Ends) -> tuple[float, float, Found, Found, _Ends]:
+        """The multiplier with the best bound, that bound, and the rows and multipliers just below and just above it."""
+        low, guess, high = ends
+        outer, known, inner = (cell.evaluate(one, np.array([end])) for end in ends)
         if outer.distances[0] <= self.ball.radius:
             high, inner = low, outer
             low, outer = 0.0, cell.evaluate(one, np.zeros(1))
@@ -350,8 +350,9 @@ class _NearSearch:
             low, outer = high, inner
             high, inner = math.inf, cell.evaluate(one, np.array([math.inf]))
         if low == 0.0 and outer.distances[0] <= self.ball.radius:
-            return 0.0, float(outer.bounds[0]), outer, outer, (0.0, math.inf)
-        best, bound = max(((end, float(found.bounds[0])) for end, found in ((low, outer), (high, inner))), key=lambda b: b[1])
+            return 0.0, float(outer.bounds[0]), outer, outer, (0.0, 0.0, math.inf)
+        trials = ((low, outer), (guess, known), (high, inner))
+        best, bound = max(((at, float(found.bounds[0])) for at, found in trials), key=lambda one: one[1])
         for _ in range(_STEPS):
             at = 0.5 * (low + high) if high < math.inf else max(4.0 * low, 1e-6)
             if at in (low, high) or at > 1e200:
@@ -363,16 +364,20 @@ class _NearSearch:
                 high, inner = at, found
             else:
                 low, outer = at, found
-        return best, bound, outer, inner, (low, high)
+        return best, bound, outer, inner, (low, best, high)
 
     def _filled(self, cell: Cell, one: Array, outer: Found, inner: Found) -> tuple[Array, Array]:
         """A row near the data: ``inner``, with the numbers and values of ``outer`` as far as the radius allows."""
         x, values, ball = inner.places[0].copy(), inner.values[0].copy(), self.ball
-        limit = max(ball.radius, float(ball.between(one, x, values)[0]))
 
         def is_near() -> bool:
-            return float(ball.between(one, x, values)[0]) <= limit
+            return float(ball.between(one, x, values)[0]) <= ball.limit
 
+        start, end = x.copy(), cell.evaluate(one, np.array([math.inf])).places[0]
+        for share in () if is_near() else 2.0 ** np.arange(-52.0, 1.0):  # rounding puts the row out of reach
+            x = np.where(np.isin(np.arange(len(x)), cell.on), start, start + share * (end - start))
+            if is_near():
+                break
         for k in np.flatnonzero(values != outer.values[0]).tolist():
             old, values[k] = values[k], outer.values[0, k]
             if not is_near():
