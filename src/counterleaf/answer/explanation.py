@@ -361,10 +361,12 @@ class Explanation(Sequence[Counterfactual]):
 
         Examples
         --------
+        >>> import tempfile
         >>> from counterleaf import Explanation, Tree, explain
         >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> explain(tree, [0.0, 0.0], target="yes").save("/tmp/answer.json")  # doctest: +SKIP
-        >>> Explanation.load("/tmp/answer.json").best.cost  # doctest: +SKIP
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explain(tree, [0.0, 0.0], target="yes").save(f"{folder}/answer.json")
+        ...     Explanation.load(f"{folder}/answer.json").best.cost
         0.5
         """
         try:
