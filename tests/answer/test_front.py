@@ -240,7 +240,9 @@ def test_the_command_refuses_what_a_front_is_not(folder):
     )
     line = mistake("explain", model, json.dumps(ROW), "--front", "--count", "2")
     assert "--front has one row for each number of changes, and --count is 2; omit --count" in line
-    assert "--front has no CSV or Parquet output" in mistake("explain", model, json.dumps(ROW), "--front", "--format", "csv")
+    assert "--front has no CSV, Excel or Parquet output" in mistake(
+        "explain", model, json.dumps(ROW), "--front", "--format", "csv"
+    )
 
 
 def test_the_command_says_that_there_is_no_front(folder):

@@ -56,12 +56,10 @@ def check_question(near: Near, query: Query, schema: Schema, plain: bool, obliqu
         reason = "a cost that earns; expected one that is 0 at the row and nowhere less"
     elif len(query.prices.charges):
         reason = "Changes; expected L1, L2 or a sum of them"
-    elif query.count != 1:
-        reason = f"count={query.count}; expected one answer"
+    elif query.count != 1 or query.avoided:
+        reason = "several answers; expected count=1"
     elif query.margin:
         reason = "a margin; expected 0"
-    elif query.avoided:
-        reason = "alternatives that change other features; expected one answer"
     elif query.max_nodes is not None:
         reason = "max_nodes; use time_limit"
     elif schema.gaps:
