@@ -230,7 +230,12 @@ def _statement(certificate: Certificate) -> tuple[Any, ...]:
     """
     problem, decision = certificate.problem, certificate.decision
     q, n = problem.question, len(problem.tree.left)
-    target = (q.nodes,) if decision is None else (id(decision.model), str(decision.goal), sorted(decision.closed))
+    target: tuple[Any, ...] = (q.nodes,)
+    if decision is not None:
+        tree, outputs = decision.model, decision.model.outputs
+        computed = None if outputs is None else (outputs.intercept, outputs.slope)
+        target = (tree.left, tree.right, tree.weights, tree.bias, tree.value, computed)
+        target += (str(decision.goal), sorted(decision.closed))
     start = int(q.indptr[n])
     rows = q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)
     return (*target, *rows, q.features, q.matrix, np.array(problem.splits.margin), certificate.pool)
@@ -245,10 +250,12 @@ def _is_more(problem: Problem) -> bool:
 
 def _are_equal(one: Any, other: Any) -> bool:
     """Whether two values, which may be tuples of arrays, are the same."""
+    if one is other:
+        return True
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_are_equal, one, other))
     if one is None or other is None:
-        return one is other
+        return False
     if isinstance(one, (int, str, list)):
         return bool(one == other)
     if hasattr(one, "indptr"):
