@@ -233,3 +233,20 @@ def test_files_that_are_not_tables(tmp_path):
 def test_data_without_a_model():
     with pytest.raises(CounterleafError, match="--data needs a model; pass the model"):
         open_session({"data": "table.csv"})
+
+
+def test_a_file_of_constraints_holds_in_every_answer(tmp_path):
+    rules = tmp_path / "rules.json"
+    cl.save_constraints([cl.freeze("a"), cl.max_changes(1)], rules)
+    session = opened(tmp_path, TREE, TABLE, constraints=str(rules))
+    reply = session.handle("answer", first_question(session))
+    assert {"freeze('a'), from your file", "max_changes(1), from your file"} <= set(reply["settings"])
+    assert all(one["n_changes"] <= 1 for one in reply["answers"])
+    cl.save_constraints([cl.freeze("a", "b")], rules)
+    reply = opened(tmp_path, TREE, TABLE, constraints=str(rules)).handle("answer", first_question(session))
+    assert [(one["kind"], one["description"]) for one in reply["conflict"]] == [("file", "freeze('a', 'b'), from your file")]
+    cl.save_constraints([cl.freeze("z")], rules)
+    with pytest.raises(CounterleafError, match="'z'"):
+        opened(tmp_path, TREE, TABLE, constraints=str(rules))
+    with pytest.raises(CounterleafError, match="--constraints needs a model"):
+        open_session({"constraints": str(rules)})

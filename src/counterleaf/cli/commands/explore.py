@@ -25,6 +25,9 @@ def explore(
     shape: Annotated[
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Show rows as images of this shape, such as 8x8.")
     ] = None,
+    constraints: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A JSON file of constraints that hold in every answer.")
+    ] = None,
     mnist: Annotated[Path | None, typer.Option(help="A directory with the four MNIST files, to explore MNIST as well.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for each query.")] = 2.0,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port. Default: the first free one from 8765.")] = None,
@@ -57,6 +60,7 @@ def explore(
             "data": None if data is None else str(data),
             "row": row,
             "shape": read_shape(shape),
+            "constraints": None if constraints is None else str(constraints),
             "mnist": None if mnist is None else str(mnist),
             "time_limit": time_limit,
         }

@@ -12,6 +12,7 @@ from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.gaps import predict_rows
+from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.frames import Frame, take
 from counterleaf.table.rows import TableRows
@@ -33,6 +34,7 @@ class Scene:
     target: str | None = None  # the initial target class; None: any class but the row's
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
+    constraints: tuple[Constraint, ...] = ()  # of the user's file; they hold in every answer
 
     @property
     def n_rows(self) -> int:

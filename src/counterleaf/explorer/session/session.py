@@ -37,10 +37,11 @@ _MAX_NODES = 200_000  # of one search: a bound on memory that a search of second
 
 def open_session(arguments: dict[str, Any]) -> Session:
     """Open the scenes that the command line names."""
-    model, data, folder = (None if arguments.get(key) is None else Path(arguments[key]) for key in ("model", "data", "mnist"))
+    named = ("model", "data", "mnist", "constraints")
+    model, data, folder, rules = (None if arguments.get(key) is None else Path(arguments[key]) for key in named)
     shape = arguments.get("shape")
     if model is None:
-        for option, value in (("--data", data), ("--shape", shape)):
+        for option, value in (("--data", data), ("--shape", shape), ("--constraints", rules)):
             if value is not None:
                 raise CounterleafError(f"{option} needs a model; pass the model's JSON file as the first argument")
         scenes = bundled_scenes(arguments.get("row")) + ([] if folder is None else [mnist_scene(folder)])
@@ -50,7 +51,7 @@ def open_session(arguments: dict[str, Any]) -> Session:
         )
     else:
         size = None if shape is None else (int(shape[0]), int(shape[1]))
-        scenes = [user_scene(model, data, int(arguments.get("row") or 0), size)]
+        scenes = [user_scene(model, data, int(arguments.get("row") or 0), size, rules)]
     return Session(scenes, float(arguments.get("time_limit") or 2.0))
 
 

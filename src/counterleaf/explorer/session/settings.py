@@ -31,7 +31,7 @@ class Setting:
     """One setting of the user; ``constraint`` is None for a step, a multiplier or a margin."""
 
     description: str
-    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels or margin
+    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or file
     feature: str | None = None
     constraint: Constraint | None = None
 
@@ -59,7 +59,7 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
         out.append(Setting(description, "max_changes", None, max_changes(question.max_changes)))
     if question.margin:
         out.append(Setting(f"margin {plain(question.margin)}", "margin"))
-    return out
+    return out + [Setting(f"{one}, from your file", "file", None, one) for one in scene.constraints]
 
 
 def display_name(name: str) -> str:

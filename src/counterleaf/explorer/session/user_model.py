@@ -9,14 +9,17 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.model.tree import Tree
+from counterleaf.storage.constraint_files import load_constraints
 from counterleaf.storage.models import read_model, read_rows, read_table
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import Frame
 from counterleaf.table.schema import Schema
 
 
-def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] | None) -> Scene:
-    """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data."""
+def user_scene(
+    model: Path, data: Path | None, row: int, shape: tuple[int, int] | None, constraints: Path | None = None
+) -> Scene:
+    """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data; and of a file of constraints."""
     loaded = read_model(model)
     if isinstance(loaded, Tree):
         explainer, rows = _explain_plain_tree(loaded, data)
@@ -28,10 +31,13 @@ def user_scene(model: Path, data: Path | None, row: int, shape: tuple[int, int] 
         )
     digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
     about = f"What would change the answer of {model.name}?"
-    scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape)
+    limits = () if constraints is None else tuple(load_constraints(constraints))
+    scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape, constraints=limits)
     scene.check_row(row)
     _check_shape(shape, explainer.schema)
     scene.predict(scene.values(row, {}))  # raises for an invalid row now, before the page opens
+    if limits:
+        explainer.explain(scene.values(row, {}), constraints=limits, max_nodes=1)  # the same for a constraint
     return scene
 
 

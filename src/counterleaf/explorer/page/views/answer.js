@@ -95,7 +95,7 @@ function describeConflict(state, conflict, change) {
           "li",
           {},
           h("span", {}, setting.description),
-          button(REMOVALS[setting.kind][0], () => change(remove(setting))),
+          setting.kind in REMOVALS && button(REMOVALS[setting.kind][0], () => change(remove(setting))),
         ),
       ),
     ),
