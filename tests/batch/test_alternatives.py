@@ -46,7 +46,7 @@ def test_random_questions(make):
 def test_ranks_and_the_index():
     rows = X[:6].copy()
     rows.iloc[1, 0] = np.inf
-    out = EXPLAINER.explain_many(rows, target="yes", count=3, constraints=cl.between("a", -9, 2))
+    out = EXPLAINER.explain_many(rows, target="yes", count=3, distinct="leaves", constraints=cl.between("a", -9, 2))
     assert out.index.tolist() == [name for name in rows.index for _ in range(1 if name == "r1" else 3)]
     assert out["rank"].tolist()[:5] == [1, 2, 3, pd.NA, 1]
     assert list(out.columns)[:2] == ["rank", "status"]

@@ -49,7 +49,7 @@ def slope(features=2, bias=-1.0, **query):
     return cl.Explainer(tree, schema=schema).explain(np.zeros(features), target="yes", **query)
 
 
-CANCER, PETALS = cancer(), petals(count=3)
+CANCER, PETALS = cancer(), petals(count=3, distinct="leaves")
 STUCK = petals(target="virginica", constraints=[cl.freeze("petal length (cm)", "petal width (cm)")])
 
 

@@ -13,7 +13,13 @@ def answers():
     for seed in range(60):
         case = random_case(np.random.default_rng(seed))
         answer = cl.Explainer(case.tree, schema=case.schema).explain(
-            case.row, target=case.target, cost=case.cost, constraints=case.constraints, count=2, margin=case.margin
+            case.row,
+            target=case.target,
+            cost=case.cost,
+            constraints=case.constraints,
+            count=2,
+            distinct="leaves",
+            margin=case.margin,
         )
         if answer.status == "optimal" and answer[0].cost > 1e-3:
             yield answer
@@ -73,7 +79,7 @@ def test_a_claim_of_infeasibility_fails_where_there_is_an_answer():
 def oblique_answer():
     rng = np.random.default_rng(7)
     tree = random_tree(rng, 6, 5, 3, "oblique", np.ones(5))
-    answer = cl.Explainer(tree).explain(np.zeros(5), count=3)
+    answer = cl.Explainer(tree).explain(np.zeros(5), count=3, distinct="leaves")
     assert answer.certificate.check()
     return answer.certificate
 

@@ -28,7 +28,7 @@ def forked_answer():
     for seed in range(100):
         case = table_case(np.random.default_rng(seed), groups=6, categories=6, numerics=1, depth=5)
         constraints = [cl.implies(cl.changed(a), cl.freeze(b)) for a, b in itertools.pairwise(case.schema.names)]
-        answer = explain(case, constraints=[cl.max_changes(2), *constraints], cost=cl.L2(), count=2)
+        answer = explain(case, constraints=[cl.max_changes(2), *constraints], cost=cl.L2(), count=2, distinct="leaves")
         kinds = {fork.parting for part in answer.certificate.parts().values() for fork in forks(part)}
         if len(answer) == 2 and kinds == {Parting.CUT, Parting.COUNT, Parting.CLAUSE}:
             assert answer.certificate.check()
@@ -122,7 +122,7 @@ def test_multipliers_so_large_that_terms_cancel_prove_nothing():
         classes=["no", "yes"],
     )
     schema = cl.Schema([cl.Numeric("a", 0, 3, integer=True), cl.Numeric("b", 0, 2, integer=True), cl.Numeric("y", 0, 1000)])
-    answer = ask({"a": 2, "b": 2, "y": 0.0}, tree, schema, cost=cl.L1(), count=2)
+    answer = ask({"a": 2, "b": 2, "y": 0.0}, tree, schema, cost=cl.L1(), count=2, distinct="leaves")
     assert [c.cost for c in answer] == [1.0, 100.0]
 
     def only_the_dear_one(content, certificate):
