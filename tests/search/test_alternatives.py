@@ -142,6 +142,9 @@ def test_alternatives_with_other_questions():
     for answer in (priced, implied):
         assert answer.certificate.check()
         assert all(one.confirmed for one in answer)
+    cut = Compound(question(explainer, row).certificate.rounds[:2], 1, 3)  # as if the time had run out
+    assert cut.status == "limit"
+    assert cut.check()
     stopped = question(explainer, row, max_nodes=1)
     assert stopped.status == "limit"
     assert stopped.certificate.check()
@@ -186,7 +189,7 @@ def test_forged_alternatives_are_found_out():
     assert Compound(((a,), (b,)), 1, 2).check()
     answer = question(explainer, row)
     without_first = replace(
-        answer, certificate=Compound(((b,), (c,)), 1, 3), lower_bound=b.lower_bound, maker=lambda: answer[1:]
+        answer, certificate=Compound(((b,), (c,)), 1, 2), lower_bound=b.lower_bound, maker=lambda: answer[1:]
     )
     with pytest.raises(cl.CounterleafError, match="its proof has other bounds and constraints"):
         cl.Explanation.from_json(without_first.to_json())

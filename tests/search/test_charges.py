@@ -140,7 +140,7 @@ def test_forged_charges_are_found_out():
     certificate = cl.Explainer(tree).explain([0.0, 0.0], target="yes", cost=cl.L2() + cl.Changes(0.6)).certificate
     question, table = certificate.problem.question, certificate.problem.table
     assert certificate.check()
-    for charges in ([0.0, 0.0], [0.6, 0.0], [0.7, 0.7]):
+    for charges in ([0.0, 0.0], [0.6, 0.0], [0.7, 0.7], [-0.6, 0.6], [np.nan, 0.6]):
         certificate.problem.__dict__["_posed"] = question, table._replace(charges=np.array(charges))
         assert not certificate.check(), charges
 

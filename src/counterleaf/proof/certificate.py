@@ -361,7 +361,7 @@ class Certificate:
 def _is_provable(problem: Problem) -> bool:
     """Whether the cost is convex: of each variable, and of the coupled part less the curvature of its tangents.
 
-    The variables of groups must have a price and no curvature.
+    The variables of groups must have a price and no curvature, and charges must not be negative.
     """
     q, table, cost = problem.question, problem.table, problem.question.features.cost
     if not all(np.isfinite(line).all() for line in (q.features.source, *cost)):
@@ -369,6 +369,8 @@ def _is_provable(problem: Problem) -> bool:
     if not ((cost.curve_up >= 0) & (cost.curve_down >= 0) & (cost.slope_up >= cost.slope_down)).all():
         return False
     if table is not None:
+        if not (np.isfinite(table.charges) & (table.charges >= 0)).all():
+            return False
         of_groups = cost.at(table.group >= 0)
         curved = (of_groups.curve_up != 0) | (of_groups.curve_down != 0)
         if (curved | (of_groups.slope_up != of_groups.slope_down)).any():

@@ -120,9 +120,10 @@ class Compound:
 
     @property
     def status(self) -> Status:
-        """Optimal if every search is, and the last one may have proved that there are no further answers."""
+        """Optimal if every search is, and there are as many answers as requested, or provably no further ones."""
         verdicts = [round_status(one) for one in self.rounds]
-        if Status.LIMIT in verdicts:
+        is_cut = self.apart and len(self.rounds) != self.count and not self.is_exhausted
+        if Status.LIMIT in verdicts or (is_cut and verdicts[0] is Status.OPTIMAL):
             return Status.LIMIT
         return verdicts[0]
 
