@@ -330,3 +330,14 @@ def test_a_wrong_file_of_constraints_is_one_line_of_the_command(tmp_path):
     (tmp_path / "rules.json").write_text('{"version": 1, "constraints": [{"freze": "age"}]}')
     assert mistake(*arguments).startswith("constraint 1 of rules.json has 'freze'")
     assert "rules.json" in mistake(*arguments, "--out", tmp_path / "rules.json")
+
+
+def test_a_constraint_about_a_whole_table_is_not_written(tmp_path):
+    near = cl.near(pd.DataFrame({"a": [1.0, 2.0, 3.0]}))
+    for one in (near, cl.implies(cl.changed("a"), near)):
+        with pytest.raises(
+            cl.CounterleafError,
+            match=r"^near.* cannot be written, because it refers to a whole table; make it in Python with near\(\.\.\.\)$",
+        ):
+            cl.save_constraints([one], tmp_path / "rules.json")
+    assert not (tmp_path / "rules.json").exists()

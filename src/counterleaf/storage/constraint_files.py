@@ -35,6 +35,7 @@ from counterleaf.question.constraints.kinds import (
     Implies,
     Limit,
     MaxChanges,
+    Near,
     Percent,
     Row,
     Stays,
@@ -134,6 +135,8 @@ def save_constraints(constraints: Any, path: str | Path) -> None:
     for one in listed(constraints):
         try:
             lines.append(f"    {json.dumps(_entry(one), allow_nan=False, ensure_ascii=False)}")
+        except CounterleafError:
+            raise
         except (TypeError, ValueError) as error:
             raise CounterleafError(
                 f"{one} cannot be written ({flat(error)}); expected names, text and finite numbers"
@@ -342,6 +345,8 @@ def _entry(one: Changed | Constraint) -> dict[str, Any]:
         return {"max_changes": one.count}
     if isinstance(one, Implies):
         return {"implies": {"if": _entry(one.condition), "then": _entry(one.then)}}
+    if isinstance(one, Near):
+        raise CounterleafError(f"{one} cannot be written, because it refers to a whole table; make it in Python with near(...)")
     if not isinstance(one, Among):
         raise TypeError("it is part of a case")
     cells = [[plain(value) for value in row] for row in np.asarray(one.rows).tolist()]
