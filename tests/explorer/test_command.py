@@ -10,7 +10,7 @@ from counterleaf.cli import shell
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.web import server
 
-DEFAULTS = {"model": None, "data": None, "row": None, "shape": None, "mnist": None, "time_limit": 2.0}
+DEFAULTS = {"model": None, "data": None, "row": None, "shape": None, "constraints": None, "mnist": None, "time_limit": 2.0}
 
 
 @pytest.fixture
@@ -36,9 +36,18 @@ def test_without_arguments_it_opens_the_bundled_scenes(explore):
 def test_every_argument_is_passed_on(explore):
     *_, started = explore(
         *("tree.json", "--data", "rows.csv", "--row", "12", "--shape", "8x16", "--mnist", "mnist"),
+        *("--constraints", "rules.json"),
         *("--time-limit", "5", "--port", "9000", "--no-browser"),
     )
-    expected = {"model": "tree.json", "data": "rows.csv", "row": 12, "shape": [8, 16], "mnist": "mnist", "time_limit": 5.0}
+    expected = {
+        "model": "tree.json",
+        "data": "rows.csv",
+        "row": 12,
+        "shape": [8, 16],
+        "constraints": "rules.json",
+        "mnist": "mnist",
+        "time_limit": 5.0,
+    }
     assert started == [(expected, 9000, False)]
 
 
