@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from support import table_referee
 from support.table_cases import table_case
@@ -200,3 +201,17 @@ def test_distinct_that_makes_no_sense(distinct):
     _, explainer, grid = whole_table(3)
     with pytest.raises(cl.CounterleafError, match='expected "features", "leaves" or a dict such as'):
         explainer.explain(grid[0], count=2, distinct=distinct)
+
+
+@pytest.mark.parametrize("k", [0, 60, 120])
+def test_alternatives_for_a_probability_of_three_classes(k):
+    """Each alternative has tangents of its own, so the trees of the proofs differ."""
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=2000).fit(X, y)
+    target = cl.probability(int((y[k] + 1) % 3), at_least=0.7)
+    for cost in (cl.L1("range"), cl.L1("range") + cl.Changes(0.05)):
+        answer = cl.Explainer(model, data=X).explain(X[k], target=target, cost=cost, count=3)
+        assert answer.status == "optimal"
+        assert answer.certificate.check()
+        assert all(one.confirmed and one.number >= 0.7 for one in answer)
+        assert cl.Explanation.from_json(answer.to_json()).certificate.check()

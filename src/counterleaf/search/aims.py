@@ -251,7 +251,7 @@ def _with_rows(found: Certificate, rows: list[tuple[Array, float] | None]) -> Ce
     if len(known) < len(rows):
         none, width = np.empty(0), findings.points.shape[1]
         nothing = np.empty(0, np.int64), none, none, np.empty((0, width))
-        return Certificate(found.problem, Findings(Status.LIMIT, *nothing, findings.lower_bound), found.pool, found.parts())
+        return replace(found, findings=Findings(Status.LIMIT, *nothing, findings.lower_bound), stored_parts=found.parts())
     points, costs = np.array([row for row, _ in known]), np.array([cost for _, cost in known])
     made = replace(findings, points=points, costs=costs, answer=None)
-    return Certificate(found.problem, made, found.pool, found.parts())
+    return replace(found, findings=made, stored_parts=found.parts())
