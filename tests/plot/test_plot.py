@@ -341,7 +341,7 @@ def test_pyplot_saves_the_last_figure_and_keeps_no_other(pyplot, tmp_path):
     figures = [make() for make in (CANCER.plot, lambda: CANCER.plot("tree"), lambda: draw_margins([0.0], [1.0])) * 9]
     assert pyplot.gcf() is figures[-1]
     assert [pyplot.figure(number) for number in pyplot.get_fignums()] == [other, figures[-1]]
-    first.savefig(tmp_path / "again.png")  # whoever holds a figure can still save it
+    first.savefig(tmp_path / "again.png")  # an earlier figure can still be saved
     assert (tmp_path / "again.png").read_bytes() == (tmp_path / "figure.png").read_bytes()
 
 
