@@ -180,7 +180,7 @@ def test_the_best_answer_or_one_clear_line():
     assert answer.best is answer[0]
     stuck = cl.explain(LINE, [0.0, 0.0], constraints=cl.freeze("x0", "x1"))
     with pytest.raises(cl.CounterleafError) as caught:
-        stuck.best  # noqa: B018
+        stuck.best  # noqa: B018  # reading it raises
     assert str(caught.value) == "there is no counterfactual: the status is infeasible; print the explanation to see why"
 
 

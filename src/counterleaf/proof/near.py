@@ -206,7 +206,7 @@ class NearCertificate(Certificate):
     ``forks`` the boxes that are divided further, by leaf and row, whose parts have one multiplier each.
     """
 
-    ball: Ball = field(repr=False, default=None)  # type: ignore[assignment]
+    ball: Ball = field(repr=False, default=None)  # type: ignore[assignment]  # always passed; a dataclass wants a default here
     multipliers: dict[int, Array] = field(repr=False, default_factory=dict)
     forks: dict[tuple[int, int], Part | Fork] = field(repr=False, default_factory=dict)
 
