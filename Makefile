@@ -73,7 +73,9 @@ wheel: .venv/tools
 
 bench: core .venv/bench
 	$(BIN)/counterleaf bench
+	$(BIN)/counterleaf bench --part ensembles
 	$(BIN)/python bench/growth.py
+	$(BIN)/python bench/ensemble_growth.py
 	$(BIN)/python bench/learners.py
 	$(BIN)/python -m counterleaf.experiments.learners
 

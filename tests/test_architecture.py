@@ -13,7 +13,8 @@ import counterleaf
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(counterleaf.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-BASE = ("types.py", "errors.py", "sparse.py", "exact.py", "strict_json.py")  # files of the root that every room may use
+# files of the root that every room may use
+BASE = ("types.py", "errors.py", "sparse.py", "exact.py", "strict_json.py", "packed_arrays.py")
 LINE = ("table", "model", "question", "proof", "core", "search", "answer", "batch")
 ALIASES = ("tree.py",)  # the former place of a name that pickles hold
 # methods of the line that lead to a room after it: these are imported when they are called

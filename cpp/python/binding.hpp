@@ -1,4 +1,4 @@
-// The tools of every binding: array arguments, checks of them, arrays for Python, and Ctrl-C.
+// The tools of every binding: array arguments, checks of them, arrays for Python, the limits of a search, and Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,17 +6,22 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "base/numbers.hpp"
+#include "base/stopping.hpp"
+#include "search/search.hpp"
 
 namespace counterleaf {
 
@@ -109,6 +114,29 @@ private:
 inline bool is_interrupted() {
     const nb::gil_scoped_acquire locked;
     return PyErr_CheckSignals() != 0;
+}
+
+inline constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
+
+/// The limits of a search.
+struct BoundBudget {
+    Budget limits;
+    std::optional<double> seconds;
+    std::shared_ptr<const StopFlag> stop;
+
+    StopCheck stop_check() const {
+        StopCheck::Deadline deadline;
+        if (seconds)
+            deadline = StopCheck::Clock::now() + std::chrono::duration_cast<StopCheck::Clock::duration>(
+                                                     std::chrono::duration<double>(std::min(*seconds, 1e9)));
+        return StopCheck(deadline, stop ? &stop->flag : nullptr, is_interrupted);
+    }
+};
+
+inline BoundBudget make_budget(std::optional<std::size_t> count, std::optional<std::size_t> nodes,
+                               std::optional<double> seconds, bool keep, std::shared_ptr<const StopFlag> stop) {
+    expect(count.value_or(1) > 0, "there must be at least one answer to look for");
+    return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds, std::move(stop)};
 }
 
 }  // namespace counterleaf

@@ -82,29 +82,6 @@ void check_question(const Engine& engine, const Prices& prices, const Target& ta
         expect(limit.members.size() == layout.features(), "the limits on changes do not fit the features");
 }
 
-constexpr std::size_t ALL = std::numeric_limits<std::size_t>::max();
-
-/// The limits of a search.
-struct BoundBudget {
-    Budget limits;
-    std::optional<double> seconds;
-    std::shared_ptr<const StopFlag> stop;
-
-    StopCheck stop_check() const {
-        StopCheck::Deadline deadline;
-        if (seconds)
-            deadline = StopCheck::Clock::now() + std::chrono::duration_cast<StopCheck::Clock::duration>(
-                                                     std::chrono::duration<double>(std::min(*seconds, 1e9)));
-        return StopCheck(deadline, stop ? &stop->flag : nullptr, is_interrupted);
-    }
-};
-
-BoundBudget make_budget(std::optional<std::size_t> count, std::optional<std::size_t> nodes, std::optional<double> seconds,
-                        bool keep, std::shared_ptr<const StopFlag> stop) {
-    expect(count.value_or(1) > 0, "there must be at least one answer to look for");
-    return {{count.value_or(ALL), nodes.value_or(ALL), keep}, seconds, std::move(stop)};
-}
-
 void check_source(const Engine& engine, const Line<double>& source, std::int64_t leaf, const Limits& limits) {
     const Tree& tree = engine.model().tree;
     expect(source.size() == tree.width && limits.lines == 1, "the source does not fit the tree");
@@ -198,6 +175,10 @@ void bind_engine(nb::module_& m) {
         .def(nb::new_(&make_budget), "count"_a.none(), "nodes"_a.none() = nb::none(), "seconds"_a.none() = nb::none(),
              "keep"_a = false, "stop"_a.none() = nb::none())
         .def_ro("seconds", &BoundBudget::seconds)
+        .def(
+            "lasting",
+            [](const BoundBudget& self, std::optional<double> seconds) { return BoundBudget{self.limits, seconds, self.stop}; },
+            "seconds"_a.none(), "The same limits with another number of seconds.")
         .def_prop_ro("count", [](const BoundBudget& self) {
             return self.limits.answers == ALL ? std::nullopt : std::optional(self.limits.answers);
         });

@@ -8,6 +8,7 @@ void bind_boxes(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
 void bind_answer(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
+void bind_ensemble(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_trials(nanobind::module_& m);
 
@@ -20,6 +21,7 @@ NB_MODULE(_core, m) {
     counterleaf::bind_parts(m);
     counterleaf::bind_answer(m);
     counterleaf::bind_engine(m);
+    counterleaf::bind_ensemble(m);
     counterleaf::bind_learning(m);
     counterleaf::bind_trials(m);
 }

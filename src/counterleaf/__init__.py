@@ -1,4 +1,4 @@
-"""Exact counterfactual explanations for decision trees: the cheapest change to a row that makes a tree predict y.
+"""Exact counterfactual explanations for trees, forests and boosted trees: the cheapest change that makes a model predict y.
 
 Names are imported when they are first used. A proof can therefore be checked without the compiled core, and a query about a
 plain tree needs neither pandas nor scikit-learn.

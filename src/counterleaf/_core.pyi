@@ -119,6 +119,7 @@ class Budget:
         keep: bool = False,
         stop: Stop | None = None,
     ) -> None: ...
+    def lasting(self, seconds: float | None) -> Budget: ...
     @property
     def count(self) -> int | None: ...
     @property
@@ -267,3 +268,65 @@ class testing:  # noqa: N801  # a module of the extension
     ) -> tuple[int, float, _Real, _Real]: ...
     @staticmethod
     def farkas_gap(A: _Real, r: _Real, equal: int, curves: _Real, ray: _Real) -> float: ...
+
+class ForestProgress:
+    def __init__(self) -> None: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def lower_bound(self) -> float: ...
+    @property
+    def nodes(self) -> int: ...
+
+class Forest:
+    def __init__(
+        self,
+        first_cell: _Whole,
+        grouped: NDArray[np.uint8],
+        roots: _Whole,
+        nodes: _Whole,
+        subsets: tuple[_Whole, NDArray[np.uint8]],
+        value: _Real,
+        sums: tuple[_Real, _Whole, bool, bool, float],
+    ) -> None: ...
+    def scores(self, rows: _Whole) -> _Real: ...
+    def find(
+        self,
+        target: ForestTarget,
+        cost: _Real,
+        moved: NDArray[np.uint8],
+        members: NDArray[np.uint8],
+        most: _Whole,
+        budget: Budget,
+        below: float = ...,
+        proof: bool = True,
+        progress: ForestProgress | None = None,
+    ) -> ForestAnswer: ...
+
+class ForestTarget:
+    def __init__(
+        self,
+        forest: Forest,
+        coefficients: _Real,
+        bias: _Real,
+        tolerances: tuple[float, float],
+        winner: int,
+        margin: float,
+        intervals: _Real,
+        closed: NDArray[np.uint8],
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+
+class ForestAnswer:
+    @property
+    def verdict(self) -> int: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def lower_bound(self) -> float: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def cells(self) -> _Whole: ...
+    def proof(self) -> dict[str, NDArray[Any]]: ...

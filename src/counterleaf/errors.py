@@ -77,3 +77,14 @@ def check_whole_number(name: str, value: Any, least: int) -> None:
     """Check that ``value`` is None or a whole number of at least ``least``."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
         raise CounterleafError(f"{name} is {value!r}; expected a whole number from {least}, or None")
+
+
+def with_article(word: str) -> str:
+    """Return a word with its article.
+
+    Examples
+    --------
+    >>> with_article("Ensemble"), with_article("Tree")
+    ('an Ensemble', 'a Tree')
+    """
+    return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"

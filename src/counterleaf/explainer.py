@@ -11,16 +11,17 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
 from counterleaf.batch import batch
-from counterleaf.batch.alternatives import run_alternatives
+from counterleaf.batch.alternatives import run_query
+from counterleaf.batch.ensembles import make_solver
 from counterleaf.batch.solving import Solver
-from counterleaf.errors import CounterleafError, MissingNumbersError
+from counterleaf.errors import CounterleafError, MissingNumbersError, with_article
 from counterleaf.model.adapter import ModelAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.question.margin import read_margin
 from counterleaf.question.query import Options, Query, known_options
-from counterleaf.search.aims import Aims
+from counterleaf.search.ensembles.aims import aims_of
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
@@ -35,8 +36,8 @@ class Explainer:
     Parameters
     ----------
     model : Tree, estimator or Pipeline
-        A ``Tree``, a model that ``read_tree`` can read, or a scikit-learn ``Pipeline`` that ends with one. Its ``predict``
-        confirms every answer.
+        A ``Tree``, a model that ``read_tree`` can read, a forest, boosted trees, or a scikit-learn ``Pipeline`` that ends with
+        one of them. Its ``predict`` confirms every answer.
     data : DataFrame or array-like, optional
         Typical rows, from which names, types, categories, bounds and the spreads behind named weights are inferred.
     schema : Schema, optional
@@ -64,8 +65,9 @@ class Explainer:
     def _set_up(self, adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> None:
         self.model, self._adapter, self.spreads = adapter.model, adapter, spreads
         self._counts = counts  # the rows of the data that reach each leaf
-        self.schema, self.tree = adapter.schema, adapter.tree
-        self._aims = Aims(self.tree, self.schema, adapter.guard, adapter.rescale, counts)
+        self.schema = adapter.schema
+        self.tree: Any = adapter.tree  # a Tree or an Ensemble
+        self._aims: Any = aims_of(adapter, counts)
         self._answering = Answering(adapter, self._aims)
         self._variants = RecentValues()  # the explainers of rows that lack some numbers
         self.default_cost = L2() if spreads is None else L1("range")
@@ -79,10 +81,10 @@ class Explainer:
         self._set_up(state["adapter"], state["spreads"], state.get("counts"))
 
     def __repr__(self) -> str:
-        labels = [str(label) for label in self.tree.classes.tolist()]
+        labels = list(map(str, self.tree.classes.tolist()))
         shown = ", ".join(labels[:6] + ["..."] * (len(labels) > 6))
         says = "predicts numbers" if self.tree.is_regression else f"classes {shown}"
-        return f"<Explainer of a {type(self.model).__name__}: {len(self.schema)} features, {says}>"
+        return f"<Explainer of {with_article(type(self.model).__name__)}: {len(self.schema)} features, {says}>"
 
     @classmethod
     def _of(cls, adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> Explainer:
@@ -193,21 +195,21 @@ class Explainer:
             The class or classes that the model should predict; a dict adds a cost to each class. By default any class except
             that of the row. ``cl.probability(...)`` and ``cl.value(...)`` are intervals; regression needs a value.
         cost : Cost, optional
-            ``L1``, ``L2``, ``Quadratic``, ``LinearCost`` or a sum of them. By default ``L1("range")`` if the explainer has
-            data, else ``L2()``.
+            ``L1``, ``L2``, ``Quadratic`` (not for ensembles), ``LinearCost``, ``Changes`` or a sum of them. By default
+            ``L1("range")`` if the explainer has data, else ``L2()``.
         constraints : Constraint or list of Constraint, default=()
             Constraints made by ``freeze``, ``fix``, ``between``, ``within``, ``only_increase``, ``only_decrease``, ``allow``,
-            ``forbid``, ``becomes``, ``stays``, ``linear``, ``max_changes``, ``implies`` and ``among``.
+            ``forbid``, ``becomes``, ``stays``, ``linear``, ``max_changes``, ``implies``, ``among``, ``near``.
         count : int or None, default=1
-            The number of answers, cheapest first; None for all of them.
+            The number of answers, cheapest first; None for all of them, which is refused for ensembles.
         distinct : {"features", "leaves"} or dict, optional
             How the answers differ. With "features", the default if ``count`` is more than 1, each next one is the cheapest that
             does not change all the features that an earlier one changes; with ``{"features": 2}``, at least two of these (or
             all, if there are fewer) keep their values. With "leaves", the default for None, each is the cheapest of its leaf.
         margin : float, dict or str, default=0.0
-            How far an answer stays from every split on the path to its leaf: as a number, w @ x + b is at least so far from 0;
-            a dict gives distances by feature in its units, ``"1%"`` shares of each feature's range in the data. An answer stays
-            valid if every feature moves by less than its distance.
+            How far an answer stays from every split on its path: as a number, w @ x + b is at least so far from 0, or for an
+            ensemble the score (a forest's share of votes) from that of the other classes; a dict gives distances by feature in
+            its units, ``"1%"`` shares of each feature's range: every feature may then move by less than its distance.
         **options : optional
             Further options. ``time_limit`` is the number of seconds, ``max_nodes`` the number of search nodes, after which the
             search stops with the status "limit". ``support=20`` leaves out leaves that fewer than 20 rows of ``data`` reach.
@@ -414,16 +416,14 @@ class Explainer:
         batch.check(self.schema.names, chunk_size, columns.shares)
         threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
 
-        def solver(rows: TableRows) -> Solver:
-            return Solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
-
         def answer(row: Any) -> Explanation:
             answering, source, posed = self._posed(row, query)
             return answering.answers(row, source, posed, None)[0]
 
-        if query.count == 1:
-            return batch.run(batch.Batch(solver(table), columns), chunk_size, progress)
-        return run_alternatives(solver(table), answer, solver, columns, progress)
+        def solver(rows: TableRows) -> Solver:
+            return make_solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
+
+        return run_query(solver, table, answer, columns, (chunk_size, progress))
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost

@@ -27,7 +27,7 @@ def explain(
     Parameters
     ----------
     model : Tree, estimator or Pipeline
-        As in ``Explainer``.
+        A tree, a forest, boosted trees or another model, as in ``Explainer``.
     row : dict, Series, DataFrame or array-like
         One row, in the units of the table.
     data, schema : optional

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from support.cli_cases import call, mistake
 
@@ -99,7 +98,6 @@ def test_a_model_that_the_json_does_not_follow_is_code_4_and_not_written(folder,
 
 
 def _write(folder):
-    (folder / "forest.pkl").write_bytes(pickle.dumps(RandomForestClassifier(2).fit(X, Y)))
     (folder / "raw.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier()))
     (folder / "dict.pkl").write_bytes(pickle.dumps({"a": 1}))
     pd.DataFrame({"sepal length (cm)": [1.0]}).to_csv(folder / "less.csv", index=False)
@@ -109,19 +107,14 @@ def _write(folder):
 
 
 KNOWN = (
-    "expected a counterleaf Tree or TAOClassifier, a decision tree or a linear model of scikit-learn, another model with a "
-    "single tree, or a Pipeline that ends with one"
+    "expected a counterleaf Tree or TAOClassifier, a decision tree or a linear model of scikit-learn, "
+    "a forest, boosted trees, or a Pipeline that ends with one"
 )
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            ["forest.pkl"],
-            "cannot read a RandomForestClassifier: forests are not supported yet; explain one of its trees, "
-            "model.estimators_[0], or fit a DecisionTreeClassifier",
-        ),
         (["dict.pkl"], f"cannot read a dict; {KNOWN}"),
         (["raw.pkl"], "this DecisionTreeClassifier is not fitted; call fit first"),
         (["absent.pkl"], "absent.pkl: No such file or directory"),

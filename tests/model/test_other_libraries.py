@@ -61,7 +61,7 @@ def test_ydf_trees():
     cases = [
         (
             ydf.RandomForestLearner(label="y", num_trees=3).train(cancer),
-            "this RandomForestModel has 3 trees; expected one: use ydf.CartLearner, or num_trees=1",
+            "cannot read a RandomForestModel: it is an ensemble, not one Tree; use Explainer(model)",
         ),
         (
             ydf.CartLearner(label="y").train(cancer.assign(c=np.where(BENIGN == "benign", "u", "v"))),

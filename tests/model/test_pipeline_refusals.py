@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -134,8 +134,8 @@ def ending(*parts, last=None):
             r"step 'columntransformer__polynomialfeatures' .*\(PolynomialFeatures\) cannot be folded: it mixes columns",
         ),
         (
-            lambda: cl.Explainer(ending((StandardScaler(), ["pay"]), last=RandomForestClassifier(2)), data=LOANS),
-            r"\(RandomForestClassifier\) cannot be folded: forests are not supported yet; explain one of its trees",
+            lambda: cl.Explainer(ending((StandardScaler(), ["pay"]), last=KNeighborsClassifier(2)), data=LOANS),
+            r"\(KNeighborsClassifier\) cannot be folded: its regions are not those of a tree",
         ),
     ],
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -83,7 +83,10 @@ def test_steps_that_cannot_be_folded_are_named(step, match):
 
 def test_a_pipeline_without_a_tree_is_refused():
     frame, y = people()[FULL], labels()
-    for last, reason in ((RandomForestClassifier(3), "forests are not"), (StandardScaler(), "it has no predict")):
+    for last, reason in (
+        (KNeighborsClassifier(3), "its regions are not those of a tree"),
+        (StandardScaler(), "it has no predict"),
+    ):
         match = rf"step 'end' of the pipeline \({type(last).__name__}\) cannot be folded: {reason}"
         with pytest.raises(CounterleafError, match=match):
             survey(Pipeline([("scale", StandardScaler()), ("end", last)]))

@@ -192,7 +192,10 @@ def test_foreign_and_truncated_text_is_refused(content):
     refused(LINE.to_json(), r"this is a tree alone: pass Explainer\(Tree.from_json\(text\)\)")
     answer = cl.Explainer(LINE).explain([0.0, 0.0])
     refused(answer.to_json(), r"this is an answer: read it with Explanation.from_json\(text\)")
-    refused(changed(content, "version", to=2), "version 2; this counterleaf reads version 1: write it again with to_json")
+    for version in (3, True, "1"):
+        message = f"version '?{version}'?; this counterleaf reads versions 1 and 2: write it again with to_json"
+        refused(changed(content, "version", to=version), message)
+    refused(changed(content, "version", to=2), r"lacks or garbles a part \(KeyError: 'ensemble'\); write it again with to_json")
     assert cl.Explainer.from_json(text.encode())
 
 

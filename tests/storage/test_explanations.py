@@ -300,7 +300,7 @@ def test_truncated_and_foreign_text_is_refused(answer):
     for foreign in ("[]", "{}", '{"format": "counterleaf-tree"}'):
         with pytest.raises(cl.CounterleafError, match='expected an object with "format"'):
             cl.Explanation.from_json(foreign)
-    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads versions 2 to 6"):
+    with pytest.raises(cl.CounterleafError, match="version 99; this counterleaf reads versions 2 to 7"):
         cl.Explanation.from_json('{"format": "counterleaf-explanation", "version": 99}')
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from support.hostile_cases import seal
 
 import counterleaf as cl
@@ -80,7 +81,7 @@ def test_an_old_answer_is_written_in_the_current_version(name):
     answer = cl.Explanation.from_json(text_of(name))
     text = answer.to_json()
     content = json.loads(text)
-    assert content["version"] == migrations.VERSION == 6
+    assert content["version"] == migrations.VERSION == 7
     assert not {"label", "row", "asked"} & content.keys()
     again = cl.Explanation.from_json(text)
     assert again.to_json() == text
@@ -180,8 +181,23 @@ def test_a_damaged_old_answer_is_refused():
             cl.Explanation.from_json(changed("v2_numbers", change))
 
 
-@pytest.mark.parametrize("version", [1, 7, 2.0, True, None, "2", [2]])
+@pytest.mark.parametrize("version", [1, 8, 2.0, True, None, "2", [2]])
 def test_other_versions_are_refused(version):
     text = json.dumps({"format": explanations.FORMAT, "version": version})
-    with pytest.raises(cl.CounterleafError, match="this counterleaf reads versions 2 to 6: explain the row again"):
+    with pytest.raises(cl.CounterleafError, match="this counterleaf reads versions 2 to 7: explain the row again"):
         cl.Explanation.from_json(text)
+
+
+def test_version_6_differs_in_its_number_alone():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    text = cl.Explainer(tree).explain([0.0, 0.0], target="yes").to_json()
+    old = cl.Explanation.from_json(seal({**json.loads(text), "version": 6}))
+    assert old.certificate.check()
+    assert old.to_json() == text
+
+
+def test_version_6_has_no_ensembles():
+    model = RandomForestClassifier(2, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    content = json.loads(cl.Explainer(model).explain([0.0]).to_json())
+    with pytest.raises(cl.CounterleafError, match="ValueError: an answer of version 6 without a tree"):
+        cl.Explanation.from_json(seal({**content, "version": 6}))

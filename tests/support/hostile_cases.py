@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from support.strategies import coupled_case, random_case, whole_case
 from support.table_cases import table_case
 
 import counterleaf as cl
+from counterleaf.packed_arrays import Packed, Unpacker, pack
 
-KINDS = ("tree", "explainer", "answer", "answer_v2", "answer_v3")
+KINDS = ("tree", "explainer", "answer", "answer_v2", "answer_v3", "ensemble", "ensemble_explainer", "ensemble_answer")
 FILES = Path(__file__).parents[1] / "storage" / "files"  # answers in older formats
 NUMBERS = (
     *(0, 1, -1, 2, 3, -2, 7, 0.5, -0.5, 0.1, 1.0, -0.0, 10**6, 10**9, 2**31 - 1, 2**31, 2**32, 2**53 + 1),
@@ -60,13 +62,30 @@ def honest():
     plain = [random_case(np.random.default_rng(seed), features=3, depth=2) for seed in (0, 3)]
     tables = [table_case(np.random.default_rng(seed), groups=2, categories=3, numerics=2, depth=3) for seed in range(4)]
     made = [iris, cl.Explainer(line), *(cl.Explainer(case.tree, schema=case.schema) for case in (*plain, *tables))]
+    forests = [
+        cl.Explainer(RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y), data=X),
+        cl.Explainer(HistGradientBoostingClassifier(max_iter=2).fit(X.mask(X > 6.0), y), data=X.mask(X > 6.0)),
+        cl.Explainer(GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)),
+    ]
     return {
+        "ensemble": [one.tree.to_json() for one in forests],
+        "ensemble_explainer": [one.to_json() for one in forests],
+        "ensemble_answer": [answer.to_json() for answer in _ensemble_answers(*forests, X)],
         "tree": [one.tree.to_json() for one in made],
         "explainer": [one.to_json() for one in made],
         "answer": [answer.to_json() for answer in _answers(iris, X, cl.Explainer(line))],
         "answer_v2": [path.read_text() for path in sorted(FILES.glob("v2_*.json"))],
         "answer_v3": [path.read_text() for path in sorted(FILES.glob("v3_*.json"))],
     }
+
+
+def _ensemble_answers(forest, boosted, numbers, X):
+    yield forest.explain(X.iloc[0], count=2)
+    yield forest.explain(X.iloc[0], target=2, support=2, margin="1%")
+    yield forest.explain(X.iloc[0], target=cl.probability(2, at_least=0.6), constraints=cl.max_changes(3))
+    yield forest.explain(X.iloc[0], target=2, constraints=cl.freeze(*X.columns))
+    yield boosted.explain(X.mask(X > 6.0).iloc[130])
+    yield numbers.explain(X.iloc[0], target=cl.value(at_least=0.4))
 
 
 def _answers(iris, X, line):
@@ -100,7 +119,7 @@ def hostile(kind, name):
     try:
         for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
             content = _changed(rng, content, texts)
-        text = seal(content) if kind.startswith("answer") and isinstance(content, dict) else json.dumps(content)
+        text = seal(content) if "answer" in kind and isinstance(content, dict) else json.dumps(content)
     except RecursionError:  # nested too deep to be written, but not to be read
         text = "[" * 900 + "]" * 900
     return _respelled(rng, text) if rng.random() < 0.15 else text
@@ -119,6 +138,10 @@ def _changed(rng, content, texts):
     places = list(_places(content))
     if not places:
         return content
+    packed = [(holder, key) for holder, key in places if isinstance(holder[key], dict) and "zlib" in holder[key]]
+    if packed and rng.random() < 0.6:
+        _repacked(rng, *rng.choice(packed))
+        return content
     shallow = [place for place in places if isinstance(place[0], dict)]  # few, and each is a whole part
     holder, key = rng.choice(shallow if shallow and rng.random() < 0.4 else places)
     change = rng.choice(
@@ -126,6 +149,34 @@ def _changed(rng, content, texts):
     )
     change(rng, holder, key, places, texts)
     return content
+
+
+def _repacked(rng, holder, key):
+    """Other numbers in a compressed array."""
+    stored, reader = holder[key], Unpacker(10**6, "it")
+    try:
+        read = {"f": reader.real, "i": reader.whole}.get(stored["dtype"][0])
+        array = reader.octets("x", stored) if read is None else read("x", stored, *[None] * len(stored["shape"]))
+    except (cl.CounterleafError, TypeError, LookupError):  # after an earlier change
+        return
+    flat = array.ravel().copy()
+    pick = rng.random()
+    if pick < 0.6 and len(flat):
+        at, numbers = rng.randrange(len(flat)), [float(one) for one in NUMBERS if abs(one) < 2**62]
+        old, other = float(flat[at]), float(flat[rng.randrange(len(flat))])
+        value = rng.choice([*numbers, old + 1, old - 1, -old, other])
+        with np.errstate(invalid="ignore", over="ignore"):
+            flat[at] = np.array(value).astype(flat.dtype)
+        array = flat.reshape(array.shape)
+    elif pick < 0.7:
+        array = array[: rng.randrange(len(array) + 1)] if array.ndim else array
+    elif pick < 0.8:
+        array = np.concatenate([array, array[:1]])
+    elif pick < 0.9:
+        array = array[::-1]
+    else:
+        array = np.ascontiguousarray(array).reshape(-1, 1)
+    holder[key] = (pack(array) if rng.random() < 0.9 else Packed(np.ascontiguousarray(array))).written()
 
 
 def _other_value(rng, holder, key, places, texts):

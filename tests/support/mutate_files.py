@@ -21,6 +21,7 @@ import warnings
 from support.hostile_cases import KINDS, honest, hostile
 
 import counterleaf as cl
+from counterleaf.model.ensembles.ensemble import Ensemble
 
 STRETCH = 2_000  # files of one process
 SECONDS = 5.0  # of the processor, for a file of a few kilobytes
@@ -37,7 +38,8 @@ class Finding(Exception):  # noqa: N818  # it is not the library's error
 def outcome(kind, text):
     """The outcome for a file: "refused", "read", or "holds" for an answer whose proof holds."""
     try:
-        read = {"tree": _tree, "explainer": _explainer}.get(kind, _answer)
+        readers = {"tree": _tree, "explainer": _explainer, "ensemble": _ensemble, "ensemble_explainer": _explainer}
+        read = readers.get(kind, _answer)
         return read(text)
     except cl.CounterleafError as error:
         line = str(error)
@@ -56,6 +58,16 @@ def _tree(text):
         return "read"
     tree.predict([[0.5] * tree.n_features])
     _explain_typical(cl.Explainer(tree))
+    return "read"
+
+
+def _ensemble(text):
+    ensemble = Ensemble.from_json(text)
+    if ensemble.n_features > 10_000:
+        return "read"
+    ensemble.predict([[0.5] * ensemble.n_features])
+    if ensemble.to_json() != Ensemble.from_json(ensemble.to_json()).to_json():
+        raise Finding("an ensemble that changes when it is read and written")
     return "read"
 
 

@@ -17,6 +17,7 @@ from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.aims import GUARDS, Aims
 from counterleaf.search.conflict import smallest_conflict
+from counterleaf.search.ensembles.aims import EnsembleAims
 from counterleaf.search.prepared import Source
 from counterleaf.search.rounds import Solved, solve
 from counterleaf.table.frames import copy_of
@@ -27,8 +28,9 @@ _Predicted = tuple[list[Any] | None, Any]
 class Answering:
     """Answers queries about rows of one model."""
 
-    def __init__(self, adapter: ModelAdapter, aims: Aims) -> None:
-        self._adapter, self._aims, self.schema = adapter, aims, adapter.schema
+    def __init__(self, adapter: ModelAdapter, aims: Aims | EnsembleAims) -> None:
+        self._adapter, self.schema = adapter, adapter.schema
+        self._aims: Any = aims
 
     def answers(self, row: Any, source: Source, query: Query, margins: list[float] | None) -> list[Explanation]:
         """Return one explanation per margin, which increase; by default for the margin of the query."""

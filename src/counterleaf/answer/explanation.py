@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from counterleaf.answer import text as as_text
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Decision
+from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Constraint
@@ -26,7 +27,7 @@ _COLUMNS = ("cost", "lower_bound", "label", "leaf", "confirmed")  # of to_frame,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counterfactual:
-    """The cheapest row of one leaf.
+    """The cheapest row of one leaf, or of an ensemble.
 
     Parameters
     ----------
@@ -37,11 +38,11 @@ class Counterfactual:
     cost : float
         The whole objective, class cost included.
     lower_bound : float
-        No row of this leaf costs less.
+        No row of this leaf costs less; for an ensemble, no row at all that the question allows.
     label : class
-        The class that the tree predicts for the row.
+        The class that the tree or the ensemble predicts for the row.
     leaf : int
-        The node of the tree that the row falls into.
+        The node of the tree that the row falls into; 0 for an ensemble, in which a row falls into one leaf of every tree.
     confirmed : bool
         Whether the user's model predicted ``label``, or reached the interval of the target, for exactly this row.
     number : float or None
@@ -88,8 +89,8 @@ class Explanation(Sequence[Counterfactual]):
         The features of the table.
     certificate : Certificate or Compound
         The proof; ``certificate.check()`` verifies it.
-    decision : Decision
-        The plain tree that the proof is about, and the model's tree that it comes from.
+    decision : Decision or ScoreDecision
+        The plain tree that the proof is about, and the model's tree that it comes from; or the ensemble and the goal.
     conflict : tuple of Constraint, default=()
         If the status is "infeasible", a smallest set of constraints that leave no row, proved by searches; empty if no row
         exists even without constraints. If a limit stopped these searches, the constraints still leave no row, but a smaller
@@ -108,7 +109,7 @@ class Explanation(Sequence[Counterfactual]):
     target: Any
     schema: Schema = field(repr=False)
     certificate: Certificate | Compound = field(repr=False)
-    decision: Decision = field(repr=False)
+    decision: Any = field(repr=False)
     conflict: tuple[Constraint, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     cost: Any = ""
@@ -257,8 +258,9 @@ class Explanation(Sequence[Counterfactual]):
         ----------
         kind : {"changes", "regions", "image", "tree"}, optional
             "changes" shows each change and its share of the cost, "regions" the leaves over two numeric features, "image" the
-            row as an image, "tree" the paths of source and answer. By default "image" if ``shape`` is passed, "regions" if
-            ``features`` is passed or the table has just two numeric features, else "changes".
+            row as an image, "tree" the paths of source and answer. An ensemble has only "changes" and "image". By default
+            "image" if ``shape`` is passed, "regions" if ``features`` is passed or the table of a single tree has just two
+            numeric features, else "changes".
         shape : tuple of int, optional
             The height and width of the image; (height, width, 3) for colours.
         features : tuple of str, optional
@@ -377,7 +379,7 @@ class Explanation(Sequence[Counterfactual]):
 
 def describe(
     certificate: Certificate | Compound,
-    decision: Decision,
+    decision: Decision | ScoreDecision,
     schema: Schema,
     source: Any,
     rows: Sequence[Any],

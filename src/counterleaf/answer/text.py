@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain, round_down, shorten
-from counterleaf.model.decision import Range
+from counterleaf.model.decision import Decision, Range
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.compound import Compound
 from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value
+from counterleaf.search.ensembles.watching import share_above
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
 from counterleaf.types import Array
 
@@ -222,10 +224,11 @@ def _new_values(answer: Explanation, k: int, places: list[int]) -> dict[int, str
     Only numbers without a grid are rounded; the rows of ``among`` are written as they are.
     """
     schema, certificate, found = answer.schema, answer.certificate.owner(k), answer.certificate.answers[k]
+    problem, rounded = answer.certificate.rounding_problem(k)
     features = {d: schema.features[d] for d in places}
     numbers = {d: int(schema.starts[d]) for d, feature in features.items() if isinstance(feature, Numeric)}
     free = [numbers[d] for d, feature in features.items() if isinstance(feature, Numeric) and feature.any_number]
-    row = shorten(certificate.problem, found, free) if certificate.pool is None else found.row
+    row = shorten(problem, rounded, free) if certificate.pool is None else found.row
     row = row if certificate.admits(row) else found.row
     changes = answer[k].changes
     new = {d: changes[schema.names[d]][1] for d in places}
@@ -329,6 +332,7 @@ def aimed(answer: Explanation) -> str:
 def _extreme(answer: Explanation) -> str:
     """Return the highest or lowest probability or value of the leaves, which are constant and miss the target."""
     what = "value" if isinstance(answer.target, Value) else "probability"
+    assert isinstance(answer.decision, Decision)  # the question about an ensemble has a leaf that every row reaches
     if answer.decision.model.outputs is not None and answer.decision.model.outputs.slope is not None:
         return f"it never has such a {what}"
     low, high = answer.decision.extremes
@@ -342,7 +346,9 @@ def _extreme(answer: Explanation) -> str:
 def _reach(answer: Explanation) -> str:
     """Return what linear leaves can reach within the bounds of the features, if that alone rules out the target."""
     model, goal = answer.decision.model, answer.decision.goal
-    if not isinstance(goal, Range) or goal.output >= 0 or goal.rescale is not None or model.outputs is None:
+    if isinstance(model, Ensemble) or not isinstance(goal, Range) or goal.output >= 0 or goal.rescale is not None:
+        return ""
+    if model.outputs is None:
         return ""
     ends = [model.outputs.reach(model.leaves, *answer.schema.bounds(), sign, answer.schema.starts) for sign in (-1.0, 1.0)]
     low, high = -ends[0], ends[1]
@@ -379,6 +385,7 @@ def _proof(answer: Explanation, terms: Terms) -> str:
     if _is_least(answer):
         return f"{proved}. The search stopped early, so alternatives may be missing. {_confirmed(answer, terms)}"
     bound = f", but none costs less than {least_of(answer)}" if math.isfinite(answer.lower_bound) else ""
+    bound += share_above(answer[0].cost, answer.lower_bound).replace(", at most", ": this one is at most")
     return f"Not proved: the search stopped early. There may be cheaper changes{bound}. {_confirmed(answer, terms)}"
 
 
@@ -435,7 +442,8 @@ def _margin(answer: Explanation) -> str:
 def _support(answer: Explanation) -> str:
     """Return to which leaves the proof is limited, if to some."""
     least = max((one.least for one in answer.constraints if isinstance(one, Support)), default=0)
-    return f" to a leaf of {least} or more rows of the data" if least else ""
+    leaf = "leaves" if isinstance(answer.decision.model, Ensemble) else "a leaf"
+    return f" to {leaf} of {least} or more rows of the data" if least else ""
 
 
 def _features(count: int, which: str) -> str:

@@ -155,6 +155,8 @@ def tree_and_names(model: Any, feature_names: Any) -> tuple[Tree, list[str], Sch
                 f"leave it out, or pass a Schema"
             )
         adapter = adapt(model, None, schema, True)
+        if not isinstance(adapter.tree, Tree):
+            raise CounterleafError("the pipeline ends with an ensemble; expected a single tree to show")
         return adapter.tree, [one_line(name) for name in adapter.schema.variables], adapter.schema
     tree = read_tree(model)
     columns = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names

@@ -9,12 +9,15 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.batch import Batch, Columns, Found, run
+from counterleaf.batch.ensembles import EnsembleSolver
 from counterleaf.batch.few_digits import shorten_answer
 from counterleaf.batch.progress import shown
 from counterleaf.batch.solving import Solver
 from counterleaf.core.outcomes import Outcome, Outcomes
 from counterleaf.errors import CounterleafError
+from counterleaf.model.decision import Decision
 from counterleaf.proof.certificate import Status
+from counterleaf.search.rounds import Solved
 from counterleaf.table.output import INVALID, STATUSES, Order
 from counterleaf.table.rows import TableRows
 
@@ -29,19 +32,21 @@ class Lines:
         self.problems: dict[int, str] = {}
         self._cells: list[tuple[Any, ...]] = []  # status, outcome, leaf, cost, bound, codes, codes of few digits
 
-    def add(self, k: int, answer: Explanation) -> None:
+    def add(self, k: int, solved: Solved) -> None:
         """Add the answers of one row."""
-        status, found = list(Status).index(answer.status), answer.certificate.findings
-        if not len(answer):
-            self._add_nothing(k, status, answer.lower_bound)
+        certificate, decision = solved
+        status, found = list(Status).index(certificate.status), certificate.findings
+        if not len(found.leaves):
+            self._add_nothing(k, status, found.lower_bound)
             return
         part = self._solver.part(self._solver.rows.codes(slice(k, k + 1))[0])
-        leaves = part.model_leaves(answer.decision.origin[found.leaves])
+        leaves = decision.origin[found.leaves]
+        leaves = part.model_leaves(leaves) if isinstance(decision, Decision) else leaves
         for rank, (leaf, cost, bound) in enumerate(zip(leaves, found.costs, found.bounds, strict=True)):
-            exact = answer.schema.gather(found.points[rank])
+            exact = part.schema.gather(found.points[rank])
             short = exact
-            if self._short and answer.certificate.pool is None:
-                short = shorten_answer(answer.schema, answer.certificate, rank)
+            if self._short and certificate.pool is None:
+                short = shorten_answer(part.schema, certificate, rank)
             self._add(k, rank + 1, (status, Outcome.FOUND, leaf, cost, bound, exact, short))
 
     def add_problem(self, k: int, problem: str) -> None:
@@ -63,6 +68,41 @@ class Lines:
         status, outcome, leaves, costs, bounds, exact, short = zip(*self._cells, strict=True)
         arrays = np.array(leaves, np.int64), np.array(costs), np.array(bounds, float), np.array(exact)
         return Found(Outcomes(np.array(outcome, np.int8), *arrays), np.array(status, np.int8), np.array(short))
+
+
+def run_query(
+    make: Callable[[TableRows], Solver],
+    rows: TableRows,
+    explain: Callable[[Any], Explanation],
+    columns: Columns,
+    how: tuple[int | None, bool],
+) -> Any:
+    """Answer a query about many rows in the way that fits it.
+
+    Parameters
+    ----------
+    make : callable
+        From rows to the solver of the query about them.
+    rows : TableRows
+        The rows.
+    explain : callable
+        From a row to its explanation.
+    columns : Columns
+        What is written.
+    how : tuple
+        The number of rows that are solved at a time, None for as many as fit, and whether a progress bar may be shown.
+
+    Returns
+    -------
+    DataFrame
+        One line per answer.
+    """
+    solver, (chunk_size, progress) = make(rows), how
+    if isinstance(solver, EnsembleSolver):
+        return run_ensemble(solver, make, columns, progress)
+    if solver.query.count == 1:
+        return run(Batch(solver, columns), chunk_size, progress)
+    return run_alternatives(solver, explain, make, columns, progress)
 
 
 def run_alternatives(
@@ -96,13 +136,51 @@ def run_alternatives(
     with shown(rows.n, progress) as advance:
         for k in range(rows.n):
             try:
-                lines.add(k, explain(rows.one(k)))
+                answer = explain(rows.one(k))
+                lines.add(k, (answer.certificate, answer.decision))
             except CounterleafError as error:
                 lines.add_problem(k, str(error))
             advance(1)
-    order = Order(np.array(lines.rows, np.int64), np.array(lines.ranks, np.int64))
+    return _written(solver, lines, again, columns)
+
+
+def run_ensemble(solver: EnsembleSolver, again: Callable[[TableRows], Solver], columns: Columns, progress: bool) -> Any:
+    """Explain rows of an ensemble, several at a time, and return one frame.
+
+    Parameters
+    ----------
+    solver : EnsembleSolver
+        The question and the rows.
+    again : callable
+        From other rows to the same question about them.
+    columns : Columns
+        What is written.
+    progress : bool
+        Whether a progress bar may be shown.
+
+    Returns
+    -------
+    DataFrame
+        One line per answer.
+    """
+    lines = Lines(solver, columns.short or columns.words)
+    with shown(solver.rows.n, progress) as advance:
+        for k, found in enumerate(solver.solve_all()):
+            if isinstance(found, CounterleafError):
+                lines.add_problem(k, str(found))
+            else:
+                lines.add(k, found)
+            advance(1)
+    return _written(solver, lines, again, columns)
+
+
+def _written(solver: Solver, lines: Lines, again: Callable[[TableRows], Solver], columns: Columns) -> Any:
+    """Return the frame of all lines; with one answer per row, it has no ranks."""
+    rows = solver.rows
+    order = Order(np.array(lines.rows, np.int64), np.array(lines.ranks, np.int64)) if solver.query.count != 1 else None
     if not rows.n:
         return run(Batch(solver, columns), None, False, order)
-    made = Batch(again(TableRows(rows.part(order.rows), rows.schema)), columns, lines.found())
+    part = solver if order is None else again(TableRows(rows.part(order.rows), rows.schema))
+    made = Batch(part, columns, lines.found())
     made.results.problems.update(lines.problems)
     return run(made, None, False, order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -85,11 +86,8 @@ class FewDigits:
 
     def survives(self, rows: Array) -> Array:
         """Return which rows reach the same leaf with ten decimals, and with the digits that a spreadsheet keeps."""
-        numbers = self.schema.starts[[d for d, one in enumerate(self.schema) if isinstance(one, Numeric)]]
-        values, goal, leaves = rows[:, numbers], self.decision.goal, self.tree.apply(rows)
-        out, image = np.ones(len(rows), bool), rows.copy()
-        for rounded in (np.round(values, _DECIMALS), _significant(values)):
-            image[:, numbers] = rounded
+        goal, leaves, out = self.decision.goal, self.tree.apply(rows), np.ones(len(rows), bool)
+        for image in rounded_images(self.schema, rows):
             if isinstance(goal, Range):  # a probability or a value has to stay in its interval
                 out &= goal.holds(np.array(self.decision.numbers(image)))
             else:
@@ -159,6 +157,15 @@ class FewDigits:
         return np.asarray(ways[moved])
 
 
+def rounded_images(schema: Schema, rows: Array) -> Iterator[Array]:
+    """Yield rows, given as variables, with their numbers rounded as other programs do."""
+    numbers = schema.starts[[d for d, one in enumerate(schema) if isinstance(one, Numeric)]]
+    values, image = rows[:, numbers], rows.copy()
+    for rounded in (np.round(values, _DECIMALS), _significant(values)):
+        image[:, numbers] = rounded
+        yield image
+
+
 def _nonzero(flags: Array) -> Moved:
     rows, variables = np.nonzero(flags)
     return rows, variables
@@ -187,7 +194,7 @@ def shorten_answer(schema: Schema, proof: Certificate | Compound, rank: int = 0)
     if owner.pool is not None:
         return schema.gather(answer.row)
     places = np.flatnonzero(steps(schema, owner.problem.source[None], answer.row[None])[0]).tolist()
-    short = shorten(owner.problem, answer, places) if len(places) <= _MOST_NUMBERS else answer.row
+    short = shorten(*proof.rounding_problem(rank), places) if len(places) <= _MOST_NUMBERS else answer.row
     return schema.gather(short if owner.admits(short) else answer.row)
 
 

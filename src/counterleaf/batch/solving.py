@@ -147,7 +147,7 @@ class Solver:
         def make() -> Solver:
             made = parts(names)
             query = replace(self.query, prices=made._prices(self.query.cost))
-            return Solver(made._aims, made._adapter, self.rows, query, self.threads)
+            return type(self)(made._aims, made._adapter, self.rows, query, self.threads)
 
         return self._made.get(names, make)
 

@@ -43,7 +43,7 @@ def about(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")] = False,
 ) -> None:
-    """Exact counterfactual explanations for decision trees: the cheapest change that makes a tree say y.
+    """Exact counterfactual explanations for trees and ensembles of trees: the cheapest change that makes a model say y.
 
     Start with `counterleaf demo`, a short tour; `counterleaf demo --save .` writes the files for the examples in
     every `--help`.

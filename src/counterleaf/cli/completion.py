@@ -18,7 +18,8 @@ def features(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def classes(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of classes."""
-    return [name for name in map(str, _content(ctx, "tree", "classes")) if name.startswith(incomplete)]
+    labels = _content(ctx, "tree", "classes") or _content(ctx, "ensemble", "classes")
+    return [name for name in map(str, labels) if name.startswith(incomplete)]
 
 
 def _content(ctx: typer.Context, part: str, inner: str) -> list[Any]:

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.cli.output import kind_of_model
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.explainer import Explainer
-from counterleaf.model.decision import Decision, Range
+from counterleaf.model.decision import Range
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import tree_with_gaps
 from counterleaf.model.tree import Tree
 from counterleaf.question.constraints.kinds import Support
+from counterleaf.storage.certificates import AnyDecision
 from counterleaf.storage.models import PICKLES, fitted_columns, read_estimator, read_model
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import make_frame
@@ -30,7 +33,7 @@ from counterleaf.types import is_missing
 class Claim:
     """What the model should say of a row: a label, or a probability or value within the interval of the target."""
 
-    decision: Decision
+    decision: AnyDecision
     label: Any
     target: str
 
@@ -113,12 +116,12 @@ class ModelCheck:
         return list(labels.ravel())
 
     def _compare_json(self, answer: Explanation) -> str:
-        """Return why an answer is not about the tree of a JSON file, or ""."""
-        known: Tree | None = self._read if isinstance(self._read, Tree) else None
+        """Return why an answer is not about the tree or the ensemble of a JSON file, or ""."""
+        known: Tree | Ensemble | None = None if isinstance(self._read, Explainer) else self._read
         if isinstance(self._read, Explainer):
             known = tree_with_gaps(self._read._adapter, answer.schema.gaps)
         if known is None or answer.decision.model.to_json() != known.to_json():
-            return f"the proof is about a different tree than that of {self.path}"
+            return f"the proof is about a different {kind_of_model(answer.decision.model)} than that of {self.path}"
         if isinstance(self._read, Explainer):
             if _kinds(self._read.schema) != _kinds(answer.schema):
                 return f"the features of the answer differ from those of {self.path}, or have other names"
@@ -140,7 +143,8 @@ class ModelCheck:
                 self._trees[key] = "" if known is None else known.to_json()
         except CounterleafError as error:
             return f"{self.path} does not fit the features of the answer ({error})"
-        return "" if self._trees[key] == tree else f"the proof is about a different tree than that of {self.path}"
+        kind = kind_of_model(answer.decision.model)
+        return "" if self._trees[key] == tree else f"the proof is about a different {kind} than that of {self.path}"
 
 
 def _kinds(schema: Schema) -> list[tuple[Any, ...]]:

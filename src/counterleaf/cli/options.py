@@ -11,6 +11,7 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.constraints.conditions import changed, implies
 from counterleaf.question.constraints.functions import (
@@ -89,7 +90,7 @@ class QueryOptions:
             return replace(explainer.default_cost, multiplier=multiplier) if multiplier else None
         return read_cost(self.cost, multiplier)
 
-    def read_target(self, tree: Tree) -> Any:
+    def read_target(self, tree: Tree | Ensemble) -> Any:
         """The target: None, a class, several, {class: cost}, or the interval of a probability or value."""
         labels, ends = tree.classes.tolist(), {"at_least": self.at_least, "at_most": self.at_most}
         if tree.is_regression:

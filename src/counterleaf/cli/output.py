@@ -14,6 +14,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front
 from counterleaf.answer.text import Terms, apart, outcome, written
 from counterleaf.errors import CounterleafError
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.certificate import Status
 from counterleaf.table.frames import Frame
 
@@ -62,13 +63,18 @@ def read_format(requested: str | None, out: Path | None) -> str:
 
 
 def text(answer: Explanation, model: Path) -> str:
-    """One answer as ``print`` shows it, in the terms of a command that queried the tree in a file."""
-    return words.text(answer, terms(model))
+    """One answer as ``print`` shows it, in the terms of a command that queried the tree or the ensemble in a file."""
+    return words.text(answer, terms(model, kind_of_model(answer.decision.model)))
 
 
-def terms(model: Path) -> Terms:
-    """The terms of a command that queried the tree in a file."""
-    return Terms(f"The tree in {model}", "--range sets others")
+def terms(model: Path, kind: str) -> Terms:
+    """The terms of a command that queried the tree or the ensemble in a file."""
+    return Terms(f"The {kind} in {model}", "--range sets others")
+
+
+def kind_of_model(model: Any) -> str:
+    """Return "tree" or "ensemble"."""
+    return "ensemble" if isinstance(model, Ensemble) else "tree"
 
 
 def json_line(result: RowResult) -> str:
@@ -115,9 +121,10 @@ def _lines(result: RowResult) -> list[list[str]]:
 
 
 class Summary:
-    """Counts of rows by the kind of their answer, and of answers that the tree does not confirm."""
+    """Counts of rows by the kind of their answer, and of answers that the tree, or the ensemble, does not confirm."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self.model = model  # "tree" or "ensemble"
         self.rows: Counter[str] = Counter()
         self.answers = self.unconfirmed = 0
 
@@ -140,9 +147,9 @@ class Summary:
         self.unconfirmed += sum(not one.confirmed for one in front)
 
     @classmethod
-    def of_frame(cls, found: Frame) -> Summary:
+    def of_frame(cls, found: Frame, model: str) -> Summary:
         """The summary of a batch; a row with several answers is counted once."""
-        out = cls()
+        out = cls(model)
         first = found["rank"].fillna(1) == 1 if "rank" in found else found["status"].notna()
         unchanged = first & (found["n_changed"] == 0).fillna(False) & (found["status"] == "optimal")
         for kind, count in found["status"][first & ~unchanged].value_counts().items():
@@ -159,8 +166,8 @@ class Summary:
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{self.rows[kind]:,} {kind}" for kind in (_UNCHANGED, *_KINDS.values()) if self.rows[kind])
-        doubt = f" The tree does NOT confirm {self.unconfirmed:,} of {self.answers:,}."
-        confirmed = "" if not self.answers else doubt if self.unconfirmed else " The tree confirms every answer."
+        doubt = f" The {self.model} does NOT confirm {self.unconfirmed:,} of {self.answers:,}."
+        confirmed = "" if not self.answers else doubt if self.unconfirmed else f" The {self.model} confirms every answer."
         count = self.rows.total()
         return f"{count:,} row{'s' * (count != 1)}: {kinds}.{confirmed}"
 

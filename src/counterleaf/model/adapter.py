@@ -10,13 +10,15 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.model import gaps
+from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
 from counterleaf.model.pipelines.probing import frame_of, unused_value
-from counterleaf.model.pipelines.steps import Survey, ends_in_pipeline, survey
-from counterleaf.model.readers.table import as_model, guard_of, read_core
+from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, names_of, survey
+from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, core_of, innermost, rescale_of
+from counterleaf.model.wrappers import Rescale, core_of, innermost
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
@@ -41,8 +43,8 @@ class ModelAdapter:
         The model, with a ``predict`` method.
     schema : Schema
         The features of the table.
-    tree : Tree
-        The model's tree over the variables of the schema.
+    tree : Tree or Ensemble
+        The model's tree, or its trees, over the variables of the schema.
     names : list or None
         The names of the model's columns, if it knows them by name.
     columns : CSR or None
@@ -50,16 +52,18 @@ class ModelAdapter:
     guard : float
         The relative error of an oblique split's sum, if the model adds its terms in another way than the tree.
     rescale : Rescale or None
-        The map from the linear outputs of a regression tree to the model's values, None if they are the same.
+        The map from the linear outputs of a regression tree, or from the values of an ensemble, to the model's values, None if
+        they are the same.
     routes : Routes or None
-        Where the tree sends missing numbers, None if the model has no route for them.
+        Where the tree sends missing numbers, None if the model has no route for them. For an ensemble, the nodes are those of
+        its catalogue, ``tree.splits``.
     origin : (N,) array or None
-        For each node of a tree that was expanded for missing numbers, the node of the tree before.
+        For each node of a tree or an ensemble that was expanded for missing numbers, the node before.
     """
 
     model: Any
     schema: Schema
-    tree: Tree
+    tree: Tree | Ensemble
     names: list[Any] | None
     columns: CSR | None
     guard: float
@@ -312,19 +316,23 @@ def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAd
     ModelAdapter
         The model over the variables of the schema.
     """
-    read = _adapt_pipeline if ends_in_pipeline(model) else _adapt_columns
-    return read(model, data, schema, bounds)
+    if ends_in_pipeline(model):
+        return _adapt_pipeline(model, survey(model), data, schema, bounds)
+    core = core_of(model)
+    read = read_model(core)
+    if isinstance(read, Ensemble) and category_columns(innermost(core), read):
+        return _adapt_pipeline(model, survey(model, bare=True, names=_known_names(model, data)), data, schema, bounds)
+    return _adapt_columns(model, core, read, data, schema, bounds)
 
 
-def _adapt_pipeline(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    found = survey(model)
+def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     if data is not None:
         data = _matching_columns(data, found)
     dropped = found.unused if found.named else frozenset()
     infers = schema is None and data is not None
     if infers:
         schema = Schema.infer(data, bounds=bounds, finite=found.finite, leave=dropped)
-        _check_kinds(schema, found)
+        check_kinds(schema, found)
     elif schema is None:
         schema = Schema(
             [
@@ -368,25 +376,10 @@ def _matching_columns(data: Any, found: Survey) -> Any:
     return select(data, fitted)
 
 
-def _check_kinds(schema: Schema, found: Survey) -> None:
-    """Check that the data has numbers where the pipeline scales them and known categories where it encodes them."""
-    for feature in schema:
-        taken = found.finite | found.unused
-        if isinstance(feature, Categorical) and feature.name not in taken and found.columns is not None:
-            raise CounterleafError(
-                f"column {feature.name!r} of the data holds {feature.values[0]!r}; the pipeline takes it for a number"
-            )
-        known = found.known.get(feature.name, ())
-        if isinstance(feature, Categorical) and known and not set(feature.values) & set(known):
-            raise CounterleafError(
-                f"category {feature.values[0]!r} of column {feature.name!r} is unseen by the encoder; it knows {some(known)}"
-            )
-
-
-def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
-    core = core_of(model)
-    tree = read_core(core)
-    rescale = rescale_of(core, tree)
+def _adapt_columns(
+    model: Any, core: Any, tree: Tree | Ensemble, data: Any, schema: Schema | None, bounds: bool
+) -> ModelAdapter:
+    rescale = rescale_model(core, tree)
     found = gaps.read_routes(core, tree)
     model, guard = as_model(model), guard_of(model)
     known = _known_names(model, data)
@@ -409,20 +402,23 @@ def _adapt_columns(model: Any, data: Any, schema: Schema | None, bounds: bool) -
         to_columns = None
     if to_columns is not None:
         tree = _over_variables(tree, to_columns)
+    if isinstance(tree, Ensemble):
+        tree = replace(tree, gap_right=None, gap_column=None)  # the routes hold them
     named = None if known is None else list(known)
     return ModelAdapter(model, schema, tree, named, to_columns, guard, rescale, routes=routes)
 
 
 def _known_names(model: Any, data: Any) -> Any:
     """Return the names that a model knows its columns by; LightGBM puts underscores for the spaces of the data."""
-    known = getattr(model, "feature_names_in_", getattr(innermost(model), "feature_names_in_", None))
+    known = getattr(model, "feature_names_in_", None)
+    known = (names_of(innermost(model)) or None) if known is None else known
     if known is None or not is_frame(data):
         return known
     names = [name for name, _ in columns(data)]
     return names if [str(name).replace(" ", "_") for name in names] == [str(name) for name in known] else known
 
 
-def _infer_numbers(data: Any, names: list[str] | None, tree: Tree, bounds: bool, routed: bool) -> Schema:
+def _infer_numbers(data: Any, names: list[str] | None, tree: Tree | Ensemble, bounds: bool, routed: bool) -> Schema:
     """Return the features of the data of a model that takes numbers, and missing ones if these are ``routed``.
 
     ``names`` are those that it was fitted with.
@@ -453,7 +449,9 @@ def _infer_numbers(data: Any, names: list[str] | None, tree: Tree, bounds: bool,
     return schema if names is None or is_frame(data) else schema.renamed(names)
 
 
-def _over_variables(tree: Tree, to_columns: CSR) -> Tree:
+def _over_variables(tree: Tree | Ensemble, to_columns: CSR) -> Tree | Ensemble:
+    if isinstance(tree, Ensemble):
+        return replace(tree, splits=replace(tree.splits, weights=tree.splits.weights @ to_columns))
     outputs = tree.outputs
     if outputs is not None and outputs.slope is not None:
         outputs = replace(outputs, slope=outputs.slope @ to_columns)

@@ -56,8 +56,52 @@ Goal = Mapping[int, float] | Range  # class index -> class cost, or a range
 Cuts = Mapping[int, tuple[Cut, ...]]  # leaf -> its cuts
 
 
+class Reached:
+    """What a model with a ``goal`` says of points, and whether that reaches the goal; for decisions of one tree and of many."""
+
+    model: Any
+    goal: Goal
+    wanted: Any
+
+    def labels(self, points: Array) -> list[Any]:
+        """Return the class of each point as the model computes it, or its value for regression."""
+        if not len(points):
+            return []
+        found = self.model.predict(points)
+        out: list[Any] = (self.goal.outward(found) if isinstance(self.goal, Range) and self.goal.output < 0 else found).tolist()
+        return out
+
+    def numbers(self, points: Array) -> list[float] | None:
+        """Return the probability or value of each point that the goal is about; None if it is about classes."""
+        if not isinstance(self.goal, Range):
+            return None
+        if not len(points):
+            return []
+        if self.goal.output < 0:
+            return [float(one) for one in self.goal.outward(self.model.predict(points))]
+        return [float(one) for one in self.model.predict_proba(points)[:, self.goal.output]]
+
+    @property
+    def predicted(self) -> int:
+        """The output that confirms an answer: the class of a probability, -1 for the prediction itself."""
+        return self.goal.output if isinstance(self.goal, Range) else -1
+
+    def reaches(self, points: Array) -> bool:
+        """Return whether the model itself reaches the goal at every one of some points."""
+        if isinstance(self.goal, Range):
+            return all(bool(self.goal.holds(one)) for one in self.numbers(points) or ())
+        return all(label in self.wanted for label in self.labels(points))
+
+    def confirms(self, points: Array, predicted: Any) -> list[bool]:
+        """Return whether the model's predictions for some points reach the goal, and are those that we compute if classes."""
+        if isinstance(self.goal, Range):
+            return [bool(self.goal.holds(float(one))) for one in predicted]
+        pairs = zip(predicted, self.labels(points), strict=True)
+        return [bool(one == label and label in self.wanted) for one, label in pairs]
+
+
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Decision(Reached):
     """The plain tree of a goal.
 
     Parameters
@@ -106,29 +150,11 @@ class Decision:
         """Whether some leaf's region is bounded by tangents, which contain it."""
         return isinstance(self.goal, Range) and _is_curved(self.model, self.goal)
 
-    def labels(self, points: Array) -> list[Any]:
-        """Return the class of each point as the model's tree computes it, or its value for regression."""
-        if not len(points):
-            return []
-        found = self.model.predict(points)
-        out: list[Any] = (self.goal.outward(found) if isinstance(self.goal, Range) and self.goal.output < 0 else found).tolist()
-        return out
-
     @functools.cached_property
     def wanted(self) -> tuple[Any, ...]:
         """The labels of the target."""
         labels = self.model.classes.tolist()
         return tuple(labels[k] for k in self.target)
-
-    def numbers(self, points: Array) -> list[float] | None:
-        """Return the probability or value of each point that the goal is about; None if it is about classes."""
-        if not isinstance(self.goal, Range):
-            return None
-        if not len(points):
-            return []
-        if self.goal.output < 0:
-            return [float(one) for one in self.goal.outward(self.model.predict(points))]
-        return [float(one) for one in self.model.predict_proba(points)[:, self.goal.output]]
 
     @functools.cached_property
     def picture(self) -> Tree:
@@ -148,24 +174,6 @@ class Decision:
         assert found is not None
         numbers = goal.outward(found[self.model.leaves, max(goal.output, 0)])
         return float(numbers.min()), float(numbers.max())
-
-    @property
-    def predicted(self) -> int:
-        """The output that confirms an answer: the class of a probability, -1 for the prediction itself."""
-        return self.goal.output if isinstance(self.goal, Range) else -1
-
-    def reaches(self, points: Array) -> bool:
-        """Return whether the model's tree itself reaches the goal at every one of some points."""
-        if isinstance(self.goal, Range):
-            return all(bool(self.goal.holds(one)) for one in self.numbers(points) or ())
-        return all(label in self.wanted for label in self.labels(points))
-
-    def confirms(self, points: Array, predicted: Any) -> list[bool]:
-        """Return whether the model's predictions for some points reach the goal, and are those of its tree if classes."""
-        if isinstance(self.goal, Range):
-            return [bool(self.goal.holds(float(one))) for one in predicted]
-        pairs = zip(predicted, self.labels(points), strict=True)
-        return [bool(one == label and label in self.wanted) for one, label in pairs]
 
     def with_tangents(self, points: Array, prices: list[Array]) -> Decision:
         """Return the decision with a tangent at each of some points that miss the goal, so that they are cut off.

@@ -14,6 +14,9 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, MissingNumbersError
 from counterleaf.model.cuts import cuts
+from counterleaf.model.ensembles.adaptation.agreement import agrees
+from counterleaf.model.ensembles.adaptation.gaps import count_in_leaves, expand_ensemble, points_with_gaps
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.table import gap_routes
 from counterleaf.model.tree import Tree
@@ -111,14 +114,23 @@ def adapter_with_gaps(adapter: Adapter, missing: Iterable[str]) -> Adapter:
     if adapter.routes is None:
         raise CounterleafError("the model has no route for missing numbers; fill them in first")
     schema = with_gaps(adapter.schema, missing, adapter.routes)
-    tree, origin = expand(adapter.tree, adapter.schema, schema, adapter.routes)
+    tree, origin = expand_model(adapter.tree, adapter.schema, schema, adapter.routes)
     model = tree if adapter.model is adapter.tree else adapter.model
     made = replace(adapter, model=model, schema=schema, tree=tree, routes=None, origin=origin)
-    points = points_in_leaves(tree, schema)
+    points = points_with_gaps(tree, schema) if isinstance(tree, Ensemble) else points_in_leaves(tree, schema)
     if model is not tree and len(points):
         rows = made_up_rows(schema, points) if adapter.takes_rows else []
-        check_labels(tree, points, made.predictions(points, rows))
+        check_labels(tree, points, made.predictions(points, rows), adapter.rescale)
     return made
+
+
+def expand_model(
+    tree: Tree | Ensemble, schema: Schema, wider: Schema, routes: Routes
+) -> tuple[Tree, Array] | tuple[Ensemble, Array]:
+    """Return a tree or an ensemble over the variables of a schema with gaps, and the old node behind each node."""
+    if isinstance(tree, Ensemble):
+        return expand_ensemble(tree, schema, wider, routes)
+    return expand(tree, schema, wider, routes)
 
 
 def count_rows(adapter: Adapter, codes: Array) -> Array:
@@ -137,14 +149,18 @@ def count_rows(adapter: Adapter, codes: Array) -> Array:
         One number per node; 0 at splits.
     """
     schema, tree, routes = adapter.schema, adapter.tree, adapter.routes
+    ensemble = isinstance(tree, Ensemble)
     by_missing = [len(f.values) if not isinstance(f, Numeric) and f.missing else np.nan for f in schema]
     fills = [schema.fills.get(name, code) for name, code in zip(schema.names, by_missing, strict=True)]
-    counts = np.zeros(tree.n_nodes, np.int64)
+    counts = np.zeros(len(tree.left), np.int64)
     largest = np.finfo(tree.dtype).max
     for start in range(0, len(codes), size := max(1, _NUMBERS // schema.width)):
         part = codes[start : start + size]
         part = np.where(np.isnan(part), fills, part)
         part = part[(np.isnan(part) | (np.abs(part) <= largest)).all(axis=1)]
+        if ensemble:
+            counts += count_in_leaves(tree, schema, routes, part)
+            continue
         gappy = np.isnan(part).any(axis=1)
         whole = part[~gappy]
         counts += np.bincount(tree.apply(whole if schema.numeric else schema.spread(whole)), minlength=tree.n_nodes)
@@ -224,14 +240,14 @@ def expand(tree: Tree, schema: Schema, wider: Schema, routes: Routes) -> tuple[T
     return out, origin
 
 
-def tree_with_gaps(adapter: Adapter, gaps: Mapping[str, float | None]) -> Tree | None:
+def tree_with_gaps(adapter: Adapter, gaps: Mapping[str, float | None]) -> Tree | Ensemble | None:
     """Return the tree of a model for rows with these gaps, as in ``Schema.gaps``; None if it has no route for them."""
     if not gaps:
-        tree: Tree = adapter.tree
+        tree: Tree | Ensemble = adapter.tree
         return tree
     if adapter.routes is None or not set(gaps) <= set(adapter.schema.names):
         return None
-    return expand(adapter.tree, adapter.schema, replace(adapter.schema, gaps=gaps), adapter.routes)[0]
+    return expand_model(adapter.tree, adapter.schema, replace(adapter.schema, gaps=gaps), adapter.routes)[0]
 
 
 def predict_rows(adapter: Adapter, rows: Iterable[Any]) -> list[Any]:
@@ -354,16 +370,27 @@ def made_up_rows(schema: Schema, points: Array) -> list[dict[str, Any]]:
     ]
 
 
-def check_labels(tree: Tree, points: Array, labels: Array) -> None:
+def check_labels(tree: Tree | Ensemble, points: Array, labels: Array, rescale: Any = None) -> None:
     """Check that the model predicts what the tree says for rows that lack numbers."""
-    expected = tree.predict(points)
-    same = np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected
-    if not np.all(same):
+    if isinstance(tree, Ensemble):
+        same = agrees(tree, points, labels, None if rescale is None else rescale.outward)
+    else:
+        expected = tree.predict(points)
+        same = bool(np.all(np.isclose(labels, expected, rtol=1e-6) if tree.is_regression else labels == expected))
+    if not same:
         raise CounterleafError("the model does not route missing numbers as its tree says; fill them in first")
 
 
-def read_routes(model: Any, tree: Tree) -> tuple[Array, Array] | None:
-    """Return the column that each split of a model tests, and whether a missing number goes right; None without routes."""
+def read_routes(model: Any, tree: Tree | Ensemble) -> tuple[Array, Array] | None:
+    """Return the column that each split of a model tests, and whether a missing number goes right; None without routes.
+
+    The splits of an ensemble are those of its catalogue.
+    """
+    if isinstance(tree, Ensemble):
+        if tree.gap_right is None or tree.gap_column is None:
+            return None
+        leaves = tree.splits.n_nodes - len(tree.gap_right)
+        return np.append(tree.gap_column, np.full(leaves, -1)), np.append(tree.gap_right, np.zeros(leaves, bool))
     found = gap_routes(model)
     return None if found is None or len(found.feature) != tree.n_nodes else (found.feature, found.right)
 

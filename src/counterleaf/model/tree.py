@@ -122,6 +122,11 @@ class Tree:
         """Whether the tree predicts numbers instead of classes."""
         return self.outputs is not None and self.outputs.kind == "value"
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the leaves have probabilities."""
+        return self.outputs is not None and self.outputs.kind not in ("score", "value")
+
     @functools.cached_property
     def computes(self) -> bool:
         """Whether some leaf computes what it predicts, a class or a number, instead of having a class."""

@@ -16,15 +16,15 @@ from counterleaf.types import Array
 
 _FORMAT = "counterleaf-tree"
 _PLAIN, _COMPUTING = 1, 2  # the versions of the format: leaves with classes alone, and leaves with outputs
-_WIDEST = 1_000_000  # columns of a tree in a file; few bytes can claim many
+WIDEST = 1_000_000  # columns of a tree in a file; few bytes can claim many
 _FIELDS = ["features", "weights", "indptr", "indices", "data", "left", "right", "bias", "value", "classes", "closed", "dtype"]
 _PADDED = 1 << 20  # characters of padding in an array of labels
 
 
 def tree_out(tree: Any) -> str:
     """Return a tree as JSON; numbers are read back bit for bit."""
-    if tree.n_features > _WIDEST:
-        raise CounterleafError(f"the tree has {tree.n_features:,} columns; its JSON holds up to {_WIDEST:,}")
+    if tree.n_features > WIDEST:
+        raise CounterleafError(f"the tree has {tree.n_features:,} columns; its JSON holds up to {WIDEST:,}")
     content = {
         "format": _FORMAT,
         "version": _PLAIN if tree.outputs is None else _COMPUTING,
@@ -96,12 +96,12 @@ def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
         if name not in parts:
             raise CounterleafError(f"the tree's JSON lacks {name!r}; write it again with to_json")
     features = parts["features"]
-    if type(features) is not int or not 0 <= features <= _WIDEST:
-        raise CounterleafError(f"features is {brief(features)}; expected the number of columns, up to {_WIDEST:,}")
+    if type(features) is not int or not 0 <= features <= WIDEST:
+        raise CounterleafError(f"features is {brief(features)}; expected the number of columns, up to {WIDEST:,}")
     left, right, value = (integers(name, _listed(name, parts[name])) for name in ("left", "right", "value"))
     bias = numbers("bias", _listed("bias", parts["bias"]))
     arrays = {"left": left, "right": right, "weights": _matrix_in(parts, features), "bias": bias, "value": value}
-    return {**arrays, "classes": _read_labels(parts["classes"]), "closed": parts["closed"], "dtype": parts["dtype"]}
+    return {**arrays, "classes": labels_in(parts["classes"]), "closed": parts["closed"], "dtype": parts["dtype"]}
 
 
 def _matrix_in(parts: dict[str, Any], width: int) -> CSR:
@@ -129,7 +129,7 @@ def _not_integers(name: str) -> CounterleafError:
     return CounterleafError(f"{name} holds something other than integers; expected node or class numbers")
 
 
-def _read_labels(labels: Any) -> Array:
+def labels_in(labels: Any) -> Array:
     """Return labels exactly as written: NumPy would turn numbers among text into text, and strip and pad texts."""
     if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
         raise CounterleafError("classes are not a list of labels; expected one label per class")

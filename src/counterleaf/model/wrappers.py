@@ -113,10 +113,10 @@ def core_of(model: Any) -> Any:
     return model if inside is None else around(model, core_of(inside))
 
 
-def _exchanged(core: Any, bare: Any) -> Any:
+def exchanged(core: Any, bare: Any) -> Any:
     """Return the wrappers of a core around another innermost model."""
     inside = unwrap(core)
-    return bare if inside is None else around(core, _exchanged(inside, bare))
+    return bare if inside is None else around(core, exchanged(inside, bare))
 
 
 def adjusted(core: Any, tree: Tree) -> Tree:
@@ -151,7 +151,7 @@ def _evaluate(core: Any, tree: Tree, method: str) -> tuple[Array, Array]:
     """Return leaves, and what a method of the core returns for a row in each of them."""
     if _is_axis_aligned(tree):
         return at_leaves(tree, getattr(core, method))
-    stub = _exchanged(core, _leaf_model(tree))
+    stub = exchanged(core, _leaf_model(tree))
     leaves = tree.leaves
     with quiet():
         return leaves, np.asarray(getattr(stub, method)(leaves[:, None].astype(float)))
@@ -249,7 +249,7 @@ def _scored(bare: Any, kind: str) -> Any:
 
 def _with_split(core: Any, bare: Any, tree: Tree, kind: str) -> Tree:
     """Return a linear model of two classes with the split where the core changes its class."""
-    curve = _exchanged(core, _scored(bare, kind))
+    curve = exchanged(core, _scored(bare, kind))
     _check_one_change(curve, kind)
     classes = _classes(core, tree)
     labels = classes.tolist()
@@ -394,7 +394,7 @@ class Rescale:
             raise CounterleafError(f"the transform of this {kind} is not monotone; explain model.regressor_ itself")
 
 
-class _Column:
+class ColumnModel:
     """A regressor whose prediction is the number in its only column."""
 
     def predict(self, X: Any) -> Array:
@@ -408,6 +408,6 @@ def rescale_of(core: Any, tree: Tree) -> Rescale | None:
     linear = tree.is_regression and tree.outputs is not None and tree.outputs.slope is not None
     if not tree.is_regression or not (linear or log_link) or (core is bare and not log_link):
         return None
-    found = Rescale(_exchanged(core, _scored(bare, type(core).__name__) if log_link else _Column()))
+    found = Rescale(exchanged(core, _scored(bare, type(core).__name__) if log_link else ColumnModel()))
     found.check(type(core).__name__)
     return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, check_whole_number
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.plot.canvas import style
 from counterleaf.plot.changes import draw_changes
 from counterleaf.plot.fronts import draw_fronts
@@ -18,6 +19,8 @@ from counterleaf.table.features import Numeric
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_OF_TREES = ("regions", "tree")  # kinds of figures that show the leaves of a single tree
+
 __all__ = ["draw", "draw_fronts", "draw_margins"]
 
 
@@ -25,12 +28,16 @@ def draw(answer: Explanation, kind: Any, shape: Any, features: Any, count: Any) 
     """Return the figure of ``Explanation.plot``, or raise an error that says why there is none."""
     if kind is None:
         plane = features is not None or (len(answer.schema) == 2 and not _not_numeric(answer) and not answer.schema.gaps)
+        plane = plane and (features is not None or not isinstance(answer.decision.model, Ensemble))
         kind = "image" if shape is not None else "regions" if plane else "changes"
     if kind not in ("changes", "regions", "image", "tree"):
         raise CounterleafError(f'kind is {kind!r}; expected "changes", "regions", "image" or "tree"')
+    if kind in _OF_TREES and isinstance(answer.decision.model, Ensemble):
+        raise CounterleafError(f'kind is {kind!r}, which shows a single tree, and the model is an ensemble; use kind="changes"')
     check_whole_number("count", count, 1)
     if not len(answer) and kind in ("changes", "image"):
-        raise CounterleafError(f'the status is "{answer.status}", so there is no change to draw; kind="tree" shows the source')
+        more = "" if isinstance(answer.decision.model, Ensemble) else '; kind="tree" shows the source'
+        raise CounterleafError(f'the status is "{answer.status}", so there is no change to draw{more}')
     most = None if count is None else int(count)
     with style():
         if kind == "changes":

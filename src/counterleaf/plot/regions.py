@@ -8,6 +8,7 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError
+from counterleaf.model.decision import Decision
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import (
     ANSWER,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 def window(answer: Explanation, pair: list[int], points: Array) -> tuple[Array, Array]:
     """Return the part of the plane to show: the bounds of the features, or else source, answers and nearby splits."""
+    assert isinstance(answer.decision, Decision)  # ``draw`` refuses ensembles
     tree, source = answer.decision.picture, answer.certificate.problem.source
     rows = tree.weights.toarray()[:, pair]
     rows, score = rows[rows.any(axis=1)], (tree.weights @ source + tree.bias)[rows.any(axis=1)]
@@ -64,6 +66,7 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     problem = answer.certificate.problem
     if answer.decision.curved:
         raise CounterleafError("the region of this probability is curved and cannot be drawn; use kind='changes'")
+    assert isinstance(answer.decision, Decision)  # ``draw`` refuses ensembles
     tree, source = answer.decision.picture, problem.source
     points = answer.certificate.findings.points[:count].reshape(-1, tree.n_features)
     low, high = window(answer, pair, points)

@@ -208,6 +208,39 @@ class Certificate:
         """
         return True
 
+    def statement(self) -> tuple[Any, ...]:
+        """The parts of the question that concern the model: the target leaves, or the model and the goal.
+
+        A tree that was made from one with leaves that compute has its own tangents in every search, so the goal is named
+        instead.
+
+        Returns
+        -------
+        tuple
+            Arrays, texts and lists.
+        """
+        if self.decision is None:
+            return (self.problem.question.nodes,)
+        tree, outputs = self.decision.model, self.decision.model.outputs
+        computed = None if outputs is None else (outputs.intercept, outputs.slope)
+        arrays = tree.left, tree.right, tree.weights, tree.bias, tree.value, computed
+        return (*arrays, str(self.decision.goal), sorted(self.decision.closed))
+
+    def rounding_problem(self, k: int) -> tuple[Problem, Answer]:
+        """The problem in which the numbers of answer k may be rounded, and that answer.
+
+        Parameters
+        ----------
+        k : int
+            The place of the answer among those of this certificate.
+
+        Returns
+        -------
+        tuple of Problem and Answer
+            The problem itself, unless only a part of it is safe.
+        """
+        return self.problem, self.answers[k]
+
     def check(self) -> bool:
         """Check the proof, without the search.
 

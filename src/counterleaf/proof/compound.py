@@ -96,6 +96,22 @@ class Compound:
         """
         return self._owners[k][0]
 
+    def rounding_problem(self, k: int) -> tuple[Problem, Answer]:
+        """Return the problem in which the numbers of answer k may be rounded, and that answer.
+
+        Parameters
+        ----------
+        k : int
+            The place of the answer.
+
+        Returns
+        -------
+        tuple of Problem and Answer
+            Those of the certificate that claims the answer.
+        """
+        owner, place = self._owners[k]
+        return owner.rounding_problem(place)
+
     @property
     def is_fresh(self) -> bool:
         """Whether searches of this process made it."""
@@ -225,18 +241,9 @@ def _is_same(case: Certificate, first: Certificate, avoided: list[ChangeLimit]) 
 
 
 def _statement(certificate: Certificate) -> tuple[Any, ...]:
-    """The parts of a problem that all rounds share: source, bounds, costs, the user's rows, the margin and the target.
-
-    A tree that was made from one with leaves that compute has its own tangents in every round, so the goal is compared instead.
-    """
-    problem, decision = certificate.problem, certificate.decision
+    """The parts of a problem that all rounds share: source, bounds, costs, the user's rows, the margin and the target."""
+    problem, target = certificate.problem, certificate.statement()
     q, n = problem.question, len(problem.tree.left)
-    target: tuple[Any, ...] = (q.nodes,)
-    if decision is not None:
-        tree, outputs = decision.model, decision.model.outputs
-        computed = None if outputs is None else (outputs.intercept, outputs.slope)
-        target = (tree.left, tree.right, tree.weights, tree.bias, tree.value, computed)
-        target += (str(decision.goal), sorted(decision.closed))
     start = int(q.indptr[n])
     rows = q.indptr[n:] - start, q.indices[start:], q.data[start:], q.bias[n:], np.array(q.equal)
     return (*target, *rows, q.features, q.matrix, np.array(problem.splits.margin), certificate.pool)

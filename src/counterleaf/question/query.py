@@ -12,6 +12,8 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.model.decision import Decision, Goal, Range
+from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.kinds import Constraint, Near, Support, listed
@@ -219,7 +221,7 @@ class Query:
         """The constraint that the answer is near the data, if there is one."""
         return next((one for one in self.constraints if isinstance(one, Near)), None)
 
-    def goal(self, tree: Tree, source_class: int) -> Goal:
+    def goal(self, tree: Tree | Ensemble, source_class: int) -> Goal:
         """The target for a row that the model assigns to ``source_class``."""
         return read_goal(self.target, tree, source_class)
 
@@ -250,20 +252,20 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
 
 
-def wanted(target: Any, decision: Decision) -> Any:
+def wanted(target: Any, decision: Decision | ScoreDecision) -> Any:
     """The target of an answer: the labels of its classes, or the interval of a probability or value."""
     return target if isinstance(target, (Probability, Value)) else decision.wanted
 
 
-def read_goal(target: Any, tree: Tree, source_class: int) -> Goal:
+def read_goal(target: Any, tree: Tree | Ensemble, source_class: int) -> Goal:
     """Read a target: class index -> class cost, or a range of a probability or value.
 
     Parameters
     ----------
     target : object, list, dict, Probability, Value or None
         A class, several classes, a dict from class to cost, an interval, or None for every class except ``source_class``.
-    tree : Tree
-        The tree of the model.
+    tree : Tree or Ensemble
+        The tree of the model, or its trees.
     source_class : int
         The index of the class that the model predicts for the row.
 
@@ -292,7 +294,7 @@ def read_goal(target: Any, tree: Tree, source_class: int) -> Goal:
     if isinstance(target, Value):
         return Range(-1, low, high)
     (k,) = read_target([target.label], tree.classes, source_class)
-    if tree.outputs is None or tree.outputs.kind == "score":
+    if not tree.has_probabilities:
         raise CounterleafError(
             f"this model has no probabilities that are a logistic function or softmax of linear outputs, so {target} is not "
             f"supported; name the class itself"

@@ -66,6 +66,8 @@ class Aim:
 class Aims:
     """The searches for all targets of one model."""
 
+    splits_implications = False  # the core takes implications of two boxes as they are
+
     def __init__(self, tree: Tree, schema: Schema, guard: float, rescale: Any = None, counts: Array | None = None) -> None:
         self.tree, self.schema, self.guard, self.rescale, self.counts = tree, schema, guard, rescale, counts
         # rounding in float64 rarely refutes an answer, and a guard would exclude rows that lie exactly on a split
@@ -126,13 +128,7 @@ class Aims:
         CounterleafError
             If the row does not fit the schema, or holds a number beyond the range of a model that reads float32.
         """
-        vector = self.schema.encode(row)
-        if self.tree.dtype == "float32" and np.abs(vector).max() > _FLOAT32:
-            bad = int(np.abs(vector).argmax())
-            raise CounterleafError(
-                f"feature {self.schema.variables[bad]!r} of the row is {vector[bad]}; "
-                f"the model takes float32, up to {_FLOAT32:.4g}"
-            )
+        vector = encode_row(row, self.schema, self.tree.dtype)
         leaf = self.tree.leaf_of(vector)
         return Source(vector, leaf, self.tree.class_at(leaf, vector))
 
@@ -215,6 +211,23 @@ class Aims:
             if clock.has_ended():
                 break
         return inner.cuts, inner.cuts, {}
+
+
+def encode_row(row: Any, schema: Schema, dtype: str) -> Array:
+    """Return a row as variables, which a model casts to ``dtype``.
+
+    Raises
+    ------
+    CounterleafError
+        If the row does not fit the schema, or holds a number beyond the range of a model that reads float32.
+    """
+    vector = schema.encode(row)
+    if dtype == "float32" and np.abs(vector).max() > _FLOAT32:
+        bad = int(np.abs(vector).argmax())
+        raise CounterleafError(
+            f"feature {schema.variables[bad]!r} of the row is {vector[bad]}; the model takes float32, up to {_FLOAT32:.4g}"
+        )
+    return vector
 
 
 class _Clock:

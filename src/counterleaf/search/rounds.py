@@ -9,18 +9,20 @@ from dataclasses import replace
 from counterleaf import _core
 from counterleaf.core.stopping import current, has_ended
 from counterleaf.model.decision import Decision
+from counterleaf.model.ensembles.decision import ScoreDecision
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, Round, avoided_by, round_status
 from counterleaf.question.constraints.cases import cases
 from counterleaf.question.query import Query
 from counterleaf.search.aims import Aims
+from counterleaf.search.ensembles.aims import EnsembleAims
 from counterleaf.search.prepared import Source
 
-Solved = tuple[Certificate | Compound, Decision]
+Solved = tuple[Certificate | Compound, Decision | ScoreDecision]
 
 
 def solve(
-    aims: Aims,
+    aims: Aims | EnsembleAims,
     source: Source,
     query: Query,
     until: float,
@@ -33,7 +35,7 @@ def solve(
 
     Parameters
     ----------
-    aims : Aims
+    aims : Aims or EnsembleAims
         The searches of the model.
     source : Source
         The row.
@@ -53,14 +55,14 @@ def solve(
     tuple
         A certificate, or a compound of several, and the decision.
     """
-    split = cases(query.constraints, aims.schema, source.vector) if query.constraints else [()]
+    split = cases(query.constraints, aims.schema, source.vector, aims.splits_implications) if query.constraints else [()]
     rounds = query.apart > 0 and query.count != 1
     if len(split) == 1 and not rounds:
         one = query if not query.constraints or split[0] == query.constraints else replace(query, constraints=split[0])
         return aims.certify(source, one, _budget(query, until, keep), earlier, guard)
     parts = [replace(query, constraints=case, count=1 if rounds else query.count) for case in split]
     found: list[Round] = []
-    decision: Decision | None = None
+    decision: Decision | ScoreDecision | None = None
     while True:
         solved = [aims.certify(source, part, _budget(part, until, False), None, guard) for part in parts]
         found.append(tuple(certificate for certificate, _ in solved))

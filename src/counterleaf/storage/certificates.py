@@ -10,16 +10,22 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Decision, Range, decide
+from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.model.ensembles.ensemble_json import content_of
 from counterleaf.model.tangents import Cut
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import Certificate, Findings, Status
 from counterleaf.proof.compound import Compound
+from counterleaf.proof.ensembles.certificate import EnsembleCertificate
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import Fork, Part, Parting
 from counterleaf.question.arrays import Features, Question, Table
 from counterleaf.question.splits import Margin, Splits, aim, prepare
 from counterleaf.question.variables import Variables
+from counterleaf.search.ensembles.region import region
 from counterleaf.sparse import CSR
+from counterleaf.storage.ensembles.models import EnsembleReader, goal_out
+from counterleaf.storage.ensembles.proofs import proof_out
 from counterleaf.storage.migrations import FEATURES
 from counterleaf.strict_json import number_out, numbers_in, numbers_out
 from counterleaf.table.schema import Schema
@@ -29,21 +35,31 @@ _GUARD = 2.0**-16  # of its terms: the most that an answer may keep from a split
 _MISFIT = "the answer's JSON has arrays that do not fit together; write it again with to_json"
 
 
-def rounds_out(proof: Certificate | Compound, decision: Decision) -> dict[str, Any] | None:
+AnyDecision = Decision | ScoreDecision
+
+
+def model_out(decision: AnyDecision) -> dict[str, Any]:
+    """Write the model of an answer: its tree, or its ensemble; all searches of an answer share it."""
+    if isinstance(decision, ScoreDecision):
+        return {"ensemble": content_of(decision.model)}
+    return {"tree": json.loads(decision.model.to_json())}
+
+
+def rounds_out(proof: Certificate | Compound, decision: AnyDecision, model: dict[str, Any]) -> dict[str, Any] | None:
     """Write the searches of a compound; each holds only the parts that differ from the first one. None for a single search."""
     if isinstance(proof, Certificate):
         return None
-    first = certificate_out(proof.rounds[0][0], decision)
+    first = certificate_out(proof.rounds[0][0], decision, model)
     rounds = []
     for one in proof.rounds:
-        whole = [certificate_out(case, case.decision or decision) for case in one]
+        whole = [certificate_out(case, case.decision or decision, model) for case in one]
         claims = [{"status": str(case.status), "lower_bound": number_out(case.lower_bound)} for case in one]
         differing = [{name: value for name, value in case.items() if value != first[name]} for case in whole]
         rounds.append([{**claim, **case} for claim, case in zip(claims, differing, strict=True)])
     return {"apart": proof.apart, "count": proof.count, "rounds": rounds}
 
 
-def rounds_in(content: dict[str, Any], first: dict[str, Any], schema: Schema) -> tuple[Compound, Decision]:
+def rounds_in(content: dict[str, Any], first: dict[str, Any], reader: EnsembleReader) -> tuple[Compound, AnyDecision]:
     """Read a compound that ``rounds_out`` wrote."""
     apart, count, rounds = content["apart"], content["count"], []
     decision = None
@@ -51,7 +67,7 @@ def rounds_in(content: dict[str, Any], first: dict[str, Any], schema: Schema) ->
         cases = []
         for case in one:
             status, bound = Status(case["status"]), float(case["lower_bound"])
-            certificate, made = certificate_in({**first, **case}, schema, status, bound)
+            certificate, made = certificate_in({**first, **case}, reader, status, bound)
             decision = decision or made
             cases.append(certificate)
         rounds.append(tuple(cases))
@@ -61,30 +77,44 @@ def rounds_in(content: dict[str, Any], first: dict[str, Any], schema: Schema) ->
     return Compound(tuple(rounds), apart, count), decision
 
 
-def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, Any]:
+def certificate_out(certificate: Certificate, decision: AnyDecision, model: dict[str, Any]) -> dict[str, Any]:
     """Write the question as arrays, the answers and the parts of the proof.
 
-    The tree is that of the model; the plain tree of the proof follows from it and from the goal.
+    The tree is that of the model; the plain tree of the proof follows from it and from the goal. The cells of an ensemble are
+    not written either.
     """
-    problem, found = certificate.problem, certificate.findings
-    q, n = problem.question, len(problem.question.nodes)
-    start = int(q.indptr[n])
-    tree, goal = problem.tree, decision.goal
-    if isinstance(goal, Range) and goal.rescale is not None:
+    if isinstance(decision.goal, Range) and decision.goal.rescale is not None:
         raise CounterleafError("an answer about a transformed target has no JSON; explain the model without its transform")
-    reached = set(tree.value[tree.leaves].tolist())
+    if isinstance(certificate, EnsembleCertificate):
+        goal = goal_out(certificate.decision)
+        return {**model, **goal, **_question_out(certificate), "proofs": [proof_out(one) for one in certificate.proofs]}
+    assert isinstance(decision, Decision)
+    parts = [[node, _parts_out(part)] for node, part in sorted(certificate.parts().items())]
+    return {**model, **_goal_out(certificate.problem.tree, decision), **_question_out(certificate), "parts": parts}
+
+
+def _goal_out(tree: Tree, decision: Decision) -> dict[str, Any]:
+    goal, reached = decision.goal, set(tree.value[tree.leaves].tolist())
     costs = sorted((label, cost) for label, cost in decision.target.items() if label in reached)
     if not isinstance(goal, Range) and tree is not decision.model:
         costs = list(goal.items())  # in this order, on which the plain tree depends
-    tangent_curve = np.zeros(tree.n_features) if q.tangent_curve is None else q.tangent_curve
     return {
-        "tree": json.loads(decision.model.to_json()),
         "class_costs": costs,
         "range": [goal.output, number_out(goal.low), number_out(goal.high)] if isinstance(goal, Range) else None,
         "tangents": [
             [leaf, [[[c, list(at)] for c, at in cut] for cut in cuts]] for leaf, cuts in sorted(decision.cuts.items())
         ],
         **({"closed": sorted(decision.closed)} if decision.closed else {}),
+    }
+
+
+def _question_out(certificate: Certificate) -> dict[str, Any]:
+    """Write the parts of a certificate that do not depend on the kind of model."""
+    problem, found = certificate.problem, certificate.findings
+    q, n = problem.question, len(problem.question.nodes)
+    start = int(q.indptr[n])
+    tangent_curve = np.zeros(problem.tree.n_features) if q.tangent_curve is None else q.tangent_curve
+    return {
         "margin": problem.splits.margin,
         "guard": q.guard,
         "features": {name: numbers_out(line) for name, line in zip(FEATURES, (*q.features, tangent_curve), strict=True)},
@@ -105,7 +135,6 @@ def certificate_out(certificate: Certificate, decision: Decision) -> dict[str, A
         "costs": numbers_out(found.costs),
         "bounds": numbers_out(found.bounds),
         "table": None if problem.table is None else _table_out(problem.table),
-        "parts": [[node, _parts_out(part)] for node, part in sorted(certificate.parts().items())],
     }
 
 
@@ -145,31 +174,55 @@ def _parts_in(node: int, entries: list[Any]) -> Part | Fork:
     return part
 
 
-def certificate_in(content: dict[str, Any], schema: Schema, status: Status, lower_bound: float) -> tuple[Certificate, Decision]:
-    """Read a certificate and the plain tree that it is about.
+def certificate_in(
+    content: dict[str, Any], reader: EnsembleReader, status: Status, lower_bound: float
+) -> tuple[Certificate, AnyDecision]:
+    """Read a certificate and the plain tree, or the ensemble, that it is about.
 
     The arrays are checked for shapes, ranges and NaN; ``Certificate.check`` judges the proof.
     """
-    decision = _decision_in(content)
+    if "ensemble" in content:
+        return _ensemble_in(content, reader, status, lower_bound)
+    decision, schema = _decision_in(content), reader.schema
     tree = decision.tree
     if schema.width != tree.n_features:
         raise CounterleafError(
             f"the answer's JSON has {schema.width} columns for a tree of {tree.n_features}; write it again with to_json"
         )
-    margin = _margin_in(content["margin"], schema)
-    if not 0 <= float(content["guard"]) <= _GUARD:
-        raise CounterleafError(_MISFIT)
-    variables = Variables.of(schema)
-    findings = _findings_in(content, tree, status, lower_bound)
+    splits = prepare(tree, _margin_in(content["margin"], schema), reader.variables, decision.sums)
+    nodes = aim(tree, splits, decision.target, decision.closed_nodes)
+    problem, findings, pool = _posed_in(content, reader, splits, nodes, tree, (status, lower_bound))
     parts = {int(node): _parts_in(int(node), part) for node, part in content["parts"]}
-    if not all(0 <= node < tree.n_nodes for node in parts) or (content["table"] is None and not schema.plain):
+    if not all(0 <= node < tree.n_nodes for node in parts):
         raise CounterleafError(_MISFIT)
-    splits = prepare(tree, margin, variables, decision.sums)
-    question = _question_in(content, decision, splits)
-    table = None if content["table"] is None else _table_in(content["table"], variables, question.features.source)
-    pool = None if content["among"] is None else _points(content["among"], tree.n_features)
     made = decision if tree is not decision.model else None
-    return Certificate(Problem(tree, splits, lambda: (question, table)), findings, pool, parts, made), decision
+    return Certificate(problem, findings, pool, parts, made), decision
+
+
+def _ensemble_in(
+    content: dict[str, Any], reader: EnsembleReader, status: Status, lower_bound: float
+) -> tuple[EnsembleCertificate, ScoreDecision]:
+    """Read a certificate about an ensemble; its question is one about a tree with a single leaf."""
+    decision, tree, margin = reader.decision(content), reader.stump, _margin_in(content["margin"], reader.schema)
+    splits = prepare(tree, margin, reader.variables)
+    posed = _posed_in(content, reader, splits, aim(tree, splits, {0: 0.0}), tree, (status, lower_bound))
+    problem, findings, pool = posed
+    forest = reader.forest(decision, margin)
+    proofs, around = reader.proofs(content, forest), region if pool is None else None
+    return EnsembleCertificate(problem, findings, pool, None, decision, forest, proofs, region=around), decision
+
+
+def _posed_in(
+    content: dict[str, Any], reader: EnsembleReader, splits: Splits, nodes: Array, tree: Tree, claim: tuple[Status, float]
+) -> tuple[Problem, Findings, Array | None]:
+    """Read the question, the claims and the rows of ``among``."""
+    if not 0 <= float(content["guard"]) <= _GUARD or (content["table"] is None and not reader.schema.plain):
+        raise CounterleafError(_MISFIT)
+    findings = _findings_in(content, tree, *claim)
+    question = _question_in(content, tree, splits, nodes)
+    table = None if content["table"] is None else _table_in(content["table"], reader.variables, question.features.source)
+    pool = None if content["among"] is None else _points(content["among"], tree.n_features)
+    return Problem(tree, splits, lambda: (question, table)), findings, pool
 
 
 def _margin_in(content: Any, schema: Schema) -> Margin:
@@ -226,8 +279,8 @@ def _findings_in(content: dict[str, Any], tree: Tree, status: Status, lower_boun
     return Findings(status, leaves, costs, bounds, points, lower_bound)
 
 
-def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) -> Question:
-    tree, rows = decision.tree, content["rows"]
+def _question_in(content: dict[str, Any], tree: Tree, splits: Splits, nodes: Array) -> Question:
+    rows = content["rows"]
     size = tree.n_features
     features = np.array([numbers_in(content["features"][name]) for name in FEATURES])
     bias, equal = numbers_in(rows["bias"]), int(rows["equal"])
@@ -248,7 +301,7 @@ def _question_in(content: dict[str, Any], decision: Decision, splits: Splits) ->
         indptr, indices, data = content["coupling"]
         matrix = CSR(_whole(indptr), _whole(indices), numbers_in(data), (size, size))
     return Question(
-        nodes=aim(tree, splits, decision.target, decision.closed_nodes),
+        nodes=nodes,
         indptr=np.concatenate([w.indptr, w.indptr[-1] + limits.indptr[1:]]),
         indices=np.concatenate([w.indices, limits.indices]),
         data=np.concatenate([w.data, limits.data]),

@@ -1,4 +1,7 @@
-"""An explainer as JSON and back: the tree over the schema's variables, the schema and the spreads, but not the model."""
+"""An explainer as JSON and back: the tree over the schema's variables, the schema and the spreads, but not the model.
+
+Version 2 has an ensemble in place of the tree, with compressed arrays; an explainer of a tree is still written as version 1.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,12 @@ import numpy as np
 from counterleaf.errors import CounterleafError, brief, flat, some
 from counterleaf.model import gaps
 from counterleaf.model.adapter import ModelAdapter
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.ensembles.ensemble_json import content_of
 from counterleaf.model.gaps import Routes
 from counterleaf.model.tree import Tree
+from counterleaf.packed_arrays import Unpacker, dumps, pack, plain
+from counterleaf.storage.ensembles.splits import check_splits
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads
 from counterleaf.table.features import Numeric
@@ -19,19 +26,13 @@ from counterleaf.table.infer import SPREAD_ENDS, SPREADS, Spreads
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
-_FORMAT, _VERSION = "counterleaf-explainer", 1
-_PARTS = (
-    "format",
-    "version",
-    "tree",
-    "schema",
-    "spreads",
-    "guard",
-)  # and "counts" with data, "routes" if the model routes missing numbers
+_FORMAT, _VERSIONS = "counterleaf-explainer", {1: "tree", 2: "ensemble"}  # and the name of the model
+_PARTS = ("schema", "spreads", "guard")  # and "counts" with data, "routes" if the model routes missing numbers
 _GUARD = 1e-6  # rounding is far below
 _LONGEST = 600  # characters of an error message
 _OTHERS = {
     "counterleaf-tree": "a tree alone: pass Explainer(Tree.from_json(text))",
+    "counterleaf-ensemble": "an ensemble alone: pass Explainer(Ensemble.from_json(text))",
     "counterleaf-explanation": "an answer: read it with Explanation.from_json(text)",
 }
 
@@ -39,7 +40,7 @@ _OTHERS = {
 def write(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> str:
     """The explainer as JSON; refused at once if it could not be read back."""
     try:
-        text = json.dumps(_content(adapter, spreads, counts), allow_nan=False)
+        text = dumps(_content(adapter, spreads, counts))
     except (TypeError, ValueError) as error:
         raise CounterleafError(
             f"the explainer contains a value that JSON cannot represent ({error}); "
@@ -65,13 +66,14 @@ def read(text: Any) -> tuple[ModelAdapter, Spreads | None, Array | None]:
         raise CounterleafError(
             f"this is {other}" if other else f'not a counterleaf explainer: expected an object with "format": "{_FORMAT}"'
         )
-    if content.get("version") != _VERSION:
+    version = content.get("version")
+    if type(version) is not int or version not in _VERSIONS:
         raise CounterleafError(
-            f"explainer format version {some([content.get('version')])}; this counterleaf reads version {_VERSION}: "
+            f"explainer format version {some([version])}; this counterleaf reads versions {' and '.join(map(str, _VERSIONS))}: "
             f"write it again with to_json"
         )
     try:
-        return _read(content)
+        return _read(content, Unpacker(len(text), "the explainer's JSON"))
     except CounterleafError as error:
         raise CounterleafError(_cut(flat(error))) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
@@ -89,62 +91,71 @@ def _cut(line: str) -> str:
 def _content(adapter: ModelAdapter, spreads: Spreads | None, counts: Array | None) -> dict[str, Any]:
     if adapter.rescale is not None:
         raise CounterleafError("an explainer of a transformed target has no JSON; explain the model without its transform")
-    content = {
+    tree, routes = adapter.tree, adapter.routes
+    packed = isinstance(tree, Ensemble)
+    model = {"ensemble": content_of(tree)} if isinstance(tree, Ensemble) else {"tree": json.loads(tree.to_json())}
+    return {
         "format": _FORMAT,
-        "version": _VERSION,
-        "tree": json.loads(adapter.tree.to_json()),
+        "version": 2 if packed else 1,
+        **model,
         "schema": schema_out(adapter.schema),
         "spreads": None if spreads is None else {name: getattr(spreads, name).tolist() for name in SPREADS},
         "guard": adapter.guard,
-        **({} if counts is None else {"counts": counts.tolist()}),
-        **({} if adapter.routes is None else {"routes": _routes_out(adapter.routes)}),
+        **({} if counts is None else {"counts": pack(counts) if packed else counts.tolist()}),
+        **({} if routes is None else {"routes": _routes_out(routes, packed)}),
     }
-    out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
-    return out
 
 
-def _read(content: dict[str, Any]) -> tuple[ModelAdapter, Spreads | None, Array | None]:
-    parts = [content[name] for name in _PARTS[2:]]
-    tree, schema = Tree.from_json(json.dumps(parts[0])), schema_in(parts[1])
+def _read(content: dict[str, Any], unpacker: Unpacker) -> tuple[ModelAdapter, Spreads | None, Array | None]:
+    name = _VERSIONS[content["version"]]
+    model, (features, spread, guard) = content[name], (content[part] for part in _PARTS)
+    schema = schema_in(features)
+    tree = Tree.from_json(json.dumps(model)) if name == "tree" else Ensemble.from_content(model, unpacker)
     if tree.n_features != schema.width:
         raise CounterleafError(
-            f"the explainer's tree has {tree.n_features} columns and its features make {schema.width} variables; "
+            f"the explainer's {name} has {tree.n_features} columns and its features make {schema.width} variables; "
             f"write it again with to_json"
         )
     _check_values(tree, schema)
-    spreads, guard = _spreads(parts[2], len(schema)), parts[3]
+    if isinstance(tree, Ensemble):
+        check_splits(tree, schema, "the explainer's JSON")
+    spreads = _spreads(spread, len(schema))
     if isinstance(guard, bool) or not isinstance(guard, (int, float)) or not 0 <= guard <= _GUARD:
         raise CounterleafError(f"the explainer's guard is {brief(guard)}; expected a number from 0 to {_GUARD}")
-    routes = _routes_in(content["routes"], tree, schema) if "routes" in content else None
+    routes = _routes_in(content["routes"], tree, schema, unpacker) if "routes" in content else None
     gaps.check_allowed(schema, routes)
     adapter = ModelAdapter(tree, schema, tree, None, None, float(guard), routes=routes)
-    counts = _counts(content["counts"], tree) if "counts" in content else None
-    again = _content(adapter, spreads, counts)
-    for name in sorted({*content, *again}):
-        if name not in again or not _same(content[name], again[name]):
+    counts = _counts(content["counts"], tree, unpacker) if "counts" in content else None
+    again, digests = plain(_content(adapter, spreads, counts)), unpacker.digests(content)
+    for part in sorted({*content, *again}):
+        if part not in again or not _same(digests.get(part), again[part]):
             raise CounterleafError(
-                f"the explainer's JSON has {name!r} in a form that to_json does not write; write it again with to_json"
+                f"the explainer's JSON has {part!r} in a form that to_json does not write; write it again with to_json"
             )
     json.dumps(again, ensure_ascii=False).encode()  # refuses half a surrogate pair
     return adapter, spreads, counts
 
 
-def _routes_out(routes: Routes) -> dict[str, Any]:
+def _routes_out(routes: Routes, packed: bool) -> dict[str, Any]:
     return {
-        "feature": routes.feature.tolist(),
-        "right": routes.right.astype(int).tolist(),
+        "feature": pack(routes.feature) if packed else routes.feature.tolist(),
+        "right": pack(routes.right) if packed else routes.right.astype(int).tolist(),
         "typical": [None if np.isnan(value) else value for value in routes.typical.tolist()],
         "refused": [routes.refused.get(d) for d in range(len(routes.typical))],
     }
 
 
-def _routes_in(content: Any, tree: Tree, schema: Schema) -> Routes:
-    """The routes of missing numbers, checked to fit the tree and the features."""
-    feature, right = (np.array(content[name], np.int64) for name in ("feature", "right"))
+def _routes_in(content: Any, tree: Tree | Ensemble, schema: Schema, unpacker: Unpacker) -> Routes:
+    """The routes of missing numbers, checked to fit the tree, or the catalogue of an ensemble, and the features."""
+    parts = {name: content[name] for name in ("feature", "right")}
+    if isinstance(tree, Ensemble):
+        feature, right = (unpacker.whole(name, part, tree.splits.n_nodes) for name, part in parts.items())
+    else:
+        feature, right = (np.array(part, np.int64) for part in parts.values())
     typical = np.array([np.nan if value is None else float(value) for value in content["typical"]])
     number = [d for d, one in enumerate(schema) if isinstance(one, Numeric)]
     sound = (
-        feature.shape == right.shape == tree.left.shape
+        feature.shape == right.shape == (tree.splits.left if isinstance(tree, Ensemble) else tree.left).shape
         and typical.shape == (len(schema),)
         and np.isin(feature, [-1, *number]).all()
         and np.isin(right, (0, 1)).all()
@@ -156,7 +167,7 @@ def _routes_in(content: Any, tree: Tree, schema: Schema) -> Routes:
     return Routes(feature, right == 1, typical, refused)
 
 
-def _check_values(tree: Tree, schema: Schema) -> None:
+def _check_values(tree: Tree | Ensemble, schema: Schema) -> None:
     named = [("a class", tree.classes.tolist())]
     named += [(f"a value of feature {f.name!r}", f.values) for f in schema if not isinstance(f, Numeric)]
     for what, values in named:
@@ -183,9 +194,9 @@ def _spreads(content: Any, size: int) -> Spreads | None:
     return Spreads(*arrays)
 
 
-def _counts(content: Any, tree: Tree) -> Array:
+def _counts(content: Any, tree: Tree | Ensemble, unpacker: Unpacker) -> Array:
     """The number of rows at each leaf, checked to fit the tree."""
-    counts = np.array(content, np.int64)
+    counts = unpacker.whole("counts", content, None) if isinstance(tree, Ensemble) else np.array(content, np.int64)
     if counts.shape != tree.left.shape or (counts < 0).any() or counts[tree.left >= 0].any():
         raise CounterleafError("the explainer's numbers of rows per leaf do not fit its tree; write it again with to_json")
     return counts

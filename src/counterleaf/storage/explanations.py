@@ -2,9 +2,10 @@
 
 The file contains the question as the solver's arrays (tree, source, bounds, cost, rows), the answers, and the parts that
 prove them. A digest reveals accidental changes; ``Certificate.check`` decides whether the claims are true. The labels that the
-model returned and the conflicting constraints are a report: the file does not contain the model.
+model returned and the conflicting constraints are a report: the file does not contain the model. The arrays of an ensemble and
+of its proofs are compressed.
 
-Files of versions 2 to 5 are read too, see ``migrations``.
+Files of versions 2 to 6 are read too, see ``migrations``.
 """
 
 from __future__ import annotations
@@ -20,15 +21,20 @@ import numpy as np
 
 from counterleaf.answer.explanation import Explanation, describe
 from counterleaf.errors import CounterleafError, brief, flat
-from counterleaf.model.decision import Decision, Range
+from counterleaf.model.decision import Range
+from counterleaf.model.ensembles.decision import ScoreDecision
+from counterleaf.packed_arrays import Unpacker, dumps
+from counterleaf.packed_arrays import plain as comparable
 from counterleaf.proof.certificate import Certificate, Status
 from counterleaf.proof.compound import Compound, avoided_by
+from counterleaf.proof.ensembles.certificate import EnsembleCertificate
 from counterleaf.question.arrays import ChangeLimit
 from counterleaf.question.constraints.cases import cases
 from counterleaf.question.constraints.kinds import Constraint, Near, Support
 from counterleaf.question.query import Probability, Value, read_goal
-from counterleaf.storage.certificates import certificate_in, certificate_out, rounds_in, rounds_out
+from counterleaf.storage.certificates import AnyDecision, certificate_in, certificate_out, model_out, rounds_in, rounds_out
 from counterleaf.storage.constraints import check_bounds, check_constraints, constraint_in, constraint_out
+from counterleaf.storage.ensembles.models import EnsembleReader
 from counterleaf.storage.migrations import STEPS, VERSION, migrate
 from counterleaf.storage.schemas import schema_in, schema_out
 from counterleaf.strict_json import loads, number_out, plain
@@ -48,7 +54,7 @@ def write(answer: Explanation) -> str:
         if isinstance(one, Near):
             raise CounterleafError(f"an answer with {one} has no JSON, which would hold all of these rows; pickle it instead")
     try:
-        content = _content(answer)
+        content = json.loads(dumps(_content(answer)))
         return json.dumps({**content, "digest": _digest(content)}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CounterleafError(
@@ -84,8 +90,9 @@ def read(text: str | bytes) -> Explanation:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries that receive garbled arrays
             content = migrate(content)
-            answer = _explanation(content)
-            consistent = json.loads(json.dumps(_content(answer))) == content
+            unpacker = Unpacker(len(text), "the answer's JSON")
+            answer = _explanation(content, unpacker)
+            consistent = comparable(_content(answer)) == unpacker.digests(content)
     except CounterleafError as error:
         raise CounterleafError(_short(error)) from None
     except Exception as error:  # a garbled file can make the libraries below raise anything
@@ -130,9 +137,9 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _content(answer: Explanation) -> dict[str, Any]:
-    source = answer.source_values
+    source, model = answer.source_values, model_out(answer.decision)
     question = {"constraints": [constraint_out(one) for one in answer.constraints], "cost": str(answer.cost)}
-    content = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "status": str(answer.status),
@@ -157,11 +164,9 @@ def _content(answer: Explanation) -> dict[str, Any]:
         "conflict": [constraint_out(one) for one in answer.conflict],
         "source_row": describe_row(answer.source),
         "schema": schema_out(answer.schema),
-        "certificate": certificate_out(next(answer.certificate.searches()), answer.decision),
-        "rounds": rounds_out(answer.certificate, answer.decision),
+        "certificate": certificate_out(next(answer.certificate.searches()), answer.decision, model),
+        "rounds": rounds_out(answer.certificate, answer.decision, model),
     }
-    out: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
-    return out
 
 
 def _target_out(target: Any) -> Any:
@@ -174,7 +179,7 @@ def _target_out(target: Any) -> Any:
     return {"probability": plain(target.label), **ends} if isinstance(target, Probability) else {"value": True, **ends}
 
 
-def _target_in(content: Any, decision: Decision) -> Any:
+def _target_in(content: Any, decision: AnyDecision) -> Any:
     """Read a target, and check that the proof is about it."""
     goal, labels = decision.goal, decision.model.classes.tolist()
     target: Any
@@ -188,18 +193,24 @@ def _target_in(content: Any, decision: Decision) -> Any:
             return target
     else:
         target = tuple(label for wanted in content for label in labels if label == wanted)
-        tree = decision.tree
-        reached = {label for label in target if labels.index(label) in tree.value[tree.leaves] or tree is not decision.model}
-        if not isinstance(goal, Range) and {labels[k] for k in goal} == reached:
+        if not isinstance(goal, Range) and {labels[k] for k in goal} == set(_reached(target, labels, decision)):
             return target
     raise CounterleafError("the answer's JSON contradicts itself: the target is not that of the proof; explain the row again")
 
 
-def _proof_in(content: dict[str, Any], schema: Schema) -> tuple[Certificate | Compound, Decision]:
+def _reached(target: tuple[Any, ...], labels: list[Any], decision: AnyDecision) -> tuple[Any, ...]:
+    """The classes of a target that the proof has to be about: those that some leaf has, if leaves have classes."""
+    if isinstance(decision, ScoreDecision) or decision.tree is not decision.model:
+        return target
+    found = decision.tree.value[decision.tree.leaves]
+    return tuple(label for label in target if labels.index(label) in found)
+
+
+def _proof_in(content: dict[str, Any], reader: EnsembleReader) -> tuple[Certificate | Compound, AnyDecision]:
     status, bound = Status(content["status"]), float(content["lower_bound"])
     if content["rounds"] is None:
-        return certificate_in(content["certificate"], schema, status, bound)
-    compound, decision = rounds_in(content["rounds"], content["certificate"], schema)
+        return certificate_in(content["certificate"], reader, status, bound)
+    compound, decision = rounds_in(content["rounds"], content["certificate"], reader)
     if compound.status is not status or compound.lower_bound != bound:
         raise CounterleafError("the answer's JSON contradicts itself: its searches claim something else; explain the row again")
     return compound, decision
@@ -207,7 +218,8 @@ def _proof_in(content: dict[str, Any], schema: Schema) -> tuple[Certificate | Co
 
 def _check_constraints(constraints: tuple[Constraint, ...], schema: Schema, proof: Certificate | Compound) -> None:
     """Refuse an answer if a search is not about one of the cases of the constraints, with the answers before it excluded."""
-    split = cases(constraints, schema, proof.problem.source)
+    singly = isinstance(next(proof.searches()), EnsembleCertificate)
+    split = cases(constraints, schema, proof.problem.source, singly)
     rounds = proof.rounds if isinstance(proof, Compound) else ((proof,),)
     avoided: tuple[ChangeLimit, ...] = ()
     for at, one in enumerate(rounds):
@@ -221,9 +233,9 @@ def _check_constraints(constraints: tuple[Constraint, ...], schema: Schema, proo
             avoided = (*avoided, avoided_by(proof.problem, proof.answers[at].row, proof.apart))
 
 
-def _explanation(content: dict[str, Any]) -> Explanation:
+def _explanation(content: dict[str, Any], unpacker: Unpacker) -> Explanation:
     schema = schema_in(content["schema"])
-    certificate, decision = _proof_in(content, schema)
+    certificate, decision = _proof_in(content, EnsembleReader(schema, unpacker))
     row = restore_row(content["source_row"])
     source = certificate.problem.source
     if not np.array_equal(schema.encode(row), source):

@@ -5,7 +5,7 @@ unknown. Its bounds may end at the horizon of the search, its parts carry slacks
 follows from the scales. Today's check may find such a proof insufficient; the answer is then read, and is not proved.
 
 Version 3 differs from version 4 in names only. Version 4 knows classes as targets only. Version 5 knows neither charges for
-changes nor limits on sets of features.
+changes nor limits on sets of features. Version 6 knows trees only: version 7 adds ensembles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from counterleaf.strict_json import numbers_in, numbers_out
 from counterleaf.types import Array
 
 Content = dict[str, Any]
-VERSION = 6
+VERSION = 7
 FEATURES = ("source", "lower", "upper", "curve_up", "slope_up", "curve_down", "slope_down", "tangent_curve")
 _STRONG = 1e-6  # version 2: of the squared scales, the curvature that its tangents leave wherever the matrix allows it
 _POLARS = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String")
@@ -153,4 +153,10 @@ def _from_5(content: Content) -> Content:
     return {**content, "version": 6, "certificate": certificate, "rounds": None}
 
 
-STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}
+def _from_6(content: Content) -> Content:
+    if "tree" not in content["certificate"]:
+        raise ValueError("an answer of version 6 without a tree")
+    return {**content, "version": 7}
+
+
+STEPS: dict[int, Callable[[Content], Content]] = {2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6}

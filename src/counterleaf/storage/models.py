@@ -11,6 +11,7 @@ from typing import Any
 
 from counterleaf.errors import CounterleafError, flat, not_installed, some
 from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import innermost
 from counterleaf.storage.files import read_frame
@@ -33,8 +34,8 @@ _TRUSTED = (
 )
 
 
-def read_model(path: Path) -> Explainer | Tree:
-    """Read the JSON of ``Explainer.to_json`` or ``Tree.to_json``."""
+def read_model(path: Path) -> Explainer | Tree | Ensemble:
+    """Read the JSON of ``Explainer.to_json``, ``Tree.to_json`` or ``Ensemble.to_json``."""
     if path.suffix.lower() in (*PICKLES, ".skops"):
         path.stat()  # a missing file is reported as such
         trust = " --allow-pickle" if path.suffix.lower() in PICKLES else ""
@@ -52,6 +53,8 @@ def read_model(path: Path) -> Explainer | Tree:
             f"{path} is not counterleaf JSON; expected the output of counterleaf train or convert, or of "
             f"Path('model.json').write_text(explainer.to_json())"
         )
+    if kind == "counterleaf-ensemble":
+        return Ensemble.from_json(text)
     return Tree.from_json(text) if kind == "counterleaf-tree" else Explainer.from_json(text)
 
 

@@ -101,6 +101,16 @@ def first_row(frame: Frame) -> dict[str, Any]:
     return {str(name): frame[name].to_list()[0] for name in frame.columns}
 
 
+def frame_of_codes(columns: Mapping[Any, Any]) -> Frame:
+    """Build a pandas frame of columns by name: arrays of numbers, or pairs of codes and categories, with -1 for missing."""
+    import pandas as pd
+
+    def column(cells: Any) -> Any:
+        return pd.Categorical.from_codes(cells[0], categories=pd.Index(cells[1])) if isinstance(cells, tuple) else cells
+
+    return pd.DataFrame({name: column(cells) for name, cells in columns.items()})
+
+
 def make_frame(
     rows: Iterable[Any],
     names: Sequence[Any] | None = None,

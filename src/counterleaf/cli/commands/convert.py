@@ -11,7 +11,9 @@ import typer
 
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, check_json, check_out, one_line
 from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import predict_rows
+from counterleaf.model.tree import Tree
 from counterleaf.storage.files import write
 from counterleaf.storage.models import fitted_columns, read_estimator, read_table
 from counterleaf.table.frames import Frame, records, take
@@ -29,7 +31,7 @@ def convert(
     allow_pickle: AllowPickle = False,
     trust: Trust = None,
 ) -> None:
-    """Convert a fitted scikit-learn tree, or a pipeline that ends with one, to JSON for `explain` and `explore`.
+    """Convert a fitted tree, forest or boosted model, or a pipeline that ends with one, to JSON for the other commands.
 
     JSON runs no code when it is read, and works with any version of scikit-learn. With `--data`, the JSON is compared with the
     model on these rows.
@@ -55,15 +57,20 @@ def convert(
             sys.stdout.write(f"{text}\n")
         else:
             write(out, text)
-        tree = explainer.tree
         name = type(estimator).__name__
-        typer.echo(f"{name}: {len(explainer.schema)} features, {len(tree.leaves)} leaves{report}", err=out is None)
+        typer.echo(f"{name}: {len(explainer.schema)} features, {_size(explainer.tree)}{report}", err=out is None)
         if rows is None and explainer.spreads is None:
             typer.echo(
                 "Without --data, numbers have no bounds, and a change costs its square in its own units", err=out is None
             )
         if out is not None:
             typer.echo(f"Wrote {out}")
+
+
+def _size(tree: Tree | Ensemble) -> str:
+    if isinstance(tree, Ensemble):
+        return f"{tree.n_trees:,} tree{'s' * (tree.n_trees > 1)} with {int((tree.left < 0).sum()):,} leaves"
+    return f"{len(tree.leaves)} leaves"
 
 
 def _compare(estimator: Any, explainer: Explainer, rows: Frame) -> tuple[str, bool]:

@@ -16,10 +16,11 @@ import typer
 from counterleaf.batch.progress import shown
 from counterleaf.cli.completion import classes, features
 from counterleaf.cli.options import QueryOptions, read_count, read_distinct, read_margin
-from counterleaf.cli.output import RowResult, Summary, check_names, json_line, read_format, table, terms, text
+from counterleaf.cli.output import RowResult, Summary, check_names, json_line, kind_of_model, read_format, table, terms, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
 from counterleaf.errors import CounterleafError, MissingNumbersError, near, some
 from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.storage.files import aside, write, write_frame
 from counterleaf.storage.models import fit_rows, read_model, read_table, text_types
@@ -74,18 +75,19 @@ _COST = typer.Option(
     "Default: `L1:range`, each change as a share of its range.",
 )
 _MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
-_COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf.")
+_COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf of a single tree.")
 _DISTINCT = typer.Option(
     metavar="features|leaves|N",
     help="How alternatives differ: none changes all features that an earlier one changes (the default), at least N of these "
-    "stay, or each is from a different leaf.",
+    "stay, or each is from a different leaf of a single tree.",
 )
 _MARGIN = typer.Option(
     metavar="DISTANCE|PERCENT|NAME=DISTANCE",
-    help="Distance that the answer keeps from every split: a number, `1%` of each range, or by feature, as in `age=1`.",
+    help="Distance that the answer keeps from every split: a number, `1%` of each range, or by feature, as in `age=1`. For an "
+    "ensemble, a number is the distance of the scores from the target.",
 )
 _FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
-_SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count.")
+_SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count, in every tree.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
 _TIME_LIMIT = typer.Option(help="Seconds for each row.")
 _JOBS = typer.Option(help="Number of workers for CSV, Excel and Parquet output; -1 uses every core.")
@@ -134,11 +136,11 @@ def explain(
     format_: Annotated[str | None, _FORMAT] = None,
     out: Annotated[Path | None, _OUT] = None,
 ) -> None:
-    """Find the cheapest change to a row that makes the model predict the target; proved, and confirmed by the tree in the file.
+    """Find the cheapest change to a row that makes the model predict the target; proved, and confirmed by the model's trees.
 
     One row is explained in sentences, a file of rows with one line each. Most options can be repeated. The exit code is 3 if
-    some row has no answer or no proof and 4 if the tree does not confirm an answer. `verify --model` also queries the
-    scikit-learn model that the file was converted from.
+    some row has no answer or no proof and 4 if the model in the file does not confirm an answer. `verify --model` also queries
+    the scikit-learn model that the file was converted from.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -176,7 +178,7 @@ def explain(
         settings = row, count, distinct, front, margin, support, time_limit, jobs, id_, digits, format_, out
         summary = _explain(model, rows, query, RunOptions(*settings))
     if summary.unconfirmed:
-        typer.echo(f"counterleaf: the tree in {model} did not confirm an answer", err=True)
+        typer.echo(f"counterleaf: the {summary.model} in {model} did not confirm an answer", err=True)
     if summary.unconfirmed or not summary.proved:
         raise typer.Exit(FAILED if summary.unconfirmed else UNANSWERED)
 
@@ -240,6 +242,11 @@ def _explain(model: Path, rows: str | None, options: QueryOptions, run: RunOptio
             raise CounterleafError(f"--row is {run.row}; the rows are 0 to {len(frame) - 1}")
         frame = take(frame, [run.row])
     explainer = options.apply_ranges(explainer)
+    if isinstance(explainer.tree, Ensemble) and (run.count == "all" or run.distinct == "leaves"):
+        option = "--count is all" if run.count == "all" else "--distinct is leaves"
+        raise CounterleafError(
+            f"{option}, and {model} is an ensemble, whose answers have no single leaf; use --count with a number"
+        )
     query: dict[str, Any] = {
         "target": options.read_target(explainer.tree),
         "cost": options.read_cost(explainer),
@@ -267,7 +274,7 @@ def _open(model: Path, rows: str | None, id_column: str | None) -> tuple[Explain
     if rows is None:
         raise CounterleafError("no rows; expected a file, - for standard input, or a JSON object as the second argument")
     whole, origin = (_read_row(rows), "the row") if rows.lstrip().startswith("{") else (None, rows)
-    if isinstance(found, Tree):
+    if isinstance(found, (Tree, Ensemble)):
         whole = read_table(Path(rows)) if whole is None else whole
         found = _with_columns(found, whole, id_column, origin)
     elif whole is None:
@@ -290,12 +297,13 @@ def _read_row(text: str) -> Frame:
     return make_frame([row])
 
 
-def _with_columns(tree: Tree, rows: Frame, id_column: str | None, origin: str) -> Explainer:
-    """A tree without names gets the columns of the rows, in their order and without bounds."""
+def _with_columns(tree: Tree | Ensemble, rows: Frame, id_column: str | None, origin: str) -> Explainer:
+    """A tree or an ensemble without names gets the columns of the rows, in their order and without bounds."""
     names = [column for column in rows.columns if column != id_column]
     if len(names) != tree.n_features:
+        kind = kind_of_model(tree)
         raise CounterleafError(
-            f"{origin} has {len(names)} columns, and this tree has {tree.n_features}; remove the other columns, or save "
+            f"{origin} has {len(names)} columns, and this {kind} has {tree.n_features}; remove the other columns, or save "
             f"the model with explainer.to_json(), which includes the names of its columns"
         )
     return Explainer(tree, schema=Schema([Numeric(column) for column in names]))
@@ -307,7 +315,7 @@ def _explain_batch(explainer: Explainer, rows: Frame, query: dict[str, Any], job
     if len(found) == 1 and cells_of(found["status"])[0] == INVALID:
         raise CounterleafError(cells_of(found["problem"])[0])
     _write_frame(found.rename_axis(output.id).reset_index(), output.path)
-    return Summary.of_frame(found)
+    return Summary.of_frame(found, kind_of_model(explainer.tree))
 
 
 def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
@@ -319,10 +327,10 @@ def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], out
     ((name, row),) = zip(rows.index.tolist(), records(rows), strict=True)
     front = explainer.explain_front(row, **{name: value for name, value in query.items() if name not in ("count", "distinct")})
     results = [RowResult(name, answer) for answer in front.explanations or front.searches[-1:]]
-    summary = Summary()
+    summary = Summary(kind_of_model(explainer.tree))
     summary.add_front(front)
     if output.format == "table":
-        _write_text(front.text(terms(output.model)), output.path)
+        _write_text(front.text(terms(output.model, summary.model)), output.path)
     else:
         _write_text("\n".join(map(json_line, results)), output.path)
     return summary
@@ -330,7 +338,7 @@ def _explain_front(explainer: Explainer, rows: Frame, query: dict[str, Any], out
 
 def _explain_each(explainer: Explainer, rows: Frame, query: dict[str, Any], output: Output) -> Summary:
     """Explain the rows one by one and write the answers."""
-    results, summary = [], Summary()
+    results, summary = [], Summary(kind_of_model(explainer.tree))
     with (
         shown(len(rows), output.path is not None or not sys.stdout.isatty()) as advance,
         _json_file(output) as file,

@@ -1,4 +1,4 @@
-"""``counterleaf inspect``: the size, the features and a drawing of a tree."""
+"""``counterleaf inspect``: the size and the features of a model, and a drawing of a tree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import typer
 
 from counterleaf.answer.tree_text import export_text, leaf_words, looks
 from counterleaf.answer.tree_text import one_line as on_one_line
+from counterleaf.cli.ensemble_report import features, report
 from counterleaf.cli.shell import one_line, read_shape
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.plot.trees import plot_tree
 from counterleaf.storage.files import aside
@@ -39,6 +41,8 @@ def inspect(
 ) -> None:
     """Show a model: its classes, leaves and depth, its features with their bounds and numbers of splits, and the tree.
 
+    For an ensemble, it shows the number of trees and how they are added up in place of a tree.
+
     Examples, with the files of `counterleaf demo --save .`:
 
     - `counterleaf inspect model.json`
@@ -46,7 +50,13 @@ def inspect(
     """
     with one_line("nothing was written"):
         found = read_model(model)
+        if isinstance(found, Ensemble) or (isinstance(found, Explainer) and isinstance(found.tree, Ensemble)):
+            if png is not None or depth is not None or shape is not None:
+                raise CounterleafError(f"{model} is an ensemble, and --png, --shape and --depth draw single trees; omit them")
+            _print_ensemble(model, found)
+            return
         tree = found if isinstance(found, Tree) else found.tree
+        assert isinstance(tree, Tree)
         names = None if isinstance(found, Tree) else found.schema
         starts = np.arange(tree.n_features + 1) if isinstance(found, Tree) else found.schema.starts
         sides = read_shape(shape)
@@ -64,6 +74,14 @@ def inspect(
         typer.echo(f"\n{export_text(tree, names, max_depth=depth or _DEPTH, max_terms=terms)}")
         if png is not None:
             typer.echo(f"\nWrote {png}")
+
+
+def _print_ensemble(model: Path, found: Ensemble | Explainer) -> None:
+    if isinstance(found, Ensemble):
+        typer.echo(report(model, found, np.arange(found.n_features + 1)))
+        return
+    assert isinstance(found.tree, Ensemble)
+    typer.echo(f"{report(model, found.tree, found.schema.starts)}\n\n{features(found)}")
 
 
 def _numbers(model: Path, tree: Tree, starts: Array) -> str:
@@ -87,6 +105,7 @@ def _numbers(model: Path, tree: Tree, starts: Array) -> str:
 def _features(explainer: Explainer) -> str:
     """The schema, each feature with the number of splits that use it, and whether leaves do."""
     tree, starts = explainer.tree, explainer.schema.starts
+    assert isinstance(tree, Tree)
     uses = Counter(looks(tree, starts)[:, 1].tolist())
     slope = None if tree.outputs is None else tree.outputs.slope
     summed = set() if slope is None else set((np.searchsorted(starts, slope.indices, side="right") - 1).tolist())

@@ -12,7 +12,7 @@ import typer
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.progress import shown
-from counterleaf.cli.output import PROBLEM
+from counterleaf.cli.output import PROBLEM, kind_of_model
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.proof.certificate import Status
@@ -39,11 +39,12 @@ def verify(
 ) -> None:
     """Check answers from a file again: each must be intact, its proof must hold, and the model must confirm its label.
 
-    A proof is checked in plain NumPy, without the search that found it: the answer lies in its leaf, has the stated cost, obeys
-    the constraints, and no part of the tree has a cheaper row. Without `--model`, the tree in the file confirms the labels.
-    With it, the proof must be about the tree and the features of that model, and a scikit-learn model must predict the labels
-    itself, for all rows at once. Bounds and constraints are not part of a model: the output lists the queries that were proved,
-    and counts the answers with other bounds. The exit code is 4 if verification fails.
+    A proof is checked in plain NumPy, without the search that found it: the answer reaches the target, has the stated cost,
+    obeys the constraints, and no part of the tree or of the ensemble has a cheaper row. Without `--model`, the tree or the
+    ensemble in the file confirms the labels. With it, the proof must be about the trees and the features of that model, and a
+    scikit-learn model must predict the labels itself, for all rows at once. Bounds and constraints are not part of a model: the
+    output lists the queries that were proved, and counts the answers with other bounds. The exit code is 4 if verification
+    fails.
 
     Examples, with the files of `counterleaf demo --save .`:
 
@@ -57,10 +58,11 @@ def verify(
         lines = _lines(answers, origin)
         counts: Counter[str] = Counter()
         queries: Counter[tuple[str, ...]] = Counter()
+        models: set[str] = set()
         failures: dict[int, str] = {}
         with shown(len(lines), True) as advance:
             for k, line in lines:
-                kind, failure, query = _verify(k, line, check)
+                kind, failure, query = _verify(k, line, check, models)
                 counts[kind] += 1
                 queries.update([query] if query else [])
                 failures.update({k: failure} if failure else {})
@@ -72,7 +74,7 @@ def verify(
         listed = [(f"{count:,} answer{'s' * (count > 1)}", "; ".join(query)) for query, count in queries.most_common()]
         _print([f"{answered} for {query}" for answered, query in listed], "answers for")
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        typer.echo(f"{origin}: {kinds}: {_verdict(len(failures), len(lines), check)}")
+        typer.echo(f"{origin}: {kinds}: {_verdict(len(failures), len(lines), check, ' or '.join(sorted(models)))}")
     if failures:
         raise typer.Exit(FAILED)
 
@@ -92,11 +94,11 @@ def _print(lines: list[str], what: str) -> None:
         typer.echo(f"{what} and {len(lines) - _LISTED:,} more")
 
 
-def _verdict(failed: int, lines: int, check: ModelCheck | None) -> str:
+def _verdict(failed: int, lines: int, check: ModelCheck | None, kind: str) -> str:
     if failed:
         return f"{failed:,} of {lines:,} failed"
     if check is None:
-        return "every proof holds, and the tree in the file confirms every answer"
+        return f"every proof holds, and the {kind} in the file confirms every answer"
     others = f"; {check.other_bounds:,} with other bounds than the model" if check.other_bounds else ""
     return f"every proof holds and is about {check.path}, which confirms every answer{others}"
 
@@ -111,8 +113,8 @@ def _lines(path: Path, origin: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _verify(k: int, line: str, check: ModelCheck | None) -> tuple[str, str, tuple[str, ...]]:
-    """Return the kind of line k, its failure or "", and the query that it proves."""
+def _verify(k: int, line: str, check: ModelCheck | None, models: set[str]) -> tuple[str, str, tuple[str, ...]]:
+    """Return the kind of line k, its failure or "", and the query that it proves; ``models`` collects the kinds of models."""
     try:
         content = json.loads(line)
         found = content.get("format") if isinstance(content, dict) else None
@@ -128,6 +130,7 @@ def _verify(k: int, line: str, check: ModelCheck | None) -> tuple[str, str, tupl
     kind = {Status.OPTIMAL: "cheapest", Status.INFEASIBLE: "impossible", Status.LIMIT: "stopped early"}[answer.status]
     if answer.certificate.pool is not None and answer.status is Status.OPTIMAL:
         kind = "cheapest among the allowed rows"
+    models.add(kind_of_model(answer.decision.model))
     failure = _failure(answer) or ("" if check is None else check.compare(k, answer))
     return kind, failure, () if failure else answer.question
 
@@ -144,5 +147,5 @@ def _failure(answer: Explanation) -> str:
     tree, points = answer.decision.model, answer.certificate.findings.points
     for one, label in zip(answer, tree.predict(points).tolist() if len(points) else (), strict=True):
         if label != one.label:
-            return f"the tree does not say {one.label}"
+            return f"the {kind_of_model(tree)} does not say {one.label}"
     return ""

@@ -17,6 +17,7 @@ from counterleaf.model.tree import Tree
 from counterleaf.question.constraints.functions import freeze
 from counterleaf.question.costs.terms import L1, L2
 from counterleaf.table.features import Numeric
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _CATEGORY = 0.5  # per 0/1 column: two of them change, so a change of category costs 1, like the whole range of a number
@@ -65,12 +66,9 @@ class Subject:
         data = self.data
         places = np.concatenate([rng.permutation(data.test), rng.permutation(data.train)])[: 20 * rows]
         predicted = self.model.predict(data.X[places])
-        turn = np.empty(len(places), np.int64)
-        for label in np.unique(predicted):
-            turn[predicted == label] = np.arange((predicted == label).sum())
-        turn[predicted == self.target] = len(places)  # these rows need no change
-        order = np.argsort(turn, kind="stable")
-        return places[order[turn[order] < len(places)]][:rows]
+        if self.target is not None:  # rows of this class need no change
+            places, predicted = places[predicted != self.target], predicted[predicted != self.target]
+        return places[alternate(predicted)][:rows]
 
 
 @dataclass(frozen=True)
@@ -90,18 +88,12 @@ class Case:
     @cached_property
     def weight(self) -> Array:
         """The weight of each column, 1 for numbers."""
-        schema = self.subject.data.schema
-        return np.repeat(self._per_feature, [feature.size for feature in schema])
-
-    @property
-    def _per_feature(self) -> Array:
-        """The weight of each feature."""
-        return np.array([1.0 if isinstance(f, Numeric) else _CATEGORY for f in self.subject.data.schema])
+        return column_weights(self.subject.data.schema)
 
     @cached_property
     def cost(self) -> L1 | L2:
         """The cost, in the form that ``explain`` accepts."""
-        return (L1 if self.power == 1 else L2)(self._per_feature)
+        return (L1 if self.power == 1 else L2)(feature_weights(self.subject.data.schema))
 
     @cached_property
     def constraints(self) -> list[Any]:
@@ -134,14 +126,8 @@ class Case:
 
     def valid_cost(self, k: int, x: Array | None) -> float:
         """The cost of an answer; NaN unless each category has one of its values and the model predicts the target."""
-        if x is None or not np.isfinite(x).all():
-            return math.nan
-        for span in self.subject.data.spans:
-            if not (np.isin(x[span], (0.0, 1.0)).all() and x[span].sum() == 1.0):
-                return math.nan
-        if self.subject.model.predict(x[None])[0] != self.subject.targets[k]:
-            return math.nan
-        return float(self.weight @ np.abs(x - self.source(k)) ** self.power)
+        subject = self.subject
+        return row_cost(subject.model, subject.data.spans, self.weight, self.power, self.source(k), subject.targets[k], x)
 
 
 def cases(subject: Subject) -> Iterator[Case]:
@@ -153,3 +139,35 @@ def cases(subject: Subject) -> Iterator[Case]:
         yield Case(subject, 2, data.strictest, f"{len(data.strictest)} categories frozen")
         numbers = tuple(feature.name for feature in data.schema if isinstance(feature, Numeric))
         yield Case(subject, 2, numbers, "numbers frozen")
+
+
+def feature_weights(schema: Schema) -> Array:
+    """The weight of each feature, 1 for numbers."""
+    return np.array([1.0 if isinstance(feature, Numeric) else _CATEGORY for feature in schema])
+
+
+def column_weights(schema: Schema) -> Array:
+    """The weight of each column, 1 for numbers."""
+    return np.repeat(feature_weights(schema), [feature.size for feature in schema])
+
+
+def alternate(predicted: Array) -> Array:
+    """Order rows so that their predicted classes take turns, and a few rows contain all classes."""
+    turn = np.empty(len(predicted), np.int64)
+    for label in np.unique(predicted):
+        turn[predicted == label] = np.arange((predicted == label).sum())
+    return np.argsort(turn, kind="stable")
+
+
+def row_cost(
+    model: Any, spans: tuple[slice, ...], weight: Array, power: int, source: Array, target: Any, x: Array | None
+) -> float:
+    """The cost of a row; NaN unless each category has one of its values and the model predicts the target."""
+    if x is None or not np.isfinite(x).all():
+        return math.nan
+    for span in spans:
+        if not (np.isin(x[span], (0.0, 1.0)).all() and x[span].sum() == 1.0):
+            return math.nan
+    if model.predict(x[None])[0] != target:
+        return math.nan
+    return float(weight @ np.abs(x - source) ** power)

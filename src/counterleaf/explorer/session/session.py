@@ -245,7 +245,7 @@ def _describe_scene(scene: Scene) -> dict[str, Any]:
         "costs": list(scene.costs),
         "locked_features": list(scene.locked_features),
         "shape": scene.shape,
-        "n_leaves": len(explainer.tree.leaves),
+        "n_leaves": int((explainer.tree.left < 0).sum()),
         "features": [_describe_feature(feature) for feature in explainer.schema],
     }
 

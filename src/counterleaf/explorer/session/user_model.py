@@ -8,6 +8,7 @@ from pathlib import Path
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.scene import Scene
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.storage.constraint_files import load_constraints
 from counterleaf.storage.models import read_model, read_rows, read_table
@@ -21,6 +22,8 @@ def user_scene(
 ) -> Scene:
     """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data; and of a file of constraints."""
     loaded = read_model(model)
+    if isinstance(loaded, Ensemble) or (isinstance(loaded, Explainer) and isinstance(loaded.tree, Ensemble)):
+        raise CounterleafError(f"{model} is an ensemble, and the page shows single trees; use counterleaf explain")
     if isinstance(loaded, Tree):
         explainer, rows = _explain_plain_tree(loaded, data)
     else:

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 
 from counterleaf.model.cuts import cuts
+from counterleaf.model.ensembles.adaptation.check import check_ensemble
+from counterleaf.model.ensembles.adaptation.fold import ForestFolding
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.pipelines import probing
@@ -42,8 +45,9 @@ class Folded:
 
     Parameters
     ----------
-    tree : Tree
-        The tree. It has the node numbers of the pipeline's tree, unless a split needs several cuts of a raw number.
+    tree : Tree or Ensemble
+        The tree. It has the node numbers of the pipeline's tree, unless a split needs several cuts of a raw number. For an
+        ensemble, the trees.
     fills : dict
         The number by which the pipeline replaces a missing one, by feature.
     exact : bool
@@ -57,7 +61,7 @@ class Folded:
         Where missing numbers go, None if the tree does not have the nodes of the pipeline's tree.
     """
 
-    tree: Tree
+    tree: Tree | Ensemble
     fills: dict[str, float]
     exact: bool
     domains: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -103,13 +107,24 @@ def fold(pipeline: Any, schema: Schema, data: Any = None) -> Folded:
         probe.settle()
     seen = probe.choices()
     study = Study(probe, seen) if found.columns is None else None
+    if isinstance(found.read, Ensemble):
+        forest = ForestFolding(probe, seen, study)
+        ensemble = forest.ensemble()
+        check_ensemble(probe, ensemble, study)
+        return Folded(ensemble, probe.fills(), True, *_limits(probe, study), forest.routes())
     folding = _Folding(probe, seen, study)
     tree, origin = folding.tree()
     check(probe, tree, origin, folding.exact, study)
-    domains = {} if study is None else {found.names[k]: ends for k, ends in study.domains.items()}
-    whole = frozenset() if study is None else frozenset(found.names[k] for k in study.whole)
     routes = folding.routes() if np.array_equal(origin, np.arange(folding.size)) else None
-    return Folded(tree, probe.fills(), folding.exact, domains, whole, routes)
+    return Folded(tree, probe.fills(), folding.exact, *_limits(probe, study), routes)
+
+
+def _limits(probe: Probe, study: Study | None) -> tuple[dict[str, tuple[float, float]], frozenset[str]]:
+    """Return the domains of the features, and those that hold for whole numbers only."""
+    if study is None:
+        return {}, frozenset()
+    names = probe.found.names
+    return {names[k]: ends for k, ends in study.domains.items()}, frozenset(names[k] for k in study.whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +175,7 @@ class _Folding:
 
     def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
         self._probe, self._seen, self._study = probe, seen, study
+        assert isinstance(probe.found.read, Tree)
         self._old = probe.found.read
         self._splits = _Splits.of(probe.found.tree, self._old)
         self._fixed: dict[int, bool] = {}  # the side of a split that sends every row the same way

@@ -37,22 +37,8 @@ def probe_routes(
         The routes. A number is refused if the pipeline fails without it, or if a split needs it together with others.
     """
     n, schema = len(columns), probe.schema
-    usual, _ = probe.encode([probe.usual])
-    position = {int(start): d for d, start in enumerate(schema.starts)}
-    place = [position.get(start, -1) for start in probe.starts]  # of each raw column in the schema
-    owners: list[set[int]] = [set(raws) for raws in probe.raws]  # the raw columns on which each column depends
-    seen: dict[int, Array] = {}
-    refused: dict[int, str] = {}
-    numbers = [k for k, feature in enumerate(probe.features) if isinstance(feature, Numeric) and place[k] >= 0]
-    together = _try_together(probe, numbers)
-    for k in numbers:
-        try:
-            seen[k] = together[k] if k in together else probe._try(k, None)
-        except CounterleafError as error:
-            refused[place[k]] = str(error)
-            continue
-        for j in np.flatnonzero((seen[k] != usual[0]) & ~(np.isnan(seen[k]) & np.isnan(usual[0]))).tolist():
-            owners[j].add(k)
+    found = _Missing(probe)
+    place, owners, seen, refused = found.place, found.owners, found.seen, found.refused
     node_feature, node_right = np.full(n, -1), np.zeros(n, bool)
     for i in range(n):
         used = set().union(*(owners[j] for j in columns[i].tolist()))
@@ -61,11 +47,86 @@ def probe_routes(
             terms = [(w, seen[k][j]) for j, w in zip(columns[i].tolist(), weights[i].tolist(), strict=True)]
             node_feature[i], node_right[i] = place[k], bool(right(i, terms))
         for k in used & seen.keys() if len(used) > 1 else ():
-            name = probe.found.names[k]
-            refused[place[k]] = (
-                f"feature {name!r} of the row is missing, and the model computes a sum with it; fill it in first"
-            )
+            found.refuse(k, "the model computes a sum with it")
     return Routes(node_feature, node_right, typical_numbers(schema, probe.data), refused)
+
+
+def probe_column_routes(probe: Probe, column: Array, right: Callable[[Array, Array], Array], routed: bool) -> Routes:
+    """Return the routes of missing numbers through the splits on single columns at the end of a pipeline.
+
+    Parameters
+    ----------
+    probe : Probe
+        The steps.
+    column : (S,) array of int
+        The column that each split tests, -1 for none.
+    right : callable
+        Takes (n,) splits and what the model sees in their columns, and returns whether it sends the rows to the right.
+    routed : bool
+        Whether the model takes missing numbers.
+
+    Returns
+    -------
+    Routes
+        The routes, with one entry per node of the catalogue.
+    """
+    found = _Missing(probe)
+    feature, to_right = np.full(2 * len(column) + 1, -1), np.zeros(2 * len(column) + 1, bool)
+    for j in np.unique(column[column >= 0]).tolist():
+        used = found.owners[j]
+        if len(used) == 1 and used <= found.seen.keys():
+            (k,) = used
+            value, which = found.seen[k][j], np.flatnonzero(column == j)
+            feature[which], to_right[which] = found.place[k], right(which, np.full(len(which), value))
+            if np.isnan(value) and not routed:
+                found.refuse(k, "the model has no route for that")
+        for k in used & found.seen.keys() if len(used) > 1 else ():
+            found.refuse(k, "the steps of the pipeline compute with it")
+    return Routes(feature, to_right, typical_numbers(probe.schema, probe.data), found.refused)
+
+
+class _Missing:
+    """What a pipeline makes of rows that lack one number.
+
+    Parameters
+    ----------
+    probe : Probe
+        The steps.
+
+    Attributes
+    ----------
+    place : list of int
+        The position in the schema of each raw column, -1 if it has none.
+    owners : list of set
+        The raw columns on which each column of the model depends.
+    seen : dict
+        What the model sees where a raw column is missing.
+    refused : dict
+        Why the pipeline fails without a feature, by position in the schema.
+    """
+
+    def __init__(self, probe: Probe) -> None:
+        self._names = probe.found.names
+        usual, _ = probe.encode([probe.usual])
+        position = {int(start): d for d, start in enumerate(probe.schema.starts)}
+        self.place = [position.get(start, -1) for start in probe.starts]
+        self.owners: list[set[int]] = [set(raws) for raws in probe.raws]
+        self.seen: dict[int, Array] = {}
+        self.refused: dict[int, str] = {}
+        numbers = [k for k, feature in enumerate(probe.features) if isinstance(feature, Numeric) and self.place[k] >= 0]
+        together = _try_together(probe, numbers)
+        for k in numbers:
+            try:
+                seen = self.seen[k] = together[k] if k in together else probe._try(k, None)
+            except CounterleafError as error:
+                self.refused[self.place[k]] = str(error)
+                continue
+            for j in np.flatnonzero((seen != usual[0]) & ~(np.isnan(seen) & np.isnan(usual[0]))).tolist():
+                self.owners[j].add(k)
+
+    def refuse(self, k: int, reason: str) -> None:
+        """Note that a number cannot be missing."""
+        self.refused[self.place[k]] = f"feature {self._names[k]!r} of the row is missing, and {reason}; fill it in first"
 
 
 def _try_together(probe: Probe, numbers: list[int]) -> dict[int, Array]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, some
 from counterleaf.model.cuts import number_at, rank_of
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.steps import Survey
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Categorical, Feature, Numeric
@@ -81,13 +82,21 @@ class Probe:
     def encode(self, rows: list[list[Any]]) -> tuple[Array, Array | None]:
         """Return what the tree sees of the rows, and the leaves that they reach if the model numbers them."""
         made = transform(self.found.steps, frame_of(rows, self.found, self.data))
-        return dense(made), leaves(self.found.tree, made)
+        return self._numbers(made), leaves(self.found.tree, made)
+
+    def seen(self, rows: Any) -> Array:
+        """Return what the tree sees of a table of raw rows."""
+        return self._numbers(transform(self.found.steps, rows))
+
+    def _numbers(self, made: Any) -> Array:
+        """Return what the tree sees of rows that the steps made."""
+        return dense(made) if self.found.codes is None else self.found.codes.numbers(made)
 
     def numbers(self, values: Mapping[int, Array]) -> Array:
         """Return what the tree sees of the usual row with other numbers in some columns, one row per entry of the arrays."""
         if self._usual_row is None or self._usual_row[0] is not self.usual:
             self._usual_row = (self.usual, frame_of([self.usual], self.found, self.data))
-        return dense(transform(self.found.steps, repeat_row(self._usual_row[1], values)))
+        return self.seen(repeat_row(self._usual_row[1], values))
 
     def safely(self, k: int, numbers: Array) -> Array:
         """Return what the tree sees of the usual row with each of the numbers in column ``k``, NaN where the steps fail."""
@@ -176,7 +185,7 @@ class Probe:
         try:
             made = transform(self.found.steps, rows)
             leaves(self.found.tree, made)
-            return np.asarray(dense(made)[0])
+            return np.asarray(self._numbers(made)[0])
         except Exception as error:
             raise self._refusal(k, value, error) from None
 
@@ -236,6 +245,8 @@ def leaves(model: Any, rows: Any) -> Array | None:
     tree = model if isinstance(model, Tree) else getattr(model, "tree_", None)
     if isinstance(tree, Tree):
         return tree.apply(dense(rows))
+    if isinstance(model, Ensemble):
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model may know its columns by name
         if any(c.__module__.startswith("sklearn.tree.") for c in type(model).__mro__):

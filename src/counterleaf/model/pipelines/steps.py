@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from counterleaf.errors import CounterleafError
-from counterleaf.model.readers.table import read_core
+from counterleaf.errors import CounterleafError, some
+from counterleaf.model.ensembles.adaptation.categories import CategoryCodes
+from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.readers.table import category_columns, read_model
 from counterleaf.model.tree import Tree
-from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, rescale_of, unwrap
-from counterleaf.table.features import is_missing
+from counterleaf.model.wrappers import Rescale, around, innermost, is_pipeline, is_sampler, unwrap
+from counterleaf.table.features import Categorical, is_missing
+from counterleaf.table.schema import Schema
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -69,8 +73,8 @@ class Survey:
         The same with the wrappers around it.
     rescale : Rescale or None
         The map from the outputs of its tree to its values, if they differ.
-    read : Tree
-        Its tree.
+    read : Tree or Ensemble
+        Its tree or its trees.
     steps : tuple
         The steps before it.
     columns : tuple of Column or None
@@ -83,6 +87,10 @@ class Survey:
         The value other than NaN that an imputer takes for a missing one.
     statistics : mapping
         The fill values of the imputers, in raw units.
+    source : object
+        The pipeline itself.
+    codes : CategoryCodes or None
+        The codes of the categories that the model takes as they are; None if it takes numbers only.
     """
 
     names: list[str]
@@ -93,22 +101,28 @@ class Survey:
     tree: Any
     core: Any
     rescale: Rescale | None
-    read: Tree = field(repr=False)
+    read: Tree | Ensemble = field(repr=False)
     steps: tuple[Any, ...] = field(repr=False)
     columns: tuple[Column, ...] | None = field(repr=False)
     probed: tuple[Any, ...] = field(repr=False)
     gaps: Mapping[str, Any] = field(repr=False)
     marks: Mapping[str, Any] = field(repr=False)
     statistics: Mapping[str, list[Any]] = field(repr=False)
+    source: Any = field(default=None, repr=False)
+    codes: CategoryCodes | None = field(default=None, repr=False)
 
 
-def survey(pipeline: Any) -> Survey:
+def survey(pipeline: Any, bare: bool = False, names: Sequence[Any] | None = None) -> Survey:
     """Walk through the steps of a fitted pipeline and find where each column of its tree comes from.
 
     Parameters
     ----------
     pipeline : Pipeline
         A fitted scikit-learn pipeline.
+    bare : bool, default=False
+        Whether to take a model without a pipeline for a pipeline without steps.
+    names : sequence, optional
+        The names of its columns, if they differ from those that it keeps.
 
     Returns
     -------
@@ -133,14 +147,14 @@ def survey(pipeline: Any) -> Survey:
     >>> found.names, found.known
     (['age', 'job'], {'job': ['clerk', 'cook']})
     """
-    if not ends_in_pipeline(pipeline):
+    if not bare and not ends_in_pipeline(pipeline):
         raise CounterleafError(f"got a {type(pipeline).__name__}; expected a fitted scikit-learn Pipeline")
     *front, (label, core) = list(_unwrapped("", pipeline)) or [("", None)]
     tree, model = _tree(label, core), innermost(core)
     entry = next((step for _, step in front if _width(step) is not None), model)
     width = _width(entry) or tree.n_features
-    names = [str(name) for name in getattr(entry, "feature_names_in_", [])]
-    notes = _Notes(names or [f"x{k}" for k in range(width)])
+    named = [str(name) for name in (names_of(entry) if names is None else names)]
+    notes = _Notes(named or [f"x{k}" for k in range(width)])
     columns: Columns = [Column(k) for k in range(width)]
     for step_label, step in front:
         columns = _walk(step_label, step, columns, notes)
@@ -149,26 +163,68 @@ def survey(pipeline: Any) -> Survey:
             f"the steps make {len(columns)} columns but the tree takes {tree.n_features}; fit the pipeline as a whole"
         )
 
-    def named(found: dict[int, Any]) -> dict[str, Any]:
+    codes = _native(model, tree, columns, notes) if isinstance(tree, Ensemble) else None
+
+    def by_name(found: dict[int, Any]) -> dict[str, Any]:
         return {notes.names[k]: value for k, value in sorted(found.items())}
 
     return Survey(
         names=notes.names,
-        named=bool(names),
+        named=bool(named),
         finite=frozenset(notes.names[k] for k in notes.finite),
         unused=frozenset(notes.names) - {notes.names[k] for k in _raws(columns)},
-        known=named(notes.known),
+        known=by_name(notes.known),
         tree=model,
         core=core,
-        rescale=rescale_of(core, tree),
+        rescale=rescale_model(core, tree),
         read=tree,
         steps=tuple(step for _, step in front),
         columns=tuple(columns) if isinstance(columns, list) else None,
         probed=tuple(notes.probed),
-        gaps=named({k: notes.gaps.get(k, math.nan) for k in notes.finite}),
-        marks=named(notes.marks),
-        statistics=named(notes.statistics),
+        gaps=by_name({k: notes.gaps.get(k, math.nan) for k in notes.finite}),
+        marks=by_name(notes.marks),
+        statistics=by_name(notes.statistics),
+        source=pipeline,
+        codes=codes,
     )
+
+
+def _native(model: Any, ensemble: Ensemble, columns: Columns, notes: _Notes) -> CategoryCodes | None:
+    """Note the raw columns whose categories the model takes as they are; None if there are none."""
+    found = category_columns(model, ensemble)
+    known = dict(enumerate(columns)) if isinstance(columns, list) else {}
+    for column, categories in ((known[j], categories) for j, categories in found.items() if j in known):
+        if column.scaled:
+            continue
+        if not categories or column.encoded:
+            notes.finite.add(column.raw)
+        else:
+            _note_categories([column], [categories], notes)
+    return CategoryCodes(found) if found else None
+
+
+def names_of(model: Any) -> list[Any]:
+    """Return the names of the columns that a model or a step was fitted on, none if it was fitted on an array."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and type(model).__module__.startswith("catboost"):
+        names = model.feature_names_
+        names = None if list(names) == [str(k) for k in range(len(names))] else names
+    return [] if names is None else list(names)
+
+
+def check_kinds(schema: Schema, found: Survey) -> None:
+    """Check that the data has numbers where the pipeline scales them and known categories where it encodes them."""
+    for feature in schema:
+        taken = found.finite | found.unused
+        if isinstance(feature, Categorical) and feature.name not in taken and found.columns is not None:
+            raise CounterleafError(
+                f"column {feature.name!r} of the data holds {feature.values[0]!r}; the pipeline takes it for a number"
+            )
+        known = found.known.get(feature.name, ())
+        if isinstance(feature, Categorical) and known and not set(feature.values) & set(known):
+            raise CounterleafError(
+                f"category {feature.values[0]!r} of column {feature.name!r} is unseen by the encoder; it knows {some(known)}"
+            )
 
 
 def ends_in_pipeline(model: Any) -> bool:
@@ -202,11 +258,11 @@ def _unwrapped(label: str, step: Any) -> Iterator[tuple[str, Any]]:
     yield last, around(step, core)
 
 
-def _tree(label: str, model: Any) -> Tree:
+def _tree(label: str, model: Any) -> Tree | Ensemble:
     if model is None:
         raise CounterleafError("the pipeline has no steps; expected it to end with a decision tree")
     try:
-        return read_core(model)
+        return read_model(model)
     except CounterleafError as error:
         if "is not fitted" in str(error):
             raise CounterleafError(_UNFITTED) from None
@@ -340,14 +396,14 @@ def _note_categories(columns: list[Column], categories: list[Any], notes: _Notes
             continue
         notes.finite.add(column.raw)
         if not column.encoded:
-            values = found.tolist()
+            values = found if isinstance(found, list) else found.tolist()
             before = notes.known.get(column.raw, values)
             notes.known[column.raw] = [value for value in before if value in values and not is_missing(value)]
             notes.gaps.update((column.raw, value) for value in values if is_missing(value))
 
 
 def _width(step: Any) -> int | None:
-    return step.n_features if isinstance(step, Tree) else getattr(step, "n_features_in_", None)
+    return step.n_features if isinstance(step, (Tree, Ensemble)) else getattr(step, "n_features_in_", None)
 
 
 def _title(label: str, step: Any) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, some
-from counterleaf.model.pipelines.probing import TOP, Probe, dense, first_between, frame_of, transform
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.pipelines.probing import TOP, Probe, first_between, frame_of
 from counterleaf.table.features import Numeric
 from counterleaf.table.frames import columns, numbers_of
 from counterleaf.types import Array
@@ -50,7 +51,8 @@ class Study:
     """
 
     def __init__(self, probe: Probe, seen: dict[int, Array]) -> None:
-        self.probe, self.seen, tree = probe, seen, probe.found.read
+        self.probe, self.seen, read = probe, seen, probe.found.read
+        tree = read.splits if isinstance(read, Ensemble) else read
         self.usual = probe.encode([probe.usual])[0][0]
         if len(self.usual) != tree.n_features:
             raise CounterleafError(
@@ -250,11 +252,8 @@ class Study:
             for row, pick in zip(rows, self.picks[:, k].tolist(), strict=True):
                 row[k] = values[pick]
         try:
-            self.rows_made = dense(transform(probe.found.steps, frame_of(rows, probe.found, probe.data)))
-            halves = [
-                dense(transform(probe.found.steps, frame_of(half, probe.found, probe.data)))
-                for half in (rows[: _ROWS // 2], rows[_ROWS // 2 :])
-            ]
+            self.rows_made = probe.seen(frame_of(rows, probe.found, probe.data))
+            halves = [probe.seen(frame_of(half, probe.found, probe.data)) for half in (rows[: _ROWS // 2], rows[_ROWS // 2 :])]
         except Exception as error:
             line = str(error).strip().split("\n")[0]
             raise CounterleafError(f"the steps of the pipeline ({self.title}) fail on made-up rows: {line}") from None

@@ -1,4 +1,4 @@
-"""Boosted trees with one tree, or few enough to be one: HistGradientBoosting, XGBoost and LightGBM.
+"""Boosted models with one tree: HistGradientBoosting, XGBoost and LightGBM.
 
 The thresholds are read from the model. What the leaves predict is found by sending a row of every leaf through the model.
 """
@@ -16,6 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.leaf_probes import Box, Gaps, Reads, at_leaves, quiet, row_in, rows_at_splits
+from counterleaf.model.readers.refusals import many_trees
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
@@ -25,7 +26,7 @@ READS: Reads = (
     ("xgboost.", ("XGBModel", "Booster")),
     ("lightgbm.", ("LGBMModel", "Booster")),
 )
-_NODES = 50_000  # of the tree that several trees are merged into
+_ZERO = float(np.float32(1e-35))  # LightGBM takes numbers up to this size for 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def guard(model: Any) -> float:
 
 
 def gaps(model: Any) -> Gaps | None:
-    """Return where missing numbers go; None if several trees were merged."""
+    """Return where missing numbers go; None if the model has several trees."""
     trees = _trees(model)
     return Gaps(np.where(trees[0].left >= 0, trees[0].feature, -1), trees[0].missing_right) if len(trees) == 1 else None
 
@@ -88,10 +89,12 @@ class XGBoostBooster:
 
 
 def read(model: Any) -> Tree:
-    """Return the tree of a fitted model; several trees are merged into one if it is small enough."""
+    """Return the tree of a fitted model."""
     kind = type(model).__name__
     trees = _trees(model)
-    splits = trees[0].tree() if len(trees) == 1 else merged([one.tree() for one in trees], kind)
+    if len(trees) != 1:
+        raise many_trees(model)
+    splits = trees[0].tree()
     predicts = as_model(model)
     labels = None if _is(model, "", "Booster") else getattr(model, "classes_", None)
     if labels is None:
@@ -192,7 +195,10 @@ def _xgboost(model: Any, kind: str) -> Iterator[_Plain]:
         booster = model.get_booster()
         if not np.isnan(model.missing):
             raise CounterleafError(f"this {kind} takes {model.missing!r} for missing; expected NaN: fit it with missing=np.nan")
-    state = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    if (outputs := int(learner["learner_model_param"].get("num_target", 1))) > 1:
+        raise CounterleafError(f"this {kind} has {outputs} outputs; expected one: fit one model per output")
+    state = learner["gradient_booster"]
     if "model" not in state and "gbtree" not in state:
         raise CounterleafError(f"this {kind} has the booster {state.get('name')!r}; expected trees: use booster='gbtree'")
     if "trees" not in (state := state.get("gbtree", state)["model"]):
@@ -231,9 +237,9 @@ def _lightgbm(model: Any, kind: str) -> Iterator[_Plain]:
             if part["missing_type"] == "Zero":
                 raise CounterleafError(f"this {kind} takes 0 for missing; use zero_as_missing=False")
             threshold = float(part["threshold"])
-            threshold = np.inf if threshold >= 1e300 else threshold  # LightGBM cuts off numbers there
             # without missing numbers in the fit, a missing one counts as 0
             gap_right = not part["default_left"] if part["missing_type"] == "NaN" else threshold < 0.0
+            threshold = float(effective(np.array(threshold)))
             left, right = add(part["left_child"]), add(part["right_child"])
             nodes[place] = left, right, part["split_feature"], threshold, gap_right
             return place
@@ -243,48 +249,11 @@ def _lightgbm(model: Any, kind: str) -> Iterator[_Plain]:
         yield _Plain(left, right, feature, threshold, gap_right, booster.num_feature(), "left")
 
 
-def merged(trees: list[Tree], kind: str) -> Tree:
-    """Return one tree whose leaves are the regions in which every tree has one leaf."""
-    sides = [cuts(tree) for tree in trees]
-    left, right, entries, bias = [-1], [-1], [], [0.0]
-    stack: list[tuple[int, int, int, Box]] = [(0, 0, 0, {})]  # a new node, and the tree, the node and the box it is for
-    while stack:
-        place, k, node, box = stack.pop()
-        while True:
-            if trees[k].left[node] < 0:
-                k, node = k + 1, 0
-                if k == len(trees):
-                    break
-                continue
-            feature, _, low_side, high_side = (one[node] for one in sides[k])
-            low, high = box.get(int(feature), (-np.inf, np.inf))
-            if low >= high_side:
-                node = int(trees[k].right[node])
-            elif high <= low_side:
-                node = int(trees[k].left[node])
-            else:
-                break
-        if k == len(trees):
-            continue
-        if len(left) > _NODES:
-            raise CounterleafError(
-                f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; "
-                f"fit it with one tree, or use a DecisionTree{'Regressor' if 'Regress' in kind else 'Classifier'}"
-            )
-        entries.append((place, int(feature)))
-        bias[place] = float(trees[k].bias[node])
-        for links, child, side in (
-            (left, trees[k].left[node], (low, min(high, low_side))),
-            (right, trees[k].right[node], (max(low, high_side), high)),
-        ):
-            links[place] = len(left)
-            stack.append((len(left), k, int(child), {**box, int(feature): side}))
-            left.append(-1)
-            right.append(-1)
-            bias.append(0.0)
-    rows, columns = zip(*entries, strict=True) if entries else ((), ())
-    weights = CSR.from_entries(rows, columns, np.ones(len(rows)), (len(left), trees[0].n_features))
-    n, first = len(left), trees[0]
-    return Tree(
-        np.array(left), np.array(right), weights, np.array(bias), np.zeros(n, int), closed=first.closed, dtype=first.dtype
-    )
+def effective(threshold: Array) -> Array:
+    """Return where LightGBM splits: it takes tiny numbers for 0, and huge thresholds for infinity.
+
+    A threshold from 0 up to the largest of the tiny numbers has all of them on its left, one just below 0 has none of them.
+    """
+    out = np.where((threshold >= 0.0) & (threshold < _ZERO), _ZERO, threshold)
+    out = np.where((threshold < 0.0) & (threshold >= -_ZERO), np.nextafter(-_ZERO, -np.inf), out)
+    return np.where(threshold >= 1e300, np.inf, out)

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from counterleaf.errors import CounterleafError, flat, not_installed
+from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
-from counterleaf.model.readers.boosting import merged
-from counterleaf.model.readers.leaf_probes import Gaps, Reads, at_leaves, quiet, rows_at_splits
+from counterleaf.model.readers.leaf_probes import Box, Gaps, Reads, at_leaves, quiet, rows_at_splits
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
 READS: Reads = (("onnx.", ("ModelProto",)), ("counterleaf.model.readers.onnx_trees", ("OnnxModel",)))
+_NODES = 50_000  # of the tree that several trees are merged into
 _CLOSED = {"BRANCH_LEQ": "left", "BRANCH_GT": "left", "BRANCH_LT": "right", "BRANCH_GTE": "right"}
 
 
@@ -130,7 +131,7 @@ def read(model: Any) -> Tree:
     """Return the trees of a model as one."""
     real = as_model(model)
     trees = _trees(real)
-    splits = trees[0] if len(trees) == 1 else merged(trees, "ONNX model")
+    splits = trees[0] if len(trees) == 1 else _merged(trees, "ONNX model")
     leaves, labels = at_leaves(splits, real.predict)
     n = splits.n_nodes
     if labels.ndim != 1:
@@ -183,3 +184,50 @@ def _trees(real: OnnxModel) -> list[Tree]:
         bias = np.where(left >= 0, -values[at], 0.0)
         out.append(Tree(left, right, weights, bias, np.zeros(len(at), int), closed=closed, dtype=real.dtype))
     return out
+
+
+def _merged(trees: list[Tree], kind: str) -> Tree:
+    """Return one tree whose leaves are the regions in which every tree has one leaf."""
+    sides = [cuts(tree) for tree in trees]
+    left, right, entries, bias = [-1], [-1], [], [0.0]
+    stack: list[tuple[int, int, int, Box]] = [(0, 0, 0, {})]  # a new node, and the tree, the node and the box it is for
+    while stack:
+        place, k, node, box = stack.pop()
+        while True:
+            if trees[k].left[node] < 0:
+                k, node = k + 1, 0
+                if k == len(trees):
+                    break
+                continue
+            feature, _, low_side, high_side = (one[node] for one in sides[k])
+            low, high = box.get(int(feature), (-np.inf, np.inf))
+            if low >= high_side:
+                node = int(trees[k].right[node])
+            elif high <= low_side:
+                node = int(trees[k].left[node])
+            else:
+                break
+        if k == len(trees):
+            continue
+        if len(left) > _NODES:
+            raise CounterleafError(
+                f"cannot read this {kind}: its {len(trees)} trees together have more than {_NODES // 2} regions; "
+                f"fit it with one tree, or use a DecisionTree{'Regressor' if 'Regress' in kind else 'Classifier'}"
+            )
+        entries.append((place, int(feature)))
+        bias[place] = float(trees[k].bias[node])
+        for links, child, side in (
+            (left, trees[k].left[node], (low, min(high, low_side))),
+            (right, trees[k].right[node], (max(low, high_side), high)),
+        ):
+            links[place] = len(left)
+            stack.append((len(left), k, int(child), {**box, int(feature): side}))
+            left.append(-1)
+            right.append(-1)
+            bias.append(0.0)
+    rows, columns = zip(*entries, strict=True) if entries else ((), ())
+    weights = CSR.from_entries(rows, columns, np.ones(len(rows)), (len(left), trees[0].n_features))
+    n, first = len(left), trees[0]
+    return Tree(
+        np.array(left), np.array(right), weights, np.array(bias), np.zeros(n, int), closed=first.closed, dtype=first.dtype
+    )

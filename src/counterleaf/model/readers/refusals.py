@@ -9,23 +9,14 @@ from counterleaf.errors import CounterleafError
 
 _ADVICE = (
     (
-        r"^(sklearn\.ensemble|imblearn\.ensemble|xgboost|lightgbm)\..*(RandomForest|ExtraTrees|XGBRF)",
-        "forests are not supported yet; explain one of its trees, model.estimators_[0], or fit a DecisionTree{task}",
-    ),
-    (
         r"^(treeple|sktree)\..*(Forest|Trees)",
-        "forests are not supported yet; explain one of its trees, model.estimators_[0], or fit an ObliqueDecisionTree{task}",
+        "forests with oblique splits are not supported; explain one of its trees, model.estimators_[0]",
     ),
-    (
-        r"^sklearn\.ensemble\..*Bagging",
-        "many models vote; explain one of them, model.estimators_[0], or fit a DecisionTree{task}",
-    ),
-    (
-        r"^sklearn\.ensemble\..*(AdaBoost|GradientBoosting)|^catboost\.",
-        "boosting adds up many trees; fit a HistGradientBoosting{task} with max_iter=1, or a DecisionTree{task}",
-    ),
-    (r"^sklearn\.ensemble\..*(Voting|Stacking)", "it combines several models; explain one of them, model.estimators_[0]"),
+    (r"^sklearn\.ensemble\..*Stacking", "it combines several models; explain one of them, model.estimators_[0]"),
+    (r"^imblearn\.ensemble\.", "it combines models with their own samplers; fit a BalancedRandomForestClassifier"),
+    (r"^catboost\.", "it does not tell labels from values; use a CatBoostClassifier or a CatBoostRegressor"),
     (r"^sklearn\.ensemble\..*IsolationForest", "it is not a classifier; fit a DecisionTreeClassifier on its labels"),
+    (r"^sklearn\.ensemble\..*RandomTreesEmbedding", "it has no predict; pass the whole pipeline"),
     (r"^lineartree\.", "many trees; use a LinearTree{task}"),
     (r"^sklearn\.neighbors\.", "its regions are not those of a tree; fit a DecisionTree{task} or a linear model"),
     (
@@ -57,5 +48,10 @@ def refusal(model: Any) -> CounterleafError:
         return CounterleafError(f"cannot read the class {model.__name__}; pass a fitted model: {model.__name__}(...).fit(X, y)")
     return CounterleafError(
         f"cannot read a {kind}; expected a counterleaf Tree or TAOClassifier, a decision tree or a linear model of "
-        f"scikit-learn, another model with a single tree, or a Pipeline that ends with one"
+        f"scikit-learn, a forest, boosted trees, or a Pipeline that ends with one"
     )
+
+
+def many_trees(model: Any) -> CounterleafError:
+    """Return the error for a model of several trees that cannot be one Tree."""
+    return CounterleafError(f"cannot read a {type(model).__name__}: it is an ensemble, not one Tree; use Explainer(model)")

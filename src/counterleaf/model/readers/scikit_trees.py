@@ -57,7 +57,7 @@ def read(model: Any) -> Tree:
     if np.any(getattr(arrays, "is_categorical", False)) or getattr(model, "categorical_features", None) is not None:
         raise CounterleafError(f"this {kind} has categorical splits, which a Tree cannot hold; encode the categories first")
     labels = getattr(model, "classes_", None)
-    _check_nodes(model, arrays, kind, 1 if labels is None else len(labels))
+    check_nodes(model, arrays, kind, 1 if labels is None else len(labels))
     n, inner = arrays.node_count, np.flatnonzero(arrays.children_left >= 0)
     threshold = arrays.threshold[inner]
     # an infinite threshold separates missing values only: all numbers go one way
@@ -92,7 +92,7 @@ def _normalised(shares: Array) -> Array:
     return np.asarray(np.where(np.isclose(total, 1.0, rtol=1e-9, atol=0), shares, shares / total))
 
 
-def _check_nodes(model: Any, arrays: Any, kind: str, outputs: int) -> None:
+def check_nodes(model: Any, arrays: Any, kind: str, outputs: int) -> None:
     """Check the indices of the nodes, which scikit-learn follows unchecked and a file can set to anything."""
     leaf, n = arrays.children_left < 0, arrays.n_features
     sound = (

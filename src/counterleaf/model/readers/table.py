@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from counterleaf.errors import CounterleafError
+from counterleaf.model.ensembles.adaptation.agreement import agrees
+from counterleaf.model.ensembles.adaptation.wrappers import adjusted_ensemble
+from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers import boosting, linear, linear_tree, onnx_trees, scikit_trees, ydf_trees
-from counterleaf.model.readers.leaf_probes import Gaps, Reads
-from counterleaf.model.readers.refusals import refusal
+from counterleaf.model.readers.ensembles.probing import probe_rows
+from counterleaf.model.readers.ensembles.table import as_model as as_ensemble_model
+from counterleaf.model.readers.ensembles.table import categories_of, inputs_of, is_ensemble, read_ensemble
+from counterleaf.model.readers.leaf_probes import Gaps, Reads, quiet
+from counterleaf.model.readers.refusals import many_trees, refusal
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import adjusted, core_of, innermost, is_pipeline, rescale_of, unwrap
 
@@ -90,6 +98,61 @@ def read_core(core: Any) -> Tree:
     return adjusted(core, _read(innermost(core)))
 
 
+def read_model(core: Any) -> Tree | Ensemble:
+    """Return the tree of a model with its wrappers, or the sum of its trees if there are many of them.
+
+    Parameters
+    ----------
+    core : object
+        A fitted model, without the steps of a pipeline.
+
+    Returns
+    -------
+    Tree or Ensemble
+        The tree, or the trees.
+
+    Raises
+    ------
+    CounterleafError
+        As ``read_tree`` does, or if a wrapper around an ensemble cannot be read.
+    """
+    bare = innermost(core)
+    if not isinstance(bare, Ensemble) and not is_ensemble(bare):
+        return read_core(core)
+    found = bare if isinstance(bare, Ensemble) else read_ensemble(bare)
+    made = adjusted_ensemble(core, found)
+    if made is not found and bare is not found:
+        rows = probe_rows(found, {j: len(values) for j, values in categories_of(bare).items()})
+        with quiet():
+            labels = np.ravel(core.predict(inputs_of(bare, rows)))
+        if not agrees(made, rows, labels):
+            kind = type(core).__name__
+            raise CounterleafError(
+                f"this {kind} does not predict as the model inside it suggests; report your scikit-learn version"
+            )
+    return made
+
+
+def category_columns(model: Any, ensemble: Ensemble) -> dict[int, list[Any]]:
+    """Return the columns that a model takes for categories, each with the categories in the order of their codes.
+
+    Parameters
+    ----------
+    model : object
+        The model of the ensemble.
+    ensemble : Ensemble
+        Its trees.
+
+    Returns
+    -------
+    dict
+        The categories by column; an empty list if the numbers in the column are the codes.
+    """
+    weights = ensemble.splits.weights
+    out: dict[int, list[Any]] = {int(weights.indices[weights.indptr[k]]): [] for k in ensemble.subsets}
+    return out if isinstance(model, Ensemble) else {**out, **categories_of(model)}
+
+
 def gap_routes(model: Any) -> Gaps | None:
     """Return the column that each split of a model tests, and whether a missing number goes right there.
 
@@ -113,7 +176,7 @@ def gap_routes(model: Any) -> Gaps | None:
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
     reader = _reader(model)
-    return model if reader is None else reader.as_model(model)
+    return as_ensemble_model(model) if reader is None else reader.as_model(model)
 
 
 def guard_of(model: Any) -> float:
@@ -149,5 +212,5 @@ def _read(model: Any) -> Tree:
         raise CounterleafError(f"this {type(model).__name__} is not fitted; call fit first")
     reader = _reader(model)
     if reader is None:
-        raise refusal(model)
+        raise many_trees(model) if is_ensemble(model) else refusal(model)
     return reader.read(model)

@@ -19,6 +19,7 @@ from counterleaf.model.readers.leaf_probes import (
     random_rows,
     rows_at_splits,
 )
+from counterleaf.model.readers.refusals import many_trees
 from counterleaf.model.tree import Tree
 from counterleaf.types import Array
 
@@ -69,6 +70,10 @@ class YdfModel:
         found = np.asarray(self.model.predict(self._table(X)))
         return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
 
+    def predict_second(self, X: Any) -> Array:
+        """Return the probability of the second of two classes."""
+        return np.asarray(self.model.predict(self._table(X)))
+
     def _table(self, X: Any) -> dict[str, Array]:
         columns = np.asarray(X, dtype=np.float32).T
         return dict(zip(self.feature_names_in_.tolist(), columns, strict=True))
@@ -88,18 +93,12 @@ class _Nodes:
     @classmethod
     def of(cls, model: Any) -> _Nodes:
         """Read the only tree of a model."""
-        kind = type(model).__name__
         if model.num_trees() != 1:
-            raise CounterleafError(
-                f"this {kind} has {model.num_trees()} trees; expected one: use ydf.CartLearner, or num_trees=1"
-            )
-        known = [column.name for column in model.data_spec().columns]
-        names = {known.index(name): k for k, name in enumerate(model.input_feature_names())}
-        out = cls()
-        out._add(model.get_tree(0).root, names, kind)
-        return out
+            raise many_trees(model)
+        return nodes_of(model, 0)
 
-    def _add(self, node: Any, names: dict[int, int], kind: str) -> int:
+    def add(self, node: Any, names: dict[int, int], kind: str) -> int:
+        """Add a node and all below it, and return its number."""
         place = len(self.left)
         for column in (self.left, self.right):
             column.append(-1)
@@ -118,9 +117,18 @@ class _Nodes:
         else:
             raise CounterleafError(f"this {kind} has a {name}; expected numerical splits: encode the other columns as numbers")
         self.threshold[place], self.missing_right[place] = float(condition.threshold), bool(condition.missing)
-        self.right[place] = self._add(node.pos_child, names, kind)
-        self.left[place] = self._add(node.neg_child, names, kind)
+        self.right[place] = self.add(node.pos_child, names, kind)
+        self.left[place] = self.add(node.neg_child, names, kind)
         return place
+
+
+def nodes_of(model: Any, tree: int) -> _Nodes:
+    """Return the nodes of one of the trees of a model."""
+    known = [column.name for column in model.data_spec().columns]
+    names = {known.index(name): k for k, name in enumerate(model.input_feature_names())}
+    out = _Nodes()
+    out.add(model.get_tree(tree).root, names, type(model).__name__)
+    return out
 
 
 def read(model: Any) -> Tree:

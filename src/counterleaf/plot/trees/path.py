@@ -10,6 +10,7 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.text import outcome
 from counterleaf.answer.tree_text import leaf_counts
+from counterleaf.model.decision import Decision
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import NORMAL, SMALL, SOURCE, headline, short, tint, width
 from counterleaf.plot.trees.conditions import condition
@@ -46,6 +47,7 @@ def draw_paths(answer: Explanation) -> Figure:
     """
     from matplotlib.lines import Line2D
 
+    assert isinstance(answer.decision, Decision)  # ``draw`` refuses ensembles
     tree = answer.decision.picture
     ends = [tree.leaf_of(answer.certificate.problem.source), *answer.certificate.findings.leaves[:1].tolist()]
     paths = [path_to(tree, leaf) for leaf in ends]

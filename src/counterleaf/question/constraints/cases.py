@@ -20,7 +20,9 @@ _MOST = 64  # cases of one question
 _Box = Limit | Choice | Outside
 
 
-def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | None = None) -> list[tuple[Constraint, ...]]:
+def cases(
+    constraints: Sequence[Constraint], schema: Schema, source: Array | None = None, singly: bool = False
+) -> list[tuple[Constraint, ...]]:
     """Split constraints into cases without implications of more than two boxes; a row satisfies them if it satisfies a case.
 
     Parameters
@@ -31,6 +33,8 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
         The features.
     source : (D,) array, optional
         The source. With it, cases in which it leaves no row are left out. Without it, the cases are right for every source.
+    singly : bool, default=False
+        Whether every implication is split into cases of one box each, for searches that do not take two boxes.
 
     Returns
     -------
@@ -44,9 +48,12 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
         If there are more than 64 cases, or a constraint does not fit the schema or the source.
     """
     whole = tuple(constraints)
-    if not any(_needs_choices(one) for one in whole):
+    if not any(_needs_choices(one, singly) for one in whole):
         return [whole]
-    choices = [_choices(one, schema, source) if isinstance(one, Implies) and _needs_choices(one) else [one] for one in whole]
+    choices = [
+        _choices(one, schema, source, singly) if isinstance(one, Implies) and _needs_choices(one, singly) else [one]
+        for one in whole
+    ]
     count = math.prod(map(len, choices))
     if count > _MOST:
         raise CounterleafError(
@@ -55,20 +62,23 @@ def cases(constraints: Sequence[Constraint], schema: Schema, source: Array | Non
     return [tuple(one for one in case if one is not None) for case in product(*choices)]
 
 
-def _needs_choices(one: Constraint) -> bool:
+def _needs_choices(one: Constraint, singly: bool) -> bool:
     """Whether a constraint is an implication other than one of two boxes, the first of which holds for the source."""
-    return isinstance(one, Implies) and not (isinstance(one.condition, Changed) and isinstance(one.then, (Limit, Choice)))
+    simple = isinstance(one, Implies) and isinstance(one.condition, Changed) and isinstance(one.then, (Limit, Choice))
+    return isinstance(one, Implies) and (singly or not simple)
 
 
-def _choices(one: Implies, schema: Schema, source: Array | None) -> list[Constraint | None]:
+def _choices(one: Implies, schema: Schema, source: Array | None, singly: bool) -> list[Constraint | None]:
     """The constraints of which at least one must hold, boxes in pairs; None for one that always holds."""
     found = alternatives(one, schema)
-    if len(found) == 2 and all(isinstance(part, (Limit, Choice, Outside)) for part in found):
+    if len(found) == 2 and not singly and all(isinstance(part, (Limit, Choice, Outside)) for part in found):
         return [one]  # two boxes, which the core takes as they are
     if source is not None:
         if any(isinstance(part, Outside) and _has_become(part, schema, source) for part in found):
             return [None]
         found = [part for part in found if _is_possible(part, schema, source)] or found[-1:]
+    if singly:
+        return list(found)
     boxes = [part for part in found if isinstance(part, (Limit, Choice, Outside))]
     pairs = [Either(str(one), *pair) if len(pair) == 2 else pair[0] for pair in _in_pairs(boxes)]
     return [*(part for part in found if part not in boxes), *pairs]

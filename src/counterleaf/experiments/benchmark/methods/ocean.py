@@ -17,7 +17,7 @@ from counterleaf.experiments.benchmark.measurement import Answer, Measurement, s
 from counterleaf.table.features import Numeric
 
 NAME = "OCEAN, constraint programming"
-_WORKER = Path(__file__).with_name("ocean_worker.py")
+WORKER = Path(__file__).with_name("ocean_worker.py")
 _START = 60.0  # seconds for the imports
 _VERSION = "import ocean, importlib.metadata; print(importlib.metadata.version('oceanpy'))"
 
@@ -51,7 +51,7 @@ def measure(case: Case, python: str, rows: int, budget: float, seed: int) -> Mea
     }
     try:
         done = subprocess.run(
-            [python, "-P", str(_WORKER)],  # without the folder on the path, whose files have common names
+            [python, "-P", str(WORKER)],  # without the folder on the path, whose files have common names
             input=json.dumps(request),
             capture_output=True,
             text=True,

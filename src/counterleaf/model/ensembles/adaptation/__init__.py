@@ -1,0 +1,1 @@
+"""Ensembles over the variables of a schema: pipelines, categories, wrappers and missing numbers."""

@@ -1,0 +1,45 @@
+"""Whether a model predicts the same as the ensemble that was read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.types import Array
+
+CLOSE = 1e-6  # relative: values and probabilities in float32, or functions of them that two libraries compute
+
+
+def agrees(ensemble: Ensemble, points: Array, found: Array, outward: Callable[[Array], Array] | None = None) -> bool:
+    """Return whether a model predicts the same as an ensemble.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The ensemble.
+    points : (n, D) array
+        Rows of the ensemble.
+    found : (n,) array
+        The labels or values that the model predicts for them.
+    outward : callable, optional
+        The map from the values of the ensemble to those of the model.
+
+    Returns
+    -------
+    bool
+        Whether values are the same up to rounding, and labels wherever the noise of the scores does not decide.
+    """
+    scoring, scores = ensemble.scoring, ensemble.scores(points)
+    if ensemble.is_regression:
+        values = scoring.values(scores)
+        values = values if outward is None else outward(values)
+        return bool(np.allclose(found, values, rtol=CLOSE, atol=CLOSE * np.abs(values).max(initial=0.0)))
+    if scoring.kind == "largest" and scores.shape[1] > 1:
+        top = np.sort(scores, axis=1)
+        apart = top[:, -1] - top[:, -2]
+    else:
+        apart = np.abs(scores[:, 0] - scoring.cut)
+    clear = (apart > 2.0 * scoring.noise) | (scoring.noise == 0.0)
+    return bool((found == ensemble.classes[scoring.decide(scores)])[clear].all())

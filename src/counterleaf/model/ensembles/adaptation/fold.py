@@ -1,0 +1,257 @@
+"""A pipeline that ends with an ensemble: its splits over the variables of a schema.
+
+Only the catalogue of splits is folded, each split once. A split on a raw number becomes a cut of that number, or several cuts
+if the steps neither rise nor fall throughout; the nodes of the trees then share children. A split on the categories of a column
+separates its values. What a split does is found by sending values through the fitted steps themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, some
+from counterleaf.model.cuts import cuts
+from counterleaf.model.ensembles.adaptation.pieces import Sides, in_pieces
+from counterleaf.model.ensembles.ensemble import Ensemble, heap
+from counterleaf.model.gaps import Routes
+from counterleaf.model.pipelines import probing
+from counterleaf.model.pipelines.gap_routes import probe_column_routes
+from counterleaf.model.pipelines.probing import Probe
+from counterleaf.model.pipelines.study import Study
+from counterleaf.sparse import CSR
+from counterleaf.types import Array
+
+_CHOICE = 2.0**100  # the weight of a category: it decides its split alone, and exactly
+_CELLS = 2_000_000  # of an encoded table of probes, and of sides that are compared at once
+
+
+class ForestFolding:
+    """The folded splits of the ensemble at the end of a pipeline.
+
+    Parameters
+    ----------
+    probe : Probe
+        The steps; ``probe.found.read`` is the ensemble.
+    seen : dict
+        What the model sees of each value of a finite feature.
+    study : Study or None
+        The findings about steps that must be probed.
+    """
+
+    def __init__(self, probe: Probe, seen: dict[int, Array], study: Study | None) -> None:
+        self._probe, self._seen, self._study = probe, seen, study
+        old = probe.found.read
+        assert isinstance(old, Ensemble)
+        self._old, tree = old, old.splits
+        self._size = (tree.n_nodes - 1) // 2
+        terms = np.diff(tree.weights.indptr)[: self._size]  # every split is on one column, or sends all numbers the same way
+        self._column = np.full(self._size, -1) if old.gap_column is None else np.array(old.gap_column)
+        self._column[terms > 0] = tree.weights.indices[tree.weights.indptr[: self._size][terms > 0]]
+        _, self._swapped, _, self._first = (part[: self._size] for part in cuts(tree))  # infinite if all go the same way
+        gap_right = np.zeros(self._size, bool) if old.gap_right is None else np.asarray(old.gap_right, bool)
+        self._gap_right = gap_right[: self._size]
+        self._subset = np.zeros(self._size, bool)
+        self._subset[list(old.subsets)] = True
+        self._low = np.zeros(self._size, bool)  # whether the lowest numbers go right
+        self._edges: list[tuple[Array, Array]] = []  # splits, and the first number of another side
+        self._chosen: list[tuple[Array, Array, Array]] = []  # splits, variables and weights
+        self._raw = np.full(self._size, -1)  # the raw number of a split
+        for j in np.unique(self._column).tolist():
+            self._sort(j, np.flatnonzero(self._column == j))
+        numeric = np.flatnonzero(self._raw >= 0)
+        if len(numeric):
+            (self._cut if study is None else self._probe_cuts)(numeric)
+
+    def _sort(self, j: int, which: Array) -> None:
+        """Settle the splits on a column that comes from a finite feature or from none; note those on a raw number."""
+        raws, probe = self._probe.raws[j] if j >= 0 else (), self._probe
+        if j < 0:
+            self._low[which] = self._old.splits.bias[which] > 0
+        elif not raws:
+            assert self._study is not None
+            self._low[which] = self.right(which, np.full(len(which), self._study.usual[j]))
+        elif len(raws) > 1:
+            raise CounterleafError(
+                f"the steps of the pipeline mix columns ({some([probe.found.names[k] for k in raws])}) before the trees; an "
+                f"ensemble needs splits on single features: apply the steps to the table beforehand"
+            )
+        elif raws[0] in self._seen:
+            self._choose(raws[0], j, which)
+        else:
+            name = probe.found.names[raws[0]]
+            if self._subset[which].any():
+                raise CounterleafError(
+                    f"feature {name!r} is a number in the schema, but the model takes it for a category; make it Categorical"
+                )
+            if self._study is not None and j in self._study.loose:
+                raise CounterleafError(
+                    f"the steps of the pipeline ({self._study.title}) round column {name!r} depending on the other columns; "
+                    f"an ensemble needs splits on single features: apply the steps to the table beforehand"
+                )
+            self._raw[which] = raws[0]
+
+    def _choose(self, k: int, j: int, which: Array) -> None:
+        """Separate the values of a finite feature."""
+        start, values = self._probe.starts[k], self._seen[k][:, j]
+        side = self.right(which[:, None], np.broadcast_to(values, (len(which), len(values))))
+        same = (side == side[:, :1]).all(axis=1)
+        self._low[which[same]] = side[same, 0]
+        rows, variables = np.nonzero(np.broadcast_to(~same[:, None], side.shape))
+        weights = np.where(side[rows, variables], _CHOICE, -_CHOICE)
+        self._chosen.append((which[rows], start + variables, weights))
+
+    def right(self, which: Array, x: Array) -> Array:
+        """Return whether the model sends rows to the right.
+
+        Parameters
+        ----------
+        which : (n,) or (n, 1) array of int
+            Splits.
+        x : (n,) or (n, m) array
+            What the model sees in the columns of these splits; NaN if it is missing.
+
+        Returns
+        -------
+        array of bool
+            The sides.
+        """
+        above = x >= self._first[which]
+        out = np.asarray(np.where(np.isnan(x), self._gap_right[which], above ^ self._swapped[which]))
+        for row in np.flatnonzero(self._subset[which].ravel()).tolist() if self._old.subsets else ():
+            codes = self._old.subsets[int(which.ravel()[row])]
+            out[row] = np.where(np.isnan(x[row]), out[row], np.isin(x[row], codes))
+        return out
+
+    def _cut(self, which: Array) -> None:
+        """Fold splits on raw numbers: the steps are monotone, so one number is the first on its side."""
+        probe, raw = self._probe, self._raw[which]
+        slot = np.zeros(len(which), np.int64)  # one made-up row serves one split of each raw column
+        for k in np.unique(raw).tolist():
+            slot[raw == k] = np.arange((raw == k).sum())
+        size = max(1, _CELLS // len(probe.raws))
+        for begin in range(0, int(slot.max()) + 1, size):
+            here = (slot >= begin) & (slot < begin + size)
+            self._cut_part(which[here], raw[here], slot[here] - begin)
+
+    def _cut_part(self, which: Array, raw: Array, slot: Array) -> None:
+        probe, slots = self._probe, int(slot.max()) + 1
+        raws = np.unique(raw).tolist()
+        falling = np.zeros(len(which), bool)
+
+        def seen(x: Array) -> Array:
+            values = {k: np.full((slots, x.shape[1]), probe.usual[k]) for k in raws}
+            for k, numbers in values.items():
+                numbers[slot[raw == k]] = x[raw == k]
+            made = probe.numbers({k: numbers.ravel() for k, numbers in values.items()})
+            return np.asarray(made.reshape(slots, x.shape[1], -1)[slot, :, self._column[which]])
+
+        def beyond(x: Array) -> Array:
+            return self.right(which[:, None], seen(x)) ^ falling[:, None]
+
+        ends = beyond(np.repeat([[-probing.TOP, probing.TOP]], len(which), axis=0))
+        falling = ends[:, 0] & ~ends[:, 1]
+        self._low[which] = ends[:, 0]
+        moves = np.flatnonzero(ends[:, 0] != ends[:, 1])
+        if not len(moves):
+            return
+        low, high = self._brackets(which, raw, beyond)
+        points = int(np.clip(_CELLS // (len(probe.raws) * slots), 1, 31))
+        low = np.where(ends[:, 0] != ends[:, 1], low, high)
+        found = probing.first_between(beyond, low, high, points)
+        self._edges.append((which[moves], found[moves]))
+
+    def _brackets(self, which: Array, raw: Array, beyond: Any) -> tuple[Array, Array]:
+        """Return numbers on either side of each cut; scalers are affine, so interpolation brings them close."""
+        probe = self._probe
+        sizes = np.append(2.0 ** np.arange(-60.0, 61.0), probing.TOP)
+        grid = np.concatenate([-sizes[::-1], [0.0], sizes])
+        made, column = probe.numbers(dict.fromkeys(np.unique(raw).tolist(), grid)), self._column[which]
+        at = np.zeros(len(which), np.int64)
+        for j in np.unique(column).tolist():
+            rising = made[-1, j] >= made[0, j]
+            place = np.searchsorted(made[:, j] if rising else made[::-1, j], self._first[which[column == j]])
+            at[column == j] = place if rising else len(grid) - place
+        at = np.clip(at, 1, len(grid) - 1)
+        low, high = grid[at - 1], grid[at]
+        ends = made[at - 1, column], made[at, column]
+        with np.errstate(all="ignore"):
+            guess = low + (high - low) * ((self._first[which] - ends[0]) / (ends[1] - ends[0]))
+            near = 2.0**-42 * np.maximum(np.abs(guess), np.abs(high) * 2.0**-8)
+            tried = np.stack([guess - near, guess + near], axis=1)
+        usable = (tried > low[:, None]) & (tried < high[:, None])
+        tried = np.where(usable, tried, high[:, None])
+        after = beyond(tried) | ~usable
+        low = np.where(after[:, 0], low, tried[:, 0])
+        high = np.where(after[:, 0], np.minimum(high, tried[:, 0]), high)
+        low = np.where(after[:, 1] | after[:, 0], low, tried[:, 1])
+        high = np.where(after[:, 1], np.minimum(high, tried[:, 1]), high)
+        return low, high
+
+    def _probe_cuts(self, which: Array) -> None:
+        """Find where the side of the splits on a raw number changes, between numbers that were tried."""
+        study = self._study
+        assert study is not None
+        for j in np.unique(self._column[which]).tolist():
+            study.check_shape(j)
+            mine = which[self._column[which] == j]
+            k = int(self._raw[mine[0]])
+            made = study.made[k][:, j]
+            size = max(1, _CELLS // len(made))
+            for begin in range(0, len(mine), size):
+                part = mine[begin : begin + size]
+                side = self.right(part[:, None], np.broadcast_to(made, (len(part), len(made))))
+                self._low[part] = side[:, 0]
+                row, at = np.nonzero(side[:, 1:] != side[:, :-1])
+                for some_of in np.array_split(np.arange(len(row)), max(1, len(row) * len(study.usual) // _CELLS)):
+                    if len(some_of):
+                        self._edges.append(self._bisect(study, k, j, part[row[some_of]], at[some_of]))
+
+    def _bisect(self, study: Study, k: int, j: int, which: Array, at: Array) -> tuple[Array, Array]:
+        """Return the splits and the first number after each change of side."""
+        x = study.x[k]
+        # the numbers of columns made of steps are on both sides of every edge
+        low = np.nextafter(x[at + 1], -np.inf) if study.is_steps(j) else x[at]
+        before = self.right(which, study.made[k][at, j])
+
+        def other(numbers: Array) -> Array:
+            made = study.probe.safely(k, numbers.ravel())[:, j].reshape(numbers.shape)
+            return np.asarray(self.right(which[:, None], made) != before[:, None])
+
+        return which, probing.first_between(other, low, x[at + 1], study.points(len(which)))
+
+    def ensemble(self) -> Ensemble:
+        """Return the ensemble over the variables."""
+        probe, old = self._probe, self._old
+        split = np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)])
+        edge = np.concatenate([np.empty(0), *(part for _, part in self._edges)])
+        order = np.lexsort((edge, split))
+        split, edge = split[order], edge[order]
+        counts = np.bincount(split, minlength=self._size)
+        first = np.append(0, np.cumsum(np.maximum(counts, 1)))  # the new splits of each old one
+        place = first[split] + np.arange(len(split)) - np.append(0, np.cumsum(counts))[split]
+        bias = np.zeros(int(first[-1]))
+        fixed = counts == 0
+        bias[first[:-1][fixed]] = np.where(self._low[fixed], 1.0, -1.0)
+        falls = self._low[split] & (counts[split] == 1)
+        bias[place] = np.where(falls, edge, -np.nextafter(edge, -np.inf))  # 0 belongs to the left side
+        raw = np.array([*probe.starts, -1])[self._raw[split]]
+        rows, columns, data = [place], [raw], [np.where(falls, -1.0, 1.0)]
+        for which, variables, sides in self._chosen:
+            bias[first[which]] = 0.0
+            rows.append(first[which])
+            columns.append(variables)
+            data.append(sides)
+        shape = (2 * len(bias) + 1, probe.schema.width)
+        weights = CSR.from_entries(np.concatenate(rows), np.concatenate(columns), np.concatenate(data), shape)
+        made = replace(old, splits=heap(weights, bias), gap_right=None, gap_column=None, subsets={})
+        return in_pieces(made, Sides(first, counts, self._low))
+
+    def routes(self) -> Routes | None:
+        """Return where missing numbers go; None if a split became several."""
+        counts = np.bincount(np.concatenate([np.empty(0, np.int64), *(part for part, _ in self._edges)]), minlength=self._size)
+        if (counts > 1).any():
+            return None
+        return probe_column_routes(self._probe, self._column, self.right, self._old.gap_right is not None)

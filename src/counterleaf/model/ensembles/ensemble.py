@@ -1,0 +1,334 @@
+"""A sum of axis-aligned trees: a forest, boosted trees or a vote of trees, as flat arrays.
+
+Trees of one model repeat the same splits many times, so the different splits are listed once, in a ``Tree`` that serves as a
+catalogue, and the nodes of the trees refer to them. A pipeline is folded into the catalogue, not into every node.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError
+from counterleaf.model.ensembles.ensemble_json import arguments, ensemble_in, ensemble_out
+from counterleaf.model.ensembles.scoring import Scoring
+from counterleaf.model.tree import Tree
+from counterleaf.packed_arrays import Unpacker
+from counterleaf.sparse import CSR
+from counterleaf.types import Array
+
+_CELLS = 1 << 22  # rows times trees that are routed at once
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trees whose leaves add up to scores, from which the model makes a class or a number.
+
+    Parameters
+    ----------
+    splits : Tree
+        The catalogue: split k is inner node k of this tree. The tree has the shape of a heap, which means nothing.
+    roots : (T,) array of int
+        The root of each tree.
+    left, right : (N,) array of int
+        The children of each node, which have larger numbers than the node; -1 marks a leaf. Nodes may share a child.
+    split : (N,) array of int
+        The position of a node's split in the catalogue; -1 at a leaf.
+    value : (N, W) array of float
+        What a leaf adds to W scores; 0 at inner nodes.
+    output : (T,) array of int
+        The first of the W scores to which each tree adds.
+    start : (K,) array of float
+        The scores without any tree.
+    scoring : Scoring
+        How the model adds, and what it makes of the scores.
+    classes : array
+        The labels; empty for regression.
+    gap_right : (S,) array of bool, optional
+        Whether a missing value goes right at each split; None if the model refuses missing values.
+    gap_column : (S,) array of int, optional
+        The column of which a missing value takes that way. A split that separates missing values from all numbers has no
+        weights in the catalogue, so its column is only here.
+    subsets : dict, optional
+        For splits on columns of category codes: the codes that go right, by split; all other codes go left. They exist only
+        over the columns of a model; over the variables of a schema, a split on a category is one on its 0/1 variables.
+    """
+
+    splits: Tree
+    roots: Array
+    left: Array
+    right: Array
+    split: Array
+    value: Array = field(repr=False)
+    output: Array
+    start: Array
+    scoring: Scoring
+    classes: Array
+    gap_right: Array | None = field(default=None, repr=False)
+    gap_column: Array | None = field(default=None, repr=False)
+    subsets: Mapping[int, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the ensemble predicts numbers instead of classes."""
+        return not len(self.classes)
+
+    @property
+    def computes(self) -> bool:
+        """Return True: what the ensemble predicts is computed from its leaves."""
+        return True
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that the ensemble takes."""
+        return self.splits.n_features
+
+    @property
+    def dtype(self) -> str:
+        """The format to which the model casts rows."""
+        return self.splits.dtype
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return len(self.roots)
+
+    def is_axis_aligned(self, owner: Array | None = None) -> bool:
+        """Return True: every split is on one column, or on the 0/1 variables of one feature."""
+        return True
+
+    @functools.cached_property
+    def has_probabilities(self) -> bool:
+        """Whether the scores have probabilities."""
+        return not self.is_regression and self.scoring.link in ("share", "logistic", "softmax")
+
+    def goes_right(self, rows: Array) -> Array:
+        """Return for each row and each split of the catalogue whether the row goes right there.
+
+        Parameters
+        ----------
+        rows : (n, D) array
+            Rows of numbers, NaN where a value is missing.
+
+        Returns
+        -------
+        (n, S) array of bool
+            The sides.
+        """
+        return self._evaluated(rows, np.arange(self.splits.n_nodes // 2))
+
+    def _evaluated(self, rows: Array, which: Array) -> Array:
+        """Return the sides of all rows at some splits."""
+        tree, w = self.splits, self.splits.weights
+        x = rows.astype(np.float32).astype(np.float64) if tree.dtype == "float32" else rows
+        score = np.zeros((len(rows), len(which)))
+        terms = np.diff(w.indptr)[which]
+        for k in range(int(terms.max(initial=0))):  # the k-th term of every split
+            here = np.flatnonzero(terms > k)
+            at = w.indptr[which[here]] + k
+            score[:, here] += w.data[at] * x[:, w.indices[at]]
+        score += tree.bias[which]
+        out = np.asarray((score > 0) | ((score == 0) & (tree.closed == "right")))
+        place = {int(split): k for k, split in enumerate(which.tolist())} if self.subsets else {}
+        for split, codes in self.subsets.items():
+            if split in place:
+                out[:, place[split]] = np.isin(rows[:, w.indices[w.indptr[split]]], codes)
+        if self.gap_right is not None and self.gap_column is not None and np.isnan(rows).any():
+            out = np.where(np.isnan(rows)[:, self.gap_column[which]], self.gap_right[which], out)
+        return out
+
+    @functools.cached_property
+    def _single(self) -> tuple[Array, Array, Array]:
+        """The column of each split, its weight, and its place among the subsets."""
+        inner = len(self.splits.left) // 2
+        ends = self.splits.weights.indptr[: inner + 1]
+        column, weight, place = np.zeros(inner, np.int64), np.zeros(inner), np.full(inner, -1)
+        some = np.flatnonzero(np.diff(ends) == 1)
+        column[some], weight[some] = self.splits.weights.indices[ends[some]], self.splits.weights.data[ends[some]]
+        place[list(self.subsets)] = np.arange(len(self.subsets))
+        return column, weight, place
+
+    @functools.cached_property
+    def _several(self) -> Array:
+        """The splits on several columns."""
+        return np.flatnonzero(np.diff(self.splits.weights.indptr[: len(self.splits.left) // 2 + 1]) > 1)
+
+    @functools.cached_property
+    def _members(self) -> Array:
+        """For each subset and each code whether the code goes right; the last code stands for all greater ones."""
+        top = max((int(np.max(codes, initial=0)) for codes in self.subsets.values()), default=0)
+        out = np.zeros((len(self.subsets), top + 2), bool)
+        for k, codes in enumerate(self.subsets.values()):
+            out[k, np.asarray(codes, int)] = True
+        return out
+
+    def _sides(self, rows: Array, x: Array, line: Array, split: Array) -> Array:
+        """Return whether some rows go right at some splits that test one column each; ``x`` are the rows as the model casts."""
+        column, weight, place = self._single
+        at = column[split]
+        score = weight[split] * x[line, at] + self.splits.bias[split]
+        out = np.asarray((score > 0) | ((score == 0) & (self.splits.closed == "right")))
+        if self.subsets:
+            here = np.flatnonzero(place[split] >= 0)
+            code = rows[line[here], at[here]]
+            known = np.nan_to_num((code >= 0) & (code == np.floor(code)))
+            code = np.where(known, np.minimum(code, self._members.shape[1] - 1), self._members.shape[1] - 1)
+            out[here] = self._members[place[split[here]], code.astype(int)]
+        if self.gap_right is not None and self.gap_column is not None:
+            out = np.where(np.isnan(rows[line, self.gap_column[split]]), self.gap_right[split], out)
+        return out
+
+    def apply(self, rows: Array) -> Array:
+        """Return the leaf that each row reaches in each tree, as an (n, T) array of nodes."""
+        out = np.empty((len(rows), self.n_trees), np.int64)
+        several = self._several  # they are evaluated for every row, the others where a row meets them
+        place = np.full(len(self.splits.left), -1)
+        place[several] = np.arange(len(several))
+        size = max(1, _CELLS // max(self.n_trees, len(several), 1))
+        for begin in range(0, len(rows), size):
+            part = np.asarray(rows[begin : begin + size], float)
+            known = self._evaluated(part, several)
+            with np.errstate(over="ignore"):
+                x = part.astype(np.float32).astype(np.float64) if self.dtype == "float32" else part
+            node = np.tile(self.roots, len(part))
+            line = np.repeat(np.arange(len(part)), self.n_trees)
+            ahead = np.flatnonzero(self.left[node] >= 0)
+            while len(ahead):
+                here, at = node[ahead], line[ahead]
+                split = self.split[here]
+                side = self._sides(part, x, at, split)
+                if len(several):
+                    side = np.where(place[split] >= 0, known[at, place[split]], side)
+                node[ahead] = here = np.where(side, self.right[here], self.left[here])
+                ahead = ahead[self.left[here] >= 0]
+            out[begin : begin + size] = node.reshape(len(part), self.n_trees)
+        return out
+
+    def scores(self, rows: Any) -> Array:
+        """Return the scores of each row, added in the model's order and precision.
+
+        Parameters
+        ----------
+        rows : (n, D) array-like
+            Rows of finite numbers; NaN for a missing value if the model takes them.
+
+        Returns
+        -------
+        (n, K) array
+            The scores.
+        """
+        X = np.ascontiguousarray(rows, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise CounterleafError(f"rows have shape {X.shape}; the ensemble needs (rows, {self.n_features})")
+        if not np.isfinite(X).all() and (self.gap_right is None or np.isinf(X).any()):
+            raise CounterleafError("rows hold NaN or infinity; expected finite numbers: fill them in first")
+        return self.scoring.add(self.start, self.value, self.output, self.apply(X))
+
+    def predict(self, rows: Any) -> Array:
+        """Return the label of each row, or its value for regression."""
+        scores = self.scores(rows)
+        return self.scoring.values(scores) if self.is_regression else np.asarray(self.classes[self.scoring.decide(scores)])
+
+    def predict_proba(self, rows: Any) -> Array:
+        """Return the probability of each class for each row."""
+        if not self.has_probabilities:
+            raise CounterleafError("the scores of this ensemble have no probabilities; expected a class as the target")
+        return self.scoring.probabilities(self.scores(rows))
+
+    def to_json(self) -> str:
+        """Return the ensemble as JSON, from which ``from_json`` restores every number bit for bit.
+
+        Returns
+        -------
+        str
+            The JSON text.
+        """
+        return ensemble_out(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Ensemble:
+        """Read an ensemble that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+
+        Returns
+        -------
+        Ensemble
+            The ensemble.
+
+        Raises
+        ------
+        CounterleafError
+            If the text is anything else.
+        """
+        return cls._made(ensemble_in(text))
+
+    @classmethod
+    def from_content(cls, content: Any, unpacker: Unpacker) -> Ensemble:
+        """Read an ensemble that is part of another file.
+
+        Parameters
+        ----------
+        content : dict
+            The JSON of the ensemble.
+        unpacker : Unpacker
+            The reader of the file's arrays.
+
+        Returns
+        -------
+        Ensemble
+            The ensemble.
+
+        Raises
+        ------
+        CounterleafError
+            If the content is anything else.
+        """
+        return cls._made(arguments(content, unpacker))
+
+    @classmethod
+    def _made(cls, parts: dict[str, Any]) -> Ensemble:
+        return cls(**{**parts, "splits": heap(*parts["splits"])})
+
+
+def catalogue(column: Array, threshold: Array, width: int, closed: str = "left", dtype: str = "float64") -> Tree:
+    """Return the tree of some splits on single columns; an infinite threshold separates missing values only.
+
+    Parameters
+    ----------
+    column, threshold : (S,) array
+        The column and the threshold of each split.
+    width : int
+        The number of columns.
+    closed : {"left", "right"}, default="left"
+        The side of the threshold itself.
+    dtype : {"float64", "float32"}, default="float64"
+        The format to which the model casts rows.
+
+    Returns
+    -------
+    Tree
+        A tree in the shape of a heap, whose inner node k is split k.
+    """
+    size = len(column)
+    real = np.isfinite(threshold)
+    bias = np.where(real, -np.where(real, threshold, 0.0), -np.sign(threshold))
+    weights = CSR.from_entries(np.arange(size), column, real.astype(float), (2 * size + 1, width))
+    return heap(weights, bias, closed, dtype)
+
+
+def heap(weights: CSR, bias: Array, closed: str = "left", dtype: str = "float64") -> Tree:
+    """Return the tree of a catalogue, given the (2 S + 1, D) weights and the (S,) constants of its splits."""
+    size = len(bias)
+    place = np.arange(2 * size + 1)
+    left = np.where(place < size, 2 * place + 1, -1)
+    right = np.where(place < size, 2 * place + 2, -1)
+    constants = np.append(bias, np.zeros(size + 1))
+    return Tree(left, right, weights, constants, np.zeros(2 * size + 1, int), closed=closed, dtype=dtype)

@@ -1,0 +1,1 @@
+"""Readers of the ensembles of scikit-learn."""

@@ -1,0 +1,1 @@
+"""Proofs about ensembles of trees."""

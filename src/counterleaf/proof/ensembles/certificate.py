@@ -1,0 +1,208 @@
+"""The proof of an answer about an ensemble, checked in NumPy without trusting the search.
+
+The answer is followed through every tree. For every class of the target, boxes of cells that together hold all rows are closed
+one by one: see ``forest_box`` for the bound and ``forest_proof`` for the steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from counterleaf.proof.certificate import GAP, UNPROVABLE, Answer, Certificate, Findings, Status
+from counterleaf.proof.ensembles.box import Setting
+from counterleaf.proof.ensembles.steps import ForestProof
+from counterleaf.proof.walk import obeys
+from counterleaf.question.cells import CellForest, CellPrices, ScoreTarget, UnboundedError, lies, price_cells, wins
+from counterleaf.types import Array
+
+_LAST = 1e-12  # of a cost: the digits that the sum of its parts may lose
+
+
+def score_target(forest: CellForest, goal: Any, margin: float, noise: float) -> ScoreTarget:
+    """The target of one class or range as exact tests and as rows, see ``ScoreTarget``."""
+    if goal.winner >= 0:
+        return wins(forest, goal.winner, margin, noise)
+    return lies(forest, [(output, low + margin, high - margin) for output, low, high in goal.intervals], noise)
+
+
+def coordinate_limits(forest: CellForest, table: Any) -> tuple[Array, Array]:
+    """The members of the limits on changes by coordinate, and how many of them may change."""
+    if table is None:
+        return np.zeros((0, forest.size), bool), np.zeros(0, np.int64)
+    return np.asarray(table.members[:, table.feature[forest.variable]], bool), np.asarray(table.most, np.int64)
+
+
+def ceiling(forest: CellForest, prices: CellPrices) -> float:
+    """A number above the cost of every row."""
+    cost = np.where(np.isfinite(prices.cost), prices.cost, -np.inf)
+    most = float(np.maximum.reduceat(cost, forest.first_cell[:-1]).sum())
+    return most + 1.0 + abs(most)
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleCertificate(Certificate):
+    """The proof of an answer about an ensemble; ``check`` verifies it as for any other answer.
+
+    Parameters
+    ----------
+    problem : Problem
+        The question as arrays, without the trees.
+    findings : Findings
+        The claims.
+    pool : array, optional
+        The candidates of ``among``.
+    stored_parts : None
+        Not used.
+    decision : ScoreDecision
+        The ensemble and the goal.
+    forest : CellForest
+        The ensemble as cells.
+    proofs : tuple of ForestProof
+        One proof for each class of the target, in the order of ``decision.goals``.
+    """
+
+    forest: CellForest = field(repr=False, default=None)  # type: ignore[assignment]  # always passed; a dataclass wants a default
+    proofs: tuple[ForestProof, ...] = field(repr=False, default=())
+    fresh: bool = field(repr=False, default=False)
+    region: Callable[[EnsembleCertificate, int], Any] | None = field(repr=False, default=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        found = replace(self.findings, points=np.array(self.findings.points), answer=None)
+        parts = "problem", "pool", "stored_parts", "decision", "forest", "proofs", "region"
+        return {**{name: getattr(self, name) for name in parts}, "findings": found, "fresh": False}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a search of this process made it."""
+        return self.fresh
+
+    def parts(self) -> dict[int, Any]:
+        """The steps of the proofs, by the place of their class among those of the target."""
+        return dict(enumerate(self.proofs))
+
+    @functools.cached_property
+    def margin(self) -> float:
+        """The margin of the scores; a margin by feature is part of the forest."""
+        margin = self.problem.splits.margin
+        return 0.0 if isinstance(margin, tuple) else float(margin)
+
+    def statement(self) -> tuple[Any, ...]:
+        """The parts of the question that concern the model: the ensemble and the goal."""
+        model, f = self.decision.model, self.forest
+        arrays = model.left, model.right, model.split, model.value, f.coordinate, f.cut, f.closed, f.start, f.subset
+        return (*arrays, str(self.decision.goal), str(model.scoring), sorted(self.decision.closed))
+
+    def rounding_problem(self, k: int) -> tuple[Any, Answer]:
+        """The rows around answer k for which every tree keeps its leaf, and that answer."""
+        return (self.problem, self.answers[k]) if self.region is None else self.region(self, k)
+
+    def target(self, goal: Any, room: float = 0.0) -> ScoreTarget:
+        """The target of one class or range, with more room between the scores."""
+        return score_target(self.forest, goal, self.margin + room, self.decision.model.scoring.noise)
+
+    def admits(self, row: Array) -> bool:
+        """Whether the ensemble sends a row to the target, at the distance of the margin."""
+        return self.class_cost(row) < math.inf
+
+    def class_cost(self, row: Array, room: float = 0.0) -> float:
+        """The least class cost of the target that a row reaches, with more room; infinity if it reaches none."""
+        leaves = self.forest.leaves(self.forest.cells_of(row[None])[0])
+        if self.forest.closed[leaves].any():
+            return math.inf
+        scores = self.forest.scores(leaves)
+        return min((goal.cost for goal in self.decision.goals if self.target(goal, room).accepts(scores)), default=math.inf)
+
+    def check(self) -> bool:
+        """Check the proof, without the search.
+
+        Returns
+        -------
+        bool
+            True if every claim holds: each answer obeys the constraints, reaches the target in the arithmetic of the model and
+            has the stated cost, and no row costs less than ``lower_bound``, which an optimal answer exceeds by at most 1e-9 of
+            its cost.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self._is_complete() and self._claims_hold()
+        except (*UNPROVABLE, UnboundedError):
+            return False
+
+    def _is_complete(self) -> bool:
+        """Whether the status fits the answers, and each answer is valid."""
+        answers, found = self.answers, self.findings
+        if bool(answers) != (self.status is Status.OPTIMAL) and self.status is not Status.LIMIT:
+            return False
+        if len(answers) > 1 or self.problem.limits or self.problem.question.matrix is not None:
+            return False
+        table = self.problem.table
+        if table is not None and (len(table.clauses) or not (table.charges >= 0).all()):
+            return False
+        if math.isnan(found.lower_bound) or not np.isfinite(self.problem.source).all():
+            return False
+        if self.status is Status.INFEASIBLE and found.lower_bound != math.inf:
+            return False
+        return all(self._is_valid(answer) for answer in answers)
+
+    def _is_valid(self, answer: Answer) -> bool:
+        if not obeys(self.problem, 0, answer.row):
+            return False
+        price = self.class_cost(answer.row)
+        if math.isinf(price):
+            return False
+        cost = float(self.problem.cost_of(answer.row[None])[0]) + price
+        size = self.problem.size_of(answer.row, 0) + abs(price)
+        digits = _LAST * size
+        if not abs(cost - answer.cost) <= digits or not self.lower_bound <= answer.bound <= answer.cost:
+            return False
+        if self.status is not Status.OPTIMAL:
+            return answer.bound == self.lower_bound
+        return answer.cost - answer.bound <= GAP * size + digits
+
+    def _claims_hold(self) -> bool:
+        if self.pool is not None:
+            return self._is_best_of(self.pool)
+        floor = self.findings.bounds[0] if self.status is Status.OPTIMAL else self.lower_bound
+        if floor == -math.inf:
+            return True
+        prices = price_cells(self.forest, self.problem.question.features, self.problem.table)
+        members, most = coordinate_limits(self.forest, self.problem.table)
+        goals = self.decision.goals
+        if len(goals) != len(self.proofs):
+            return False
+        highest = ceiling(self.forest, prices)
+        for goal, proof in zip(goals, self.proofs, strict=True):
+            cutoff = min(float(floor) - goal.cost, highest) if math.isfinite(highest) else math.inf
+            setting = Setting(self.forest, prices, self.target(goal), members, most, cutoff, proof.links)
+            if not proof.holds(setting):
+                return False
+        return True
+
+    def _is_best_of(self, pool: Array) -> bool:
+        """Whether every valid candidate of ``among`` costs at least as much as the answer."""
+        best = min((answer.bound for answer in self.answers), default=math.inf)
+        if not all((pool == answer.row).all(axis=1).any() for answer in self.answers):
+            return False
+        for row in pool:
+            if not obeys(self.problem, 0, row):
+                continue
+            cost = float(self.problem.cost_of(row[None])[0]) + self.class_cost(row)
+            if cost < best - (GAP * abs(best) if math.isfinite(best) else 0.0):
+                return False
+        return True
+
+    def weakened(self) -> EnsembleCertificate:
+        """The same answers with the status "limit"."""
+        return replace(self, findings=replace(self.findings, status=Status.LIMIT))
+
+
+def nothing(status: Status, width: int, lower_bound: float) -> Findings:
+    """Findings without an answer."""
+    none = np.empty(0)
+    return Findings(status, np.empty(0, np.int64), none, none, np.empty((0, width)), lower_bound)

@@ -1,0 +1,1 @@
+"""The search over ensembles of trees."""

@@ -1,0 +1,1 @@
+"""Ensembles in files: the checks of what is read, and the proofs."""
