@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from support.explorer_cases import (
 )
 
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session import session as session_module
 from counterleaf.explorer.session.question import MAX_ALTERNATIVES
 
 
@@ -81,6 +83,34 @@ def test_the_proof_of_an_answer_holds(key):
     assert check["holds"] is True
     assert check["status"] == "optimal"
     assert check["n_parts"] > 0
+
+
+def tiny_price():
+    """A question whose costs differ by many orders of magnitude: the core doubts its bounds, and the proof is long."""
+    controls = {
+        "age": {"high": 64677314024645608},
+        "credit_history": {"lock": True, "multiplier": 52},
+        "status_of_checking_account": {"allowed": [0, 1, 2], "multiplier": 690258.3027553258},
+        "employment_since": {"multiplier": 3.572576723744657e-178},
+    }
+    return make_question("german", row=1, controls=controls)
+
+
+def test_the_time_limit_includes_the_check_of_a_doubtful_proof():
+    scene = bundled_session().scene("german")
+    session = small_session(scene.explainer, scene.rows, scene.shape, 0.1, "german")
+    start = time.perf_counter()
+    reply, answer = ask(tiny_price(), session)
+    assert time.perf_counter() - start < 5  # two questions of 0.1 s; the check alone takes more than 10 s
+    assert reply["status"] == answer.status == "limit"
+    assert answer.certificate.check()
+    assert not reply["answers"] or reply["answers"][0]["confirmed"]
+
+
+def test_a_check_that_takes_too_long_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(session_module, "_CHECK_TIME", 0.0)
+    with pytest.raises(CounterleafError, match=r"than 0 s; export the answer as JSON and run counterleaf verify$"):
+        bundled_session().handle("check", make_question("german"))
 
 
 @pytest.mark.parametrize("key", SCENES)

@@ -18,7 +18,7 @@ import numpy as np
 
 from counterleaf.exact import ROUNDING, is_convex
 from counterleaf.proof.problem import Problem
-from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys
+from counterleaf.proof.walk import Fork, IncompleteError, Part, Parting, Place, Walk, obeys, raise_if_ended
 from counterleaf.types import Array
 
 UNPROVABLE = (IncompleteError, OverflowError, ValueError, IndexError, ZeroDivisionError)  # raised by a proof that is not one
@@ -338,6 +338,7 @@ class Certificate:
 
     def _is_proved(self, place: Place, answered: dict[int, Answer], floor: float, wide: bool) -> bool:
         """Whether a part proves the bound of its leaf, or that no row there undercuts the answers, or that it is empty."""
+        raise_if_ended()
         if self.status is Status.INFEASIBLE:
             return place.is_empty(wide)
         answer = answered.get(place.part.node)
@@ -368,6 +369,23 @@ class Certificate:
         pairs = zip(found.leaves, found.costs.tolist(), strict=True)
         proved = np.array([min(bounds.get(int(leaf), least), cost) for leaf, cost in pairs])
         return replace(self, findings=replace(found, status=Status.LIMIT, bounds=proved, lower_bound=least))
+
+    @np.errstate(all="ignore")
+    def unchecked(self) -> Certificate:
+        """The same answers with status "limit" and with the bound that the question's box proves, without the search's parts.
+
+        Returns
+        -------
+        Certificate
+            One that ``check`` accepts at once.
+        """
+        q, found = self.problem.question, self.findings
+        tangent = np.zeros(0 if q.matrix is None else len(self.problem.source))
+        whole: dict[int, Part | Fork] = {0: Part(0, np.zeros(len(self.problem.limits)), False, tangent)}
+        bounds = [place.bound(math.inf) for place in Walk(self.problem, whole).places()]
+        least = min([*bounds, *found.costs.tolist()], default=math.inf)
+        weak = replace(found, status=Status.LIMIT, bounds=np.full(len(found.costs), least), lower_bound=least)
+        return replace(self, findings=weak, stored_parts=whole)
 
     def _check_choice(self, pool: Array) -> bool:
         """Whether every valid candidate of ``among`` costs at least as much as the answer of its leaf, or the last answer."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -52,11 +54,40 @@ class Fork:
     high: Part | Fork
 
 
+_has_ended: ContextVar[Callable[[], bool] | None] = ContextVar("counterleaf_check_has_ended", default=None)
+
 Path = tuple[tuple[int, int], ...]  # the oblique splits from the root: node, and side (-1 for left, 1 for right)
 
 
 class IncompleteError(Exception):
     """No part covers some target leaf, or a part does not fit its place."""
+
+
+class InterruptedCheckError(Exception):
+    """The time for a check is over."""
+
+
+@contextmanager
+def interruptible(has_ended: Callable[[], bool]) -> Iterator[None]:
+    """Let the checks in this block raise InterruptedCheckError once ``has_ended()`` is true."""
+    token = _has_ended.set(has_ended)
+    try:
+        yield
+    finally:
+        _has_ended.reset(token)
+
+
+def raise_if_ended() -> None:
+    """Interrupt a check between two of its parts.
+
+    Raises
+    ------
+    InterruptedCheckError
+        If the time for it is over.
+    """
+    has_ended = _has_ended.get()
+    if has_ended is not None and has_ended():
+        raise InterruptedCheckError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +186,7 @@ class Walk:
 
     def _has_room(self, lower: Array, upper: Array, counted: frozenset[int] = frozenset()) -> bool:
         """Whether a box can hold a row; it is first tightened to the values of groups and grids, and by limits on changes."""
+        raise_if_ended()
         table, source = self.table, self.q.features.source
         if table is not None and not (
             table.tighten(source, lower, upper)

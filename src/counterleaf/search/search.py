@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from counterleaf import _core
 from counterleaf.core.inputs import STATUS, change_arrays, clause_boxes, core_engine, core_limits, core_target, stacked
 from counterleaf.core.outcomes import Outcomes
+from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.tree import Tree
 from counterleaf.proof.certificate import UNPROVABLE, Certificate, Findings, Status
 from counterleaf.proof.problem import Problem
-from counterleaf.proof.walk import obeys
+from counterleaf.proof.walk import InterruptedCheckError, interruptible, obeys
 from counterleaf.question.arrays import Features, Question, Table
 from counterleaf.question.constraints.lowering import Limits, lower_constraints
 from counterleaf.question.query import Query
@@ -105,12 +107,22 @@ class Search:
 
         ``budget`` holds the number of leaves and the limits. ``earlier`` is the answer to the query with a smaller margin.
         """
+        until = math.inf if budget.seconds is None else time.perf_counter() + budget.seconds
         limits, core = self.limits(query, source.vector)
         run = Run(self.ready(query.margin), self.aim(target, query.margin), query, limits)
         if limits is not None and limits.pool is not None:
             return self._choose(run, source, limits, budget)
         answer = run.find(source, core, budget, earlier)
         found = self._certificate(run, answer)
+        try:
+            with interruptible(lambda: has_ended(until)):
+                return self._proved(run, source, found, budget)
+        except InterruptedCheckError:
+            return found.unchecked() if answer.doubt or found.status is Status.LIMIT else found
+
+    def _proved(self, run: Run, source: Source, found: Certificate, budget: _core.Budget) -> Certificate:
+        """A certificate whose proof is sure: the one found, another one, or one that claims less."""
+        answer, limits, query = found.findings.answer, run.limits, run.query
         if _is_proved(found):
             return found if not answer.thin or answer.stopped else self._refined(found, budget)
         if found.status is Status.INFEASIBLE and limits is not None and limits.rows:

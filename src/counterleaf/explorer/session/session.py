@@ -11,7 +11,7 @@ from typing import Any
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.text import Page, apart, compose, least_of, word
-from counterleaf.core.stopping import raise_if_stopped
+from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session import drawing
@@ -29,9 +29,11 @@ from counterleaf.explorer.session.settings import (
 )
 from counterleaf.explorer.session.user_model import user_scene
 from counterleaf.proof.certificate import Status
+from counterleaf.proof.walk import InterruptedCheckError, interruptible
 from counterleaf.table.features import Numeric
 
 _CACHE_SIZE = 32  # explainers with other steps or bounds, and costs
+_CHECK_TIME = 5.0  # seconds for the check of a proof, within the grace of a request
 _MAX_NODES = 200_000  # of one search: a bound on memory that a search of seconds never reaches
 
 
@@ -190,12 +192,19 @@ class Session:
 
     def _check(self, question: Question) -> dict[str, Any]:
         answer, _ = self.explain(question)
-        start = time.perf_counter()
-        holds = answer.status is not Status.LIMIT and answer.certificate.check()
+        start, n_parts = time.perf_counter(), len(answer.certificate.parts())
+        try:
+            with interruptible(lambda: has_ended(start + _CHECK_TIME)):
+                holds = answer.status is not Status.LIMIT and answer.certificate.check()
+        except InterruptedCheckError:
+            raise CounterleafError(
+                f"the check of the proof takes longer than {_CHECK_TIME:g} s; "
+                f"export the answer as JSON and run counterleaf verify"
+            ) from None
         return {
             "status": str(answer.status),
             "holds": holds,
-            "n_parts": len(answer.certificate.parts()),
+            "n_parts": n_parts,
             "milliseconds": round(1e3 * (time.perf_counter() - start), 2),
         }
 
