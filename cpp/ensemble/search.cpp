@@ -10,8 +10,8 @@ namespace counterleaf::ensemble {
 namespace {
 
 constexpr double SHARE = 4e-10;  // of the cost: how far the cutoff is below it; less than GAP, so that rounding has room
-constexpr AscentOptions FIRST{150, 1.0, 0.6, 12}, LATER{30, 1.0, 0.6, 12};
-constexpr int FIRST_ROUNDS = 8, LATER_ROUNDS = 3, FIRST_SWEEPS = 5;
+constexpr AscentOptions FIRST{150, 1.0, 0.6, 4}, LATER{20, 1.0, 0.6, 6};
+constexpr int FIRST_ROUNDS = 8, LATER_ROUNDS = 3, FIRST_SWEEPS = 1;
 constexpr double WORTHWHILE = 0.8;        // a box is narrowed again if at most this share of its states is left
 constexpr int BITS = 15, FINE_BITS = 28;  // of rounded messages
 constexpr int REPORT = 16;                // boxes between two reports

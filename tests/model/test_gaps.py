@@ -270,6 +270,41 @@ def test_a_number_that_may_be_left_out(simple):
     assert wider.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cl.L1())[0].cost == 2.0
 
 
+@pytest.mark.parametrize(
+    "cost",
+    [
+        cl.L1() + cl.LinearCost({"a": 1.5}),
+        cl.L1() + cl.LinearCost({"a": -1.5}),
+        cl.L2() + cl.LinearCost({"a": -0.5}),
+        cl.L1(up=1.0, down=0.0) + cl.LinearCost({"a": 0.1}),
+        cl.Quadratic([[2.0, 0.5], [0.5, 1.0]]),
+    ],
+    ids=str,
+)
+def test_a_number_that_may_be_left_out_cannot_lower_the_cost(simple, cost):
+    explainer = cl.Explainer(simple, schema=cl.Schema([cl.Numeric("a", 0, 99, missing="allowed"), cl.Numeric("b", 0, 9)]))
+    message = (
+        "feature 'a' may be left out, and a change of it can lower the cost; remove missing='allowed', or price it by L1 or "
+        "L2 alone"
+    )
+    with pytest.raises(cl.CounterleafError) as caught:
+        explainer.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cost)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("cost", "least"),
+    [(cl.Changes(), 1.0), (cl.L1() + cl.LinearCost({"a": 0.5, "b": -0.5}), 2.0), (cl.Quadratic(np.eye(2)), 2.0)],
+    ids=str,
+)
+def test_leaving_a_number_out_has_a_price_of_its_own(simple, cost, least):
+    explainer = cl.Explainer(simple, schema=cl.Schema([cl.Numeric("a", 0, 99, missing="allowed"), cl.Numeric("b", 0, 9)]))
+    answer = explainer.explain({"a": 90.0, "b": 2.0}, target="refused", cost=cost)
+    assert answer[0].cost == pytest.approx(least)
+    assert answer[0].confirmed
+    assert answer.certificate.check()
+
+
 def test_a_number_that_may_be_left_out_lies_within_its_bounds(simple):
     explainer = cl.Explainer(simple, schema=cl.Schema([cl.Numeric("a", 0, 10, missing="allowed"), cl.Numeric("b")]))
     with pytest.raises(cl.CounterleafError, match="feature 'a' of the row is 90, outside of its bounds, and has missing"):

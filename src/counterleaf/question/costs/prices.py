@@ -152,7 +152,23 @@ class _Lowering:
         if self.Q is not None and free:
             self.Q = without(self.Q, free)
 
+    def _check_gaps(self) -> None:
+        """Refuse a cost that is lower away from the source for a number that an answer may leave out.
+
+        A number that is left out has no price; in the search it would still have one, which must be least where it does not
+        move.
+        """
+        for d, missing in self.gaps:
+            v = int(self.schema.starts[d])
+            earns = self.separable.slope_up[v] < 0 or self.separable.slope_down[v] > 0
+            if not missing and (earns or (self.Q is not None and self.Q[[v]].nnz > (self.Q[v, v] != 0))):
+                raise CounterleafError(
+                    f"feature {self.schema.names[d]!r} may be left out, and a change of it can lower the cost; remove "
+                    f"missing='allowed', or price it by L1 or L2 alone"
+                )
+
     def prices(self) -> Prices:
+        self._check_gaps()
         self._free_numbers()
         cost, numbers, tables = self.separable, self.numbers, tuple(self.moves)
         curve = np.maximum(cost.curve_up, cost.curve_down)
