@@ -21,7 +21,7 @@ from counterleaf.packed_arrays import Unpacker
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
 
-_CELLS = 1 << 22  # rows times trees that are routed at once
+_CELLS = 1 << 18  # rows times trees that are routed at once, so that the arrays fit into the processor's caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +125,15 @@ class Ensemble:
         """Return the sides of all rows at some splits."""
         tree, w = self.splits, self.splits.weights
         x = rows.astype(np.float32).astype(np.float64) if tree.dtype == "float32" else rows
-        score = np.zeros((len(rows), len(which)))
+        columns = np.ascontiguousarray(x.T)
+        score = np.zeros((len(which), len(rows)))
         terms = np.diff(w.indptr)[which]
         for k in range(int(terms.max(initial=0))):  # the k-th term of every split
             here = np.flatnonzero(terms > k)
             at = w.indptr[which[here]] + k
-            score[:, here] += w.data[at] * x[:, w.indices[at]]
-        score += tree.bias[which]
-        out = np.asarray((score > 0) | ((score == 0) & (tree.closed == "right")))
+            score[here] += w.data[at][:, None] * columns[w.indices[at]]
+        score += tree.bias[which][:, None]
+        out = np.asarray((score > 0) | ((score == 0) & (tree.closed == "right"))).T
         place = {int(split): k for k, split in enumerate(which.tolist())} if self.subsets else {}
         for split, codes in self.subsets.items():
             if split in place:
