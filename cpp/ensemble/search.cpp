@@ -56,10 +56,11 @@ int Search::store(const Problem& p) { return proof_ ? proof_->store(p, unit_) : 
 
 Result Search::run() {
     Result out;
-    bool possible = ceiling_ > -INF;  // every coordinate has a cell that is allowed
-    if (possible) local_.climb();
+    const bool possible = ceiling_ > -INF;  // every coordinate has a cell that is allowed
+    const bool late = possible && stop_.look();
+    if (possible && !late) local_.climb();
     std::optional<Problem> first;
-    if (possible) first = build(q_, cutoff());
+    if (possible && !late) first = build(q_, cutoff());
     const int node = proof_ ? proof_->add_node(-1, 0) : -1;
     if (first) {
         if (proof_) proof_->begin(*first);
@@ -77,7 +78,11 @@ Result Search::run() {
     out.cost = has_row() ? incumbent_.cost : INF;
     out.cells = incumbent_.cells;
     out.nodes = nodes_;
-    if (!dive_.empty() || !queue_.empty() || undecided_ < cutoff()) {
+    if (late) {
+        out.lower_bound = 0.0;
+        for (int j = 0; j < q_.forest.coordinates(); ++j) out.lower_bound += q_.cost_at(j, q_.cheapest(j));
+        out.lower_bound -= GAP * std::fabs(out.lower_bound);  // nothing was searched: the cost of the cheapest row
+    } else if (!dive_.empty() || !queue_.empty() || undecided_ < cutoff()) {
         close_open(out);
     } else {
         out.verdict = has_row() ? Verdict::Optimal : Verdict::Infeasible;

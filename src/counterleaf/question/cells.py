@@ -19,12 +19,19 @@ from counterleaf.types import Array
 _NOWHERE = np.empty((0, 3))
 
 
+_HIGHEST = 1e250  # the largest price of a cell; sums of prices stay finite
+
+
 class UnboundedError(ValueError):
     """A cost keeps decreasing as a number moves away; ``variable`` is its position."""
 
     def __init__(self, variable: int) -> None:
         super().__init__(variable)
         self.variable = variable
+
+
+class TooCostlyError(UnboundedError):
+    """A change costs more than can be computed with; ``variable`` is its position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +176,11 @@ class CellForest:
         return np.asarray(1.01 * unit * (np.where(added, partial, 0.0).sum(axis=0) + 3.0 * partial[-1]))
 
     @functools.cached_property
+    def reach(self) -> float:
+        """A number beyond twice the size of every sum, and of every difference of two of them."""
+        return float(2.0 + 4.0 * (np.abs(self.start).max() + self.largest.max(axis=1).sum()))
+
+    @functools.cached_property
     def quantum(self) -> float:
         """A power of two of which all sums are multiples, so that they are exact; 0 if there is none above 1/16."""
         held = np.append(self.value[(self.coordinate < 0) & (self.tree_of >= 0)].ravel(), self.start)
@@ -221,6 +233,8 @@ def wins(forest: CellForest, winner: int, margin: float = 0.0, noise: float = 0.
     coefficients[:, k] = 1.0
     coefficients[np.arange(len(others)), others] = -1.0
     bias = coefficients @ forest.start - margin * forest.divisor
+    if margin * forest.divisor > forest.reach:  # no row has such a margin
+        return ScoreTarget(k, margin, _NOWHERE, 0.0 * coefficients, np.full(len(others), -1.0), 0.0, noise)
     if forest.quantum and not margin and not noise:
         half = 0.5 * forest.quantum  # sums are exact multiples: a smaller class wins ties, a larger one needs a quantum more
         return ScoreTarget(k, margin, _NOWHERE, coefficients, bias + np.where(others > k, half, -half), 0.5 * half)
@@ -238,7 +252,9 @@ def lies(forest: CellForest, intervals: list[tuple[int, float, float]], noise: f
                 continue
             line = np.zeros(len(forest.start))
             line[output] = sign
-            if not np.isfinite(end) or low > high:  # nothing is above infinity, or in an empty interval
+            if not abs(end * forest.divisor) <= forest.reach or low > high:  # beyond all sums, or in an empty interval
+                if low <= high and end * sign < 0:
+                    continue  # every sum will do
                 line[output], constant, room = 0.0, -1.0, 0.0
             else:
                 level = end * forest.divisor
@@ -268,6 +284,8 @@ def price_cells(forest: CellForest, features: Features, table: Table | None) -> 
     ------
     UnboundedError
         If the cost of a number keeps decreasing as it moves away.
+    TooCostlyError
+        If the price of a cell overflows; an infinite price means that a cell is not allowed.
     """
     out = CellPrices(np.full(forest.cells, np.inf), np.zeros(forest.cells), np.zeros(forest.cells, bool))
     for j in range(forest.size):
@@ -287,9 +305,15 @@ def _price_group(out: CellPrices, forest: CellForest, j: int, features: Features
     allowed = (upper >= 1.0) & ((lower <= 0.0) | (np.arange(count) == int(lower.argmax())))
     if (lower > 0).any():
         allowed &= lower > 0
+    _check_prices(cost[allowed], first)
     out.cost[at] = np.where(allowed, cost, np.inf)
     out.value[at] = np.arange(count)
     out.moved[at] = np.arange(count) != chosen
+
+
+def _check_prices(costs: Array, variable: int) -> None:
+    if not (np.abs(costs) <= _HIGHEST).all():
+        raise TooCostlyError(variable)
 
 
 def _price_number(out: CellPrices, forest: CellForest, j: int, features: Features, table: Table | None) -> None:
@@ -307,7 +331,9 @@ def _price_number(out: CellPrices, forest: CellForest, j: int, features: Feature
     value = np.minimum(np.maximum(source, low), high)
     if prices.slope_up[0] < 0 or prices.slope_down[0] > 0:
         value = _best_numbers(value, valid, (low, high), source, prices, charge, grid, v)
-    cost = prices.of(np.where(valid, value - source, 0.0)) + np.where(value != source, charge, 0.0)
+    with np.errstate(over="ignore"):
+        cost = prices.of(np.where(valid, value - source, 0.0)) + np.where(value != source, charge, 0.0)
+    _check_prices(cost[valid], v)
     out.cost[at] = np.where(valid, cost, np.inf)
     out.value[at] = value
     out.moved[at] = (value != source) & (not follows)

@@ -70,6 +70,19 @@ class ScoreDecision(Reached):
         return tuple(out)
 
     @functools.cached_property
+    def noise(self) -> float:
+        """A bound on the difference between the scores of the ensemble and those by which the model decides.
+
+        Around a forest, a threshold looks at the share of one class. The share of the other class is 1 minus that only up to
+        the rounding of both sums and of the shares that they add.
+        """
+        scoring = self.model.scoring
+        other = isinstance(self.goal, Range) and self.goal.output == 0
+        if other and scoring.kind == "threshold" and scoring.link == "share":
+            return scoring.noise + 3.0 * self.model.rounding
+        return scoring.noise
+
+    @functools.cached_property
     def wanted(self) -> tuple[Any, ...]:
         """The labels of the target."""
         labels = self.model.classes.tolist()

@@ -16,7 +16,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.cuts import cuts
 from counterleaf.model.outputs import Outputs
 from counterleaf.model.readers.leaf_probes import Box, Gaps, Reads, at_leaves, quiet, row_in, rows_at_splits
-from counterleaf.model.readers.refusals import many_trees
+from counterleaf.model.readers.refusals import many_trees, refuse_one_class
 from counterleaf.model.tree import Tree
 from counterleaf.sparse import CSR
 from counterleaf.types import Array
@@ -91,7 +91,10 @@ class XGBoostBooster:
 def read(model: Any) -> Tree:
     """Return the tree of a fitted model."""
     kind = type(model).__name__
+    refuse_one_class(model)
     trees = _trees(model)
+    if not trees:
+        raise CounterleafError(f"this {kind} has no trees; expected one or more: nothing can change what it says")
     if len(trees) != 1:
         raise many_trees(model)
     splits = trees[0].tree()

@@ -52,6 +52,13 @@ def refusal(model: Any) -> CounterleafError:
     )
 
 
+def refuse_one_class(model: Any) -> None:
+    """Refuse a classifier that knows a single class."""
+    labels = getattr(model, "classes_", None)
+    if labels is not None and len(labels) == 1:
+        raise CounterleafError(f"this {type(model).__name__} knows one class; expected two or more: nothing can change it")
+
+
 def many_trees(model: Any) -> CounterleafError:
     """Return the error for a model of several trees that cannot be one Tree."""
     return CounterleafError(f"cannot read a {type(model).__name__}: it is an ensemble, not one Tree; use Explainer(model)")

@@ -176,7 +176,7 @@ def gap_routes(model: Any) -> Gaps | None:
 def as_model(model: Any) -> Any:
     """Return a model with a predict that takes arrays and tables, mostly the model itself."""
     reader = _reader(model)
-    return as_ensemble_model(model) if reader is None else reader.as_model(model)
+    return as_ensemble_model(model) if reader is None or is_ensemble(model) else reader.as_model(model)
 
 
 def guard_of(model: Any) -> float:

@@ -104,7 +104,7 @@ class EnsembleCertificate(Certificate):
 
     def target(self, goal: Any, room: float = 0.0) -> ScoreTarget:
         """The target of one class or range, with more room between the scores."""
-        return score_target(self.forest, goal, self.margin + room, self.decision.model.scoring.noise)
+        return score_target(self.forest, goal, self.margin + room, self.decision.noise)
 
     def admits(self, row: Array) -> bool:
         """Whether the ensemble sends a row to the target, at the distance of the margin."""

@@ -14,6 +14,7 @@ from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 ROUNDING = 1e-9  # of its size: a number that is this near to a grid is on it
+_OF_A_STEP = 1e-6  # the most that counts as rounding
 
 
 class Interval(NamedTuple):
@@ -171,4 +172,6 @@ def snapped(feature: Numeric, at: Any) -> Any:
     if grid is None:
         return at
     near = np.round(at / float(grid)) * grid.numerator / grid.denominator
-    return np.where(np.abs(near - at) <= ROUNDING * np.abs(at), near, at)
+    # a large number is many steps, so that a share of it may be more than a step: what counts are its last digits
+    slack = np.maximum(np.minimum(ROUNDING * np.abs(at), _OF_A_STEP * float(grid)), 4.0 * np.spacing(np.abs(at)))
+    return np.where(np.abs(near - at) <= slack, near, at)

@@ -22,7 +22,7 @@ from counterleaf.proof.ensembles.certificate import EnsembleCertificate, coordin
 from counterleaf.proof.ensembles.steps import ForestProof
 from counterleaf.proof.problem import Problem
 from counterleaf.proof.walk import obeys
-from counterleaf.question.cells import CellForest, CellPrices, UnboundedError, price_cells
+from counterleaf.question.cells import CellForest, CellPrices, TooCostlyError, UnboundedError, price_cells
 from counterleaf.question.constraints.kinds import MaxChanges, Near, Row
 from counterleaf.question.query import Query
 from counterleaf.question.splits import Margin
@@ -120,7 +120,7 @@ class EnsembleAims:
 
     def may_round(self, decision: Any) -> bool:
         """Whether the model may add in another way than the ensemble, and therefore refute an answer."""
-        return self.tree.scoring.noise > 0.0
+        return bool(decision.noise > 0.0)
 
     def prepared(self, margin: Margin, closed: frozenset[int]) -> PreparedForest:
         """The ensemble as cells, remembered for the next question."""
@@ -217,7 +217,7 @@ class EnsembleAims:
         """Choose the best of the rows of ``among``; with ``clear``, the best whose scores clear the noise of the model."""
         empty = EnsembleCertificate(problem, nothing(Status.INFEASIBLE, self.schema.width, math.inf), pool, None, decision)
         made = replace(empty, forest=ready.forest, fresh=True)
-        costs, guard = {0.0: math.inf, _cleared_by(self.tree): math.inf}, _cleared_by(self.tree) if clear else 0.0
+        costs, guard = {0.0: math.inf, _cleared_by(decision): math.inf}, _cleared_by(decision) if clear else 0.0
         chosen = None
         for row in pool:
             if not obeys(problem, 0, row):
@@ -248,11 +248,16 @@ class _Question:
         clear: bool = False,
     ) -> None:
         self.aims, self.problem, self.ready, self.decision, self.query = aims, problem, ready, decision, query
-        self.noise = aims.tree.scoring.noise
+        self.noise = decision.noise
         self.margin = 0.0 if isinstance(query.margin, tuple) else float(query.margin)
-        self.guard = _cleared_by(aims.tree) if clear else 0.0
+        self.guard = _cleared_by(decision) if clear else 0.0
         try:
             self.prices: CellPrices = price_cells(ready.forest, problem.question.features, problem.table)
+        except TooCostlyError as error:
+            name = aims.schema.names[int(aims.variables.feature[error.variable])]
+            raise CounterleafError(
+                f"a change of feature {name!r} costs more than 1e250, which is too much to compute with; use smaller weights"
+            ) from None
         except UnboundedError as error:
             name = aims.schema.variables[error.variable]
             raise CounterleafError(
@@ -325,9 +330,9 @@ class _Question:
         return out
 
 
-def _cleared_by(model: Ensemble) -> float:
+def _cleared_by(decision: ScoreDecision) -> float:
     """The margin of scores that no noise of a model can undo."""
-    return 2.0 * model.scoring.noise * (1.0 + 2.0**-30)
+    return 2.0 * decision.noise * (1.0 + 2.0**-30)
 
 
 def _cleared(found: EnsembleCertificate, clear: EnsembleCertificate) -> EnsembleCertificate:

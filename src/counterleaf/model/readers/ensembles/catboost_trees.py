@@ -13,7 +13,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.ensembles.assembly import Nodes, assemble
-from counterleaf.model.readers.ensembles.probing import Probe, rounding, settled, takes_gaps, with_noise
+from counterleaf.model.readers.ensembles.probing import Probe, settled, takes_gaps, with_noise
 from counterleaf.model.readers.leaf_probes import Reads
 from counterleaf.types import Array
 
@@ -106,7 +106,7 @@ def read(model: Any) -> Ensemble:
         compares=("left", "float32"),
     )
     if scale != 1:
-        made = with_noise(made, rounding(made))  # CatBoost multiplies the sum, not its terms
+        made = with_noise(made, made.rounding)  # CatBoost multiplies the sum, not its terms
 
     def scores(rows: Array) -> Array:
         return np.asarray(model.predict(rows, prediction_type="RawFormulaVal"))

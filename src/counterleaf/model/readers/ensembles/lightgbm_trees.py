@@ -13,7 +13,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.boosting import effective
 from counterleaf.model.readers.ensembles.assembly import Nodes, assemble
-from counterleaf.model.readers.ensembles.probing import Probe, settled
+from counterleaf.model.readers.ensembles.probing import Probe, settled, with_noise
 from counterleaf.model.readers.leaf_probes import Reads
 from counterleaf.types import Array
 
@@ -109,6 +109,8 @@ def read(model: Any) -> Ensemble:
         classes=np.asarray(labels) if labels is not None else np.arange(groups) if groups > 1 else (),
         output=np.arange(len(nodes)) % groups,
     )
+    if scoring.temperature != 1.0:
+        made = with_noise(made, made.rounding)  # LightGBM multiplies by the slope of its sigmoid and does not divide
     real = as_model(model)
 
     def scores(rows: Array) -> Array:

@@ -9,6 +9,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.readers.ensembles import catboost_trees, lightgbm_trees, xgboost_trees, ydf_forests
 from counterleaf.model.readers.ensembles.scikit import boosting, forests, histogram_boosting, votes
 from counterleaf.model.readers.leaf_probes import Reads
+from counterleaf.model.readers.refusals import refuse_one_class
 from counterleaf.types import Array
 
 
@@ -112,6 +113,7 @@ def read_ensemble(model: Any) -> Ensemble:
     reader = reader_of(model)
     if reader is None:
         raise CounterleafError(f"cannot read a {type(model).__name__} as an ensemble; expected a forest or boosted trees")
+    refuse_one_class(model)
     return reader.read(model)
 
 

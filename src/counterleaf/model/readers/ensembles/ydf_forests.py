@@ -10,7 +10,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.ensembles.assembly import Nodes, assemble
-from counterleaf.model.readers.ensembles.probing import Probe, rounding, settled, takes_gaps, with_noise
+from counterleaf.model.readers.ensembles.probing import Probe, settled, takes_gaps, with_noise
 from counterleaf.model.readers.leaf_probes import Reads
 from counterleaf.model.readers.ydf_trees import YdfModel, nodes_of
 
@@ -65,7 +65,7 @@ def read(model: Any) -> Ensemble:
             compares=("right", "float32"),
         )
         # the engines of YDF add in orders of their own; sums of votes are exact in any order
-        return out if votes else with_noise(out, rounding(out))
+        return out if votes else with_noise(out, out.rounding)
 
     # a forest does not tell if its trees vote; boosted trees do not show their scores
     scores = None if boosted else real.predict if labels is None else real.predict_proba

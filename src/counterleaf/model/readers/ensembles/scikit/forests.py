@@ -9,7 +9,7 @@ import numpy as np
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.ensembles.assembly import assemble, scattered
-from counterleaf.model.readers.ensembles.probing import Probe, rounding, settled, takes_gaps, with_noise
+from counterleaf.model.readers.ensembles.probing import Probe, settled, takes_gaps, with_noise
 from counterleaf.model.readers.ensembles.scikit.nodes import nodes_of, shares_of, trees_in
 from counterleaf.model.readers.leaf_probes import Reads
 
@@ -60,5 +60,5 @@ def read(model: Any) -> Ensemble:
         compares=("left", "float32"),
     )
     if model.n_jobs not in (None, 1) and not np.array_equal(made.value, np.rint(made.value)):
-        made = with_noise(made, rounding(made))  # threads add in any order; sums of integers are exact in all of them
+        made = with_noise(made, made.rounding)  # threads add in any order; sums of integers are exact in all of them
     return settled([made], Probe(kind, model.predict, model.predict if labels is None else model.predict_proba))

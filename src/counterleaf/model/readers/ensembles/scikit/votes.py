@@ -10,7 +10,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.ensembles.scoring import Scoring
 from counterleaf.model.readers.ensembles.assembly import assemble
-from counterleaf.model.readers.ensembles.probing import Probe, rounding, settled, takes_gaps, with_noise
+from counterleaf.model.readers.ensembles.probing import Probe, settled, takes_gaps, with_noise
 from counterleaf.model.readers.ensembles.scikit.nodes import nodes_of, shares_of, trees_in, votes_of
 from counterleaf.model.readers.leaf_probes import Reads
 from counterleaf.types import Array
@@ -76,7 +76,7 @@ def _averaged(model: Any, classifies: bool) -> Ensemble:
         compares=("left", "float32"),
     )
     if not classifies and len(trees) >= _UNROLLED:
-        made = with_noise(made, rounding(made))  # the mean of one row is added in another order than that of many
+        made = with_noise(made, made.rounding)  # the mean of one row is added in another order than that of many
     scores = None if hard else model.predict_proba if classifies else model.predict
     return settled([made], Probe(type(model).__name__, model.predict, scores))
 
@@ -84,8 +84,6 @@ def _averaged(model: Any, classifies: bool) -> Ensemble:
 def _weighted(model: Any) -> Ensemble:
     """Return AdaBoost: a tree adds its weight to the class that it predicts, and takes its share from all others."""
     trees, count = trees_in(model), len(model.classes_)
-    if count < 2:
-        raise CounterleafError(f"this {type(model).__name__} knows one class; expected two or more: nothing can change it")
     labels = np.asarray(model.classes_)
 
     def held(tree: Any, weight: float) -> Array:
