@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_missing_values_and_text_that_looks_like_numbers(tmp_path):
 
 
 BAD = {
-    "not a number": ('{age},x,cook,True,low,1', "feature 'pay=net' is 'x'; expected a number"),
+    "not a number": ("{age},x,cook,True,low,1", "feature 'pay=net' is 'x'; expected a number"),
     "too few": ("30,1.5,cook,True,low", "the row has 5 cells; the header has 6 columns"),
     "too many": ("30,1.5,cook,True,low,1,9", "the row has 7 cells; the header has 6 columns"),
     "unknown": ("30,1.5,king,True,low,1", "feature 'job, main' is 'king'; expected one of 'cook', 'clerk, paid', 'a=b'"),
@@ -202,7 +203,7 @@ def test_records_are_those_of_pandas(seed, monkeypatch):
     assert len(ends) == 31
     assert ends[-1] == len(text)
     assert len(split(text, b",")) == 31
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+    for begin, end in itertools.pairwise(ends):
         assert len(pd.read_csv(io.BytesIO(text[begin:end]), header=None, skip_blank_lines=False)) == 1
 
 
