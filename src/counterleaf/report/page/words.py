@@ -1,0 +1,170 @@
+"""Numbers, shares and differences in words, for the printed report and for the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from counterleaf.report.cases import State
+from counterleaf.report.figures import Figures
+from counterleaf.report.measures.comparisons import COST, MIN_ROWS, Comparison
+from counterleaf.report.measures.differences import SHARES, Difference
+from counterleaf.report.measures.group import Group
+
+MINUS = "\N{MINUS SIGN}"
+MEASURES = {
+    "share_has": "already have the target",
+    "share_can": "can reach the target",
+    "share_cannot": "provably cannot reach the target",
+    "share_reaching": "of those without the target can reach it",
+    "cost_median": "median cost",
+    "cost_mean": "mean cost",
+    "changes_mean": "mean number of changes",
+    "half_without_target": "cost at which half of those without the target reach it",
+}
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage that is 0 or 100 only if the share is."""
+    if math.isnan(share):
+        return "-"
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    if 0.999 < share < 1:
+        return "> 99.9 %"
+    return f"{100 * share:.1f} %"
+
+
+def as_number(value: float) -> str:
+    """Return a number with four digits, in full where that is short."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "not reachable"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    text = f"{size:,.0f}" if size >= 1000 else f"{size:.4g}" if size >= 1e-4 else f"{size:.3g}"
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign."""
+    return f"+{as_number(value)}" if value > 0 and math.isfinite(value) else as_number(value)
+
+
+def summary(figures: Figures) -> str:
+    """Return the first sentence: of all rows, how many have the target, can reach it, and cannot."""
+    group, target = figures.whole, figures.provenance.target
+    parts = [f"{percent(group.has / group.rows)} already have the target ({target})"]
+    parts.append(f"{percent(group.can / group.rows)} can reach it within the constraints")
+    parts.append(f"{percent(group.cannot / group.rows)} provably cannot")
+    if group.open:
+        parts.append(f"{percent(group.open / group.rows)} are open, because a limit stopped the search")
+    if group.invalid:
+        parts.append(f"{percent(group.invalid / group.rows)} could not be explained")
+    return f"Of {group.rows:,} {'row' if group.rows == 1 else 'rows'}, {', '.join(parts[:-1])} and {parts[-1]}."
+
+
+def half(group: Group) -> str:
+    """Return what is needed for half of the rows without the target."""
+    if not group.affected:
+        return "nobody needs a change"
+    cost = group.cost_for(0.5)
+    if math.isnan(cost):
+        return "open"
+    return "not reachable" if math.isinf(cost) else as_number(cost)
+
+
+def in_words(one: Difference) -> str:
+    """Return a difference as a sentence: "sex = f needs 0.12 more than sex = m; 95 % interval 0.08 to 0.15"."""
+    first, second = f"{one.by} = {one.group}", f"{one.by} = {one.other}"
+    what = MEASURES[one.measure]
+    if math.isinf(one.value) or math.isinf(one.other_value):
+        values = f"{as_number(one.value)} for {first}, {as_number(one.other_value)} for {second}"
+        return f"{what[0].upper()}{what[1:]}: {values}."
+    if one.measure in SHARES:
+        points = f"{abs(100 * one.difference):.1f} percentage points {'more' if one.difference >= 0 else 'fewer'}"
+        values = f"{percent(one.value)} of {first} against {percent(one.other_value)} of {second} {what}"
+        if one.measure == "share_reaching":
+            values = f"Of the rows without the target, {percent(one.value)} of {first} and {percent(one.other_value)} of {second} can reach it"
+        return f"{values}: {points}{_interval(one, 100)}."
+    more = "more" if one.difference >= 0 else "less"
+    if one.difference < 0:
+        one = Difference(one.by, one.other, one.group, one.measure, one.other_value, one.value, -one.difference, -one.high, -one.low, one.method)
+        first, second, more = second, first, "more"
+    verb = {"cost_median": "needs", "cost_mean": "needs", "changes_mean": "needs"}.get(one.measure, "needs")
+    unit = " changes" if one.measure == "changes_mean" else ""
+    typical = {"cost_median": "in the median", "half_without_target": "for half of the rows without the target"}
+    where = typical.get(one.measure, "on average")
+    values = f"{as_number(one.value)} against {as_number(one.other_value)}"
+    if one.difference == 0:
+        return f"{first} and {second} need the same {where} ({as_number(one.value)}{unit}){_interval(one, 1)}."
+    return f"{first} {verb} {as_number(one.difference)}{unit} {more} than {second} {where} ({values}){_interval(one, 1)}."
+
+
+def _interval(one: Difference, scale: int) -> str:
+    if math.isnan(one.low) or math.isnan(one.high):
+        return "; no interval"
+    sign = 1 if one.difference >= 0 else -1
+    low, high = sorted((sign * one.low * scale, sign * one.high * scale))
+    low, high = low + 0.0, high + 0.0
+    ends = (f"{low:.1f}", f"{high:.1f}") if scale == 100 else (as_number(low), as_number(high))
+    return f"; 95 % interval {' to '.join(end.replace('-', MINUS) for end in ends)}"
+
+
+def largest(differences: Sequence[Difference], groups: Sequence[Group], measure: str) -> Difference | None:
+    """Return the largest difference between two groups of a column, among the groups with enough rows."""
+    enough = {group.label for group in groups if group.rows >= MIN_ROWS}
+    found = [one for one in differences if one.measure == measure and {one.group, one.other} <= enough]
+    found = [one for one in found if not math.isnan(one.difference)]
+    return max(found, key=lambda one: abs(one.difference), default=None)
+
+
+def compared(one: Comparison) -> str:
+    """Return one comparison as a sentence."""
+    p = "p < 0.0001" if one.adjusted < 1e-4 else f"p = {one.adjusted:.2g}"
+    if one.figure == COST:
+        dearer = "more" if one.effect > 0 else "less"
+        medians = f"median {as_number(one.value)} against {as_number(one.rest_value)}"
+        return f"{one.name}: recourse costs {dearer} than for the rest ({medians}; {p})"
+    more = "more often" if one.effect > 0 else "less often"
+    return f"{one.name}: no recourse {more} than the rest ({percent(one.value)} against {percent(one.rest_value)}; {p})"
+
+
+def remarks(figures: Figures) -> list[str]:
+    """Return what a reader has to know about the figures: groups, limits, samples, small groups."""
+    out, whole, conflicts = list(figures.notes), figures.whole, figures.conflicts
+    if whole.counts[State.FOUND]:
+        out.append(
+            f"{int(whole.counts[State.FOUND]):,} rows reach the target by a change that is not proved to be the cheapest, because "
+            "a limit stopped the search: their costs are upper bounds."
+        )
+    if whole.open:
+        out.append(
+            f"{whole.open:,} rows are open: the search stopped before it found a change or a proof that there is none. "
+            "Shares of rows that reach the target count them as not reaching it."
+        )
+    if figures.cases.unconfirmed:
+        out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction.")
+    if figures.cases.kept < 1:
+        out.append(
+            f"The sizes of the changes come from a random {percent(figures.cases.kept)} of the rows that change; their numbers are exact."
+        )
+    if conflicts is not None and conflicts.is_sample:
+        out.append(
+            f"The constraints in the way were determined for {len(conflicts.rows):,} of the {conflicts.total:,} rows without recourse, "
+            "a random sample."
+        )
+    small = [group.name for groups in figures.groups.values() for group in groups if group.rows < MIN_ROWS]
+    if small:
+        listed = ", ".join(small[:6]) + (f" and {len(small) - 6} more" if len(small) > 6 else "")
+        out.append(f"Fewer than {MIN_ROWS} rows: {listed}. Figures of such groups say little.")
+    if not whole.affected:
+        out.append("Nobody needs a change: all rows that could be explained already have the target.")
+    elif not whole.can and not whole.has:
+        out.append("No row has the target, and none was found to reach it.")
+    for name, groups in figures.groups.items():
+        if len(groups) == 1:
+            out.append(f"{name} has one group only, so there is nothing to compare.")
+    return out
