@@ -20,7 +20,7 @@ ALIASES = ("tree.py",)  # the former place of a name that pickles hold
 # methods of the line that lead to a room after it: these are imported when they are called
 DOORS = {"answer/explanation.py": {"plot", "storage"}, "answer/margins.py": {"plot"}, "answer/front.py": {"plot"}}
 FRAMES = ("table", "datasets", "experiments")  # the room that knows pandas and polars, and those that make pandas frames
-TOP = ("__init__.py", "__main__.py", "explainer.py", "shortcuts.py")
+TOP = ("__init__.py", "__main__.py", "explainer.py", "shortcuts.py", "table_methods.py")
 
 
 @functools.cache

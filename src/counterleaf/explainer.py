@@ -10,12 +10,8 @@ from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
-from counterleaf.batch import batch
-from counterleaf.batch.alternatives import run_query
-from counterleaf.batch.ensembles import make_solver
-from counterleaf.batch.solving import Solver
 from counterleaf.errors import CounterleafError, MissingNumbersError, with_article
-from counterleaf.model.adapter import ModelAdapter, adapt
+from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
 from counterleaf.question.costs.terms import L1, L2
@@ -25,12 +21,13 @@ from counterleaf.search.ensembles.aims import aims_of
 from counterleaf.search.prepared import RecentValues, Source
 from counterleaf.table.features import Feature
 from counterleaf.table.infer import Spreads
-from counterleaf.table.rows import TableRows
+from counterleaf.table.row_types import typical_rows
 from counterleaf.table.schema import Schema
+from counterleaf.table_methods import TableMethods
 from counterleaf.types import Array
 
 
-class Explainer:
+class Explainer(TableMethods):
     """Find the cheapest change to a row that makes a model predict another class.
 
     Parameters
@@ -75,7 +72,7 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parts that a worker process needs; the rest is rebuilt there in milliseconds."""
-        return {"adapter": self._adapter, "spreads": self.spreads, "counts": self._counts}
+        return {"adapter": _without_data(self._adapter), "spreads": self.spreads, "counts": self._counts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set_up(state["adapter"], state["spreads"], state.get("counts"))
@@ -346,85 +343,6 @@ class Explainer:
             fronts.append(answering.front(row, source, query))
         return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
 
-    def explain_many(
-        self,
-        rows: Any,
-        *,
-        target: Any = None,
-        cost: Any = None,
-        constraints: Any = (),
-        margin: Any = 0.0,
-        n_jobs: int | None = 1,
-        **options: Unpack[batch.Options],
-    ) -> Any:
-        """Find the cheapest answer for every row of a table and return a table.
-
-        The answers are those of ``explain`` for each row, for any number of threads and any chunk size, without their proofs.
-
-        Parameters
-        ----------
-        rows : DataFrame or array-like
-            A pandas or polars frame or a 2-D array, in the units of the table.
-        target, cost, constraints, margin : optional
-            As in ``explain``, for each row: without a target, any class except its own; ``freeze`` means its own values.
-        n_jobs : int or None, default=1
-            The number of threads; -1 for every core.
-        **options : optional
-            Further options. ``count`` is the number of answers per row, as in ``explain``; with more than one, each answer has
-            its own line, and the rows are explained one by one. ``digits="short"`` writes numbers with as few digits as keep
-            the row valid, so that they survive spreadsheets, JSON and rounding. ``words=False`` leaves out the column
-            ``changed``, which takes most of the time of a large batch on an axis-aligned tree. ``shares=True`` adds the share
-            of each changed feature in the cost. ``time_limit`` and ``max_nodes`` apply to each row; ``support`` and
-            ``distinct`` are as in ``explain``. ``chunk_size`` is the number of rows that are solved at a time, by default as
-            many as fit into the processor's caches.
-            ``progress=False`` turns off the bar on stderr, which is shown only on a terminal and only if the work takes long.
-
-        Returns
-        -------
-        DataFrame
-            A frame of the same library as ``rows`` (pandas for an array), with one line per row and the same index. The columns
-            are ``status`` ("optimal", "infeasible", "limit", or "invalid" for a row that cannot be explained), ``cost``,
-            ``lower_bound``, ``leaf``, ``source_label``, ``label``, ``n_changed``, ``changed`` (the changes in words),
-            ``confirmed``, ``probability`` if the target is one, and the new values of every feature that changes in some row,
-            in the type of its column if that can represent them. They are missing if a row has no answer. If some row is
-            invalid, or the model fails on its answer, the column ``problem`` says why. With ``digits="short"``, ``cost`` is the
-            cost of the row as it is written, and ``digits`` is "full" where every digit matters. With several answers per row,
-            ``rank`` counts them from 1, and the index repeats that of the row; a polars frame has the position of the row in
-            the column ``row``.
-
-        Raises
-        ------
-        CounterleafError
-            If an argument does not fit, or the columns of ``rows`` are not those of the table. It is raised before any search.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from counterleaf import Tree
-        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
-        >>> out = Explainer(tree).explain_many(np.array([[0.0, 0.0], [0.0, 0.5], [2.0, 0.0]]), target="yes")
-        >>> print(out[["status", "cost", "label", "n_changed", "x0", "x1"]])
-            status   cost label  n_changed    x0    x1
-        0  optimal  0.500   yes          2  0.50  0.50
-        1  optimal  0.125   yes          2  0.25  0.75
-        2  optimal  0.000   yes          0  2.00  0.00
-        """
-        known_options("explain_many", options, batch.Options)
-        chunk_size, progress = options.pop("chunk_size", None), options.pop("progress", True)
-        columns = batch.Columns.read(options.pop("digits", None), options.pop("words", True), options.pop("shares", False))
-        query = self._query(target, cost, constraints, margin=margin, **options)
-        batch.check(self.schema.names, chunk_size, columns.shares)
-        threads, table = batch.workers(n_jobs), TableRows(rows, self.schema)
-
-        def answer(row: Any) -> Explanation:
-            answering, source, posed = self._posed(row, query)
-            return answering.answers(row, source, posed, None)[0]
-
-        def solver(rows: TableRows) -> Solver:
-            return make_solver(self._aims, self._adapter, rows, query, threads, self._with_gaps)
-
-        return run_query(solver, table, answer, columns, (chunk_size, progress))
-
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost
         limits["margin"] = read_margin(limits.get("margin", 0.0), self.schema, self.spreads)
@@ -458,3 +376,10 @@ class Explainer:
         if (prices := self._prices(query.cost)) is not query.prices:  # of an explainer with gaps
             query = replace(query, prices=prices)
         return self._answering, source, query
+
+
+def _without_data(adapter: ModelAdapter) -> ModelAdapter:
+    """Return an adapter that keeps only those rows of the data that show its types."""
+    if not isinstance(adapter, PipelineAdapter) or adapter.data is None:
+        return adapter
+    return replace(adapter, data=typical_rows(adapter.data))

@@ -19,6 +19,8 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.decision import Range
 from counterleaf.proof.certificate import Answer, Status
 from counterleaf.search.aims import GUARDS
+from counterleaf.table.arrow.output import answer_batch
+from counterleaf.table.arrow.rows import ArrowRows
 from counterleaf.table.output import COLUMNS, SHARE, STATUSES, Order, Results, results_frame
 from counterleaf.table.rows import differs
 from counterleaf.types import Array
@@ -302,6 +304,8 @@ def run(batch: Batch, chunk: int | None, progress: bool, order: Order | None = N
             at = slice(start, min(start + size, n))
             batch.answer(at)
             advance(at.stop - at.start)
+    if isinstance(batch.rows, ArrowRows):
+        return answer_batch(batch.results, batch.rows, model.classes, model.value)
     return results_frame(batch.results, batch.rows, model.classes, model.value, order)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from counterleaf.errors import CounterleafError, brief, check_whole_number, near, number, some
+from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.report.cases import Collector, block_of
 from counterleaf.report.figures import Figures, Settings
@@ -16,7 +17,16 @@ from counterleaf.report.measures import conflicts as in_the_way
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.page.page import fragment, page
 from counterleaf.report.page.text import text
-from counterleaf.report.provenance import UNCHECKED, Provenance, model_hash, model_words, now, question_words, target_words, versions
+from counterleaf.report.provenance import (
+    UNCHECKED,
+    Provenance,
+    model_hash,
+    model_words,
+    now,
+    question_words,
+    target_words,
+    versions,
+)
 from counterleaf.report.saving import save
 from counterleaf.table.frames import Frame, column_names, kind_of, make_frame
 from counterleaf.table.rows import TableRows
@@ -219,8 +229,6 @@ class Audit:
         CounterleafError
             If the report has no such column, or matplotlib is not installed.
         """
-        from counterleaf.plot.audits import draw_audit
-
         names = list(self._figures.groups)
         if by is not None and by not in names:
             raise CounterleafError(f"the report has no groups by {by!r}{near(by, names) or f'; it has {some(names)}'}")

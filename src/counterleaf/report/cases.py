@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.question.query import Probability, Value
-from counterleaf.table.frames import Column, Frame, cells_of, column_names, numbers_of, places_of
+from counterleaf.table.frames import Column, Frame, cells_of, column_names, numbers_of, factorized
 from counterleaf.table.output import STATUSES
 from counterleaf.table.rows import TableRows, differs
 from counterleaf.types import Array
@@ -198,13 +198,13 @@ def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
 
 def status_codes(column: Column) -> Array:
     """Return the position of each status in STATUSES."""
-    places, values = places_of(column)
+    places, values = factorized(column)
     return np.array([STATUSES.index(str(value)) for value in values] + [len(STATUSES) - 1], np.int8)[places]
 
 
 def truths(column: Column) -> Array:
     """Return a column of truth values as an array, missing ones as False."""
-    places, values = places_of(column)
+    places, values = factorized(column)
     return np.array([bool(value) for value in values] + [False])[places]
 
 
@@ -218,7 +218,7 @@ def has_target(labels: Column, target: Any) -> Array:
         high = np.inf if target.at_most is None else target.at_most
         return np.asarray((numbers >= low) & (numbers <= high))
     wanted = classes_of(target)
-    places, values = places_of(labels)
+    places, values = factorized(labels)
     return np.array([value in wanted for value in values] + [False])[places]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError, brief, near, number, some
-from counterleaf.table.frames import Column, kind_of, numbers_of, places_of
+from counterleaf.table.frames import Column, kind_of, numbers_of, factorized
 from counterleaf.types import Array
 
 MISSING, OTHER, ALL = "(missing)", "(other)", "all rows"
@@ -151,7 +151,7 @@ class GroupColumn:
             self._give_up_numbers()
         self._numeric = False
         try:
-            places, values = places_of(column)
+            places, values = factorized(column)
         except TypeError:
             raise CounterleafError(f"column {self.by.column!r} has values that cannot be groups, such as lists") from None
         if hasattr(column, "cat") and not self._values:

@@ -177,7 +177,7 @@ def cells_of(column: Column) -> list[Any]:
     return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
-def places_of(column: Column) -> tuple[Array, list[Any]]:
+def factorized(column: Column) -> tuple[Array, list[Any]]:
     """Return the place of each cell among the different values of a column, -1 for a missing one, and these values.
 
     The values of a pandas categorical column are its categories, in their order.

@@ -72,6 +72,18 @@ class Results:
             self.shares[d] = np.zeros(len(self.status))
         return self.shares[d]
 
+    def discard(self, k: int, problem: str) -> None:
+        """Make row ``k`` invalid, because its answer cannot be written."""
+        self.status[k], self.leaves[k], self.counts[k], self.confirmed[k] = len(STATUSES) - 1, -1, 0, False
+        self.costs[k] = self.bounds[k] = np.nan
+        self.sources[k] = np.nan if self.sources.dtype == float else -1
+        if self.labels is not None:
+            self.labels[k] = np.nan if self.labels.dtype == float else None
+        for missing, columns in ((np.nan, [self.probabilities, *self.codes.values()]), (None, [self.words])):
+            for column in columns:
+                column[k : k + 1] = missing
+        self.problems[k] = problem
+
 
 def results_frame(results: Results, sheet: TableRows, classes: Array, value: Array, order: Order | None = None) -> Any:
     """Return one line per row: status, cost, leaf and label, and the new values of each feature that changes in some row.
@@ -147,16 +159,20 @@ def _labels(results: Results, classes: Array, value: Array) -> Any:
     """Return the labels of the answers as a column of few values, or the values of a regression."""
     import pandas as pd
 
-    kept = results.labels
-    if kept is not None and kept.dtype == float:
-        return kept
-    if kept is None:
+    if results.labels is not None and results.labels.dtype == float:
+        return results.labels
+    places = label_places(results, classes, value)
+    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
+
+
+def label_places(results: Results, classes: Array, value: Array) -> Array:
+    """Return the place of each answer's label among the classes, -1 if there is no answer."""
+    if results.labels is None:
         places = value.astype(np.min_scalar_type(-len(classes)))[results.leaves]
         places[results.leaves < 0] = -1
-    else:
-        known = {label: k for k, label in enumerate(classes.tolist())}
-        places = np.array([known.get(label, -1) for label in kept.tolist()], np.int64)
-    return pd.Categorical.from_codes(places, dtype=_few(tuple(classes.tolist()), classes.dtype.str))
+        return np.asarray(places)
+    known = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([known.get(label, -1) for label in results.labels.tolist()], np.int64)
 
 
 def _has_probabilities(results: Results) -> bool:

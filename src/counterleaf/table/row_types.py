@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, not_installed
 from counterleaf.strict_json import plain
-from counterleaf.table.frames import Column, Frame, is_frame, is_polars, is_series
+from counterleaf.table.frames import Column, Frame, cells_of, columns, is_frame, is_polars, is_series, take
 from counterleaf.types import Array, is_missing
 
 _POLARS_TYPES = {
@@ -236,6 +236,22 @@ def table_like(data: Any, columns: Sequence[Sequence[Any]], names: Sequence[str]
     for k, part in enumerate(parts):
         out[:, k] = _with_marks(*part, gaps)
     return out
+
+
+def typical_rows(data: Any) -> Any:
+    """Return the few rows of a table that ``table_like`` needs: a value of each column, and each mark of a missing one."""
+    data = data if is_frame(data) else np.asarray(data)
+    chosen = {0}
+    for _, column in columns(data):
+        cells = cells_of(column) if column.dtype == object else column
+        chosen |= {next((k for k, value in enumerate(cells) if not is_missing(value)), 0)}
+        if column.dtype == object:
+            marks: dict[type, int] = {}
+            for k, value in enumerate(cells):
+                if is_missing(value):
+                    marks.setdefault(type(value), k)
+            chosen |= set(marks.values())
+    return take(data, sorted(chosen))
 
 
 def repeat_row(row: Any, values: Mapping[int, Array]) -> Any:

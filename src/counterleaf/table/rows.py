@@ -104,13 +104,17 @@ class TableRows:
 
     def column_codes(self, feature: Feature, column: Column) -> Array:
         """Return the codes of a column, or of part of one, that holds values of a feature."""
-        return self._numbers(feature, column) if isinstance(feature, Numeric) else _places(feature, column)
+        return self._numbers(feature, column) if isinstance(feature, Numeric) else places_of(feature, column)
 
     def _numbers(self, feature: Numeric, column: Column) -> Array:
         """Return part of a column as numbers, gaps filled where the model fills them; text is refused even if it has digits."""
         numeric = column.dtype.is_numeric() if self.polars else getattr(column.dtype, "kind", "O") in "biuf"
         out = numbers_of(column, feature.name) if numeric else np.array([_number(value) for value in cells_of(column)], float)
-        if feature.integer:
+        return self._checked(feature, out)
+
+    def _checked(self, feature: Numeric, out: Array, whole: bool = False) -> Array:
+        """Return the numbers of a feature with gaps filled, infinite if ``explain`` refuses them; ``whole``: all are whole."""
+        if feature.integer and not whole:
             out = np.where(np.isnan(out) | (np.floor(out) == out), out, np.inf)
         if feature.name in self.schema.fills:  # the fill need not be whole
             out = np.where(np.isnan(out), self.schema.fills[feature.name], out)
@@ -214,7 +218,7 @@ def _number(value: Any) -> float:
         return np.inf
 
 
-def _places(feature: Finite, column: Column) -> Array:
+def places_of(feature: Finite, column: Column) -> Array:
     """Return the position of each value; each different value is looked up once."""
     import pandas as pd
 
@@ -227,12 +231,12 @@ def _places(feature: Finite, column: Column) -> Array:
         try:
             keys, seen = pd.factorize(values)
         except TypeError:  # some value has no hash
-            return np.array([_place(feature, value) for value in cells_of(column)])
-    known = np.array([*(_place(feature, value) for value in seen), _place(feature, None)])
+            return np.array([place_of(feature, value) for value in cells_of(column)])
+    known = np.array([*(place_of(feature, value) for value in seen), place_of(feature, None)])
     return np.asarray(known[keys])  # the key -1, for a gap, finds the last
 
 
-def _place(feature: Finite, value: Any) -> float:
+def place_of(feature: Finite, value: Any) -> float:
     """Return the position of a value, NaN if ``explain`` would refuse it."""
     try:
         return float(feature.place(value))

@@ -115,9 +115,7 @@ def _shares(
         mine, others = int(hits[k]), all_hits - int(hits[k])
         p, test = _share_test(mine, int(n[k]), others, rest)
         value, rest_value = mine / int(n[k]), others / rest
-        out.append(
-            Comparison(names, label, SHARE, int(n[k]), rest, value, rest_value, value - rest_value, p, test)
-        )
+        out.append(Comparison(names, label, SHARE, int(n[k]), rest, value, rest_value, value - rest_value, p, test))
     return out
 
 

@@ -91,7 +91,18 @@ def in_words(one: Difference) -> str:
         return f"{values}: {points}{_interval(one, 100)}."
     more = "more" if one.difference >= 0 else "less"
     if one.difference < 0:
-        one = Difference(one.by, one.other, one.group, one.measure, one.other_value, one.value, -one.difference, -one.high, -one.low, one.method)
+        one = Difference(
+            one.by,
+            one.other,
+            one.group,
+            one.measure,
+            one.other_value,
+            one.value,
+            -one.difference,
+            -one.high,
+            -one.low,
+            one.method,
+        )
         first, second, more = second, first, "more"
     verb = {"cost_median": "needs", "cost_mean": "needs", "changes_mean": "needs"}.get(one.measure, "needs")
     unit = " changes" if one.measure == "changes_mean" else ""

@@ -1,0 +1,1 @@
+"""One query as a function from batches of pyarrow to batches of pyarrow."""

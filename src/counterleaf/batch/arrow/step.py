@@ -1,0 +1,153 @@
+"""The batch function: one query as a picklable function from rows of pyarrow to their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from counterleaf.batch.batch import Columns, workers
+from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
+from counterleaf.question.query import known_options
+from counterleaf.table.arrow.output import output_schema
+from counterleaf.table.arrow.rows import ArrowRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Options(TypedDict, total=False):
+    """The further options of ``Explainer.arrow``; see there."""
+
+    time_limit: float | None
+    max_nodes: int | None
+    support: int | None
+
+
+_QUESTION = ("target", "cost", "constraints", "margin")
+_OF_FRAMES = ("count", "distinct", "shares", "digits", "chunk_size", "progress")  # options of explain_many alone
+
+
+class ArrowStep:
+    """A query as a function from a batch of rows to a batch of answers; made by ``Explainer.arrow``.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The model and the features.
+    question : dict
+        The arguments of ``Explainer.arrow`` that make up the query.
+    keep : pyarrow.Schema or None
+        The columns of the rows that are passed on.
+    words : bool
+        Whether the answers have the column ``changed``.
+    n_jobs : int or None
+        The number of threads.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        The columns of the answers: those that are kept, then those that ``Explainer.arrow`` lists.
+    answers : pyarrow.Schema
+        The columns of the answers alone.
+    """
+
+    def __init__(self, explainer: Any, question: dict[str, Any], keep: Any, words: Any, n_jobs: Any) -> None:
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise not_installed("arrow", "pyarrow") from None
+        refused = [name for name in _OF_FRAMES if name in question]
+        if refused:
+            raise CounterleafError(
+                f"arrow writes one answer for each row, with all digits, and does not take {refused[0]}; use explain_many"
+            )
+        known_options("arrow", {name: None for name in question if name not in _QUESTION}, Options)
+        if keep is not None and not isinstance(keep, pa.Schema):
+            raise CounterleafError(f"keep is {brief(keep)}; expected a pyarrow.Schema of the columns to pass on, or None")
+        self.explainer, self.question, self.keep, self.words = explainer, dict(question), keep, words
+        self.n_jobs, self._threads, self._columns = n_jobs, workers(n_jobs), Columns.read(words=words)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Check the query, and find the columns of the answers."""
+        import pyarrow as pa
+
+        explainer = self.explainer
+        self._query = explainer._query(**self.question)
+        empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
+        solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
+        self.answers = output_schema(
+            explainer.schema,
+            solver.model.classes,
+            regression=solver.model.is_regression,
+            probability=solver.decision.predicted >= 0,
+            words=self._columns.words,
+        )
+        kept = [] if self.keep is None else list(self.keep)
+        names = [*(field.name for field in kept), *self.answers.names]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise CounterleafError(f"two columns of the result are named {twice!r}; rename the column that is kept")
+        self.schema = pa.schema([*kept, *self.answers])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the query as it was passed; the rest is computed again in milliseconds."""
+        names = ("explainer", "question", "keep", "words", "n_jobs")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # the state is what the constructor takes
+
+    def __call__(self, batch: Any) -> Any:
+        """Return the answers for the rows of a batch.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            The rows; columns that are neither features nor kept are ignored.
+
+        Returns
+        -------
+        pyarrow.RecordBatch or pyarrow.Table
+            One line per row, in the same order, with the columns of ``schema``.
+
+        Raises
+        ------
+        CounterleafError
+            If a column is missing or has a type that cannot be kept.
+        """
+        import pyarrow as pa
+
+        if isinstance(batch, pa.Table):
+            empty = pa.RecordBatch.from_pylist([], schema=batch.schema)
+            parts = batch.to_batches() or [empty]
+            return pa.Table.from_batches([self._answered(part) for part in parts], schema=self.schema)
+        if not isinstance(batch, pa.RecordBatch):
+            raise CounterleafError(f"the rows are a {type(batch).__name__}; expected a pyarrow.RecordBatch or a pyarrow.Table")
+        return self._answered(batch)
+
+    def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        rows = ArrowRows(batch, self.explainer.schema, self.answers)
+        kept = [_kept(batch, field) for field in self.keep or ()]
+        found = self.explainer._run(rows, self._query, self._columns, (None, False), self._threads)
+        return pa.RecordBatch.from_arrays([*kept, *found.columns], schema=self.schema)
+
+
+def _kept(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    """Return a column that is passed on, in the type that was announced."""
+    import pyarrow as pa
+
+    there = batch.schema.get_all_field_indices(field.name)
+    if len(there) != 1:
+        found = f"has {len(there)} columns" if there else f"has the columns [{some(batch.schema.names, 8)}] and none"
+        raise CounterleafError(f"keep names the column {field.name!r}; the batch {found} of that name")
+    column = batch.column(there[0])
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise CounterleafError(
+            f"keep has the column {field.name!r} as {field.type}, and the batch has {column.type} ({flat(error)})"
+        ) from None

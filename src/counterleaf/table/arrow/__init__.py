@@ -1,0 +1,1 @@
+"""Tables of pyarrow: batches of rows as codes, and answers as columns of fixed types."""

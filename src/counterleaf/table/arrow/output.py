@@ -1,0 +1,207 @@
+"""The answers as a record batch of pyarrow, whose columns are known before any row is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, some
+from counterleaf.table.features import Feature, Numeric
+from counterleaf.table.output import STATUSES, Results, label_places
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from counterleaf.table.arrow.rows import ArrowRows
+
+NEW = "new_{}"  # the name of the column with the new values of a feature
+_APART = "; "  # between the names of removed features
+_WHOLE = 2.0**63  # whole numbers from here on do not fit into 64 bits
+
+
+def output_schema(schema: Schema, classes: Array, *, regression: bool, probability: bool, words: bool) -> pa.Schema:
+    """Return the columns of the answers.
+
+    Parameters
+    ----------
+    schema : Schema
+        The features.
+    classes : array
+        The labels of the model.
+    regression : bool
+        Whether the model predicts numbers.
+    probability : bool
+        Whether the target is a probability.
+    words : bool
+        Whether the changes are put into words.
+
+    Returns
+    -------
+    pyarrow.Schema
+        Status, costs, labels and so on, then a column ``new_...`` for each feature.
+
+    Raises
+    ------
+    CounterleafError
+        If a class or a category is neither text, a number nor a boolean.
+    """
+    import pyarrow as pa
+
+    label = pa.float64() if regression else _type_of(classes.tolist(), "the classes of the model")
+    fields = [
+        ("status", pa.string()),
+        ("cost", pa.float64()),
+        ("lower_bound", pa.float64()),
+        ("leaf", pa.int64()),
+        ("source_label", label),
+        ("label", label),
+        ("n_changed", pa.int64()),
+        ("confirmed", pa.bool_()),
+        *([("probability", pa.float64())] if probability else []),
+        *([("changed", pa.string())] if words else []),
+        ("problem", pa.string()),
+        *([("removed", pa.string())] if any(feature.missing == "allowed" for feature in schema) else []),
+        *((NEW.format(feature.name), _new_type(feature)) for feature in schema),
+    ]
+    return pa.schema(fields)
+
+
+def _new_type(feature: Feature) -> pa.DataType:
+    """Return the type of the new values of a feature."""
+    import pyarrow as pa
+
+    if isinstance(feature, Numeric):
+        return pa.int64() if feature.integer else pa.float64()
+    return _type_of(feature.values, f"the values of feature {feature.name!r}")
+
+
+def _type_of(values: Any, what: str) -> pa.DataType:
+    """Return the type of a column that holds some values; numbers among text are written as text."""
+    import pyarrow as pa
+
+    if all(isinstance(value, bool) for value in values):
+        return pa.bool_()
+    if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < _WHOLE for value in values):
+        return pa.int64()
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) and float(value) == value for value in values):
+        return pa.float64()
+    odd = [value for value in values if not isinstance(value, (str, bool, int, float))]
+    if odd or len(set(map(str, values))) < len(values):
+        raise CounterleafError(f"{what} are {some(values)}; a column of pyarrow needs text, numbers or booleans: rename them")
+    return pa.string()
+
+
+def answer_batch(results: Results, rows: ArrowRows, classes: Array, value: Array) -> pa.RecordBatch:
+    """Return one line per row, with the columns of ``rows.output``.
+
+    Parameters
+    ----------
+    results : Results
+        The answers.
+    rows : ArrowRows
+        The rows.
+    classes : array
+        The labels.
+    value : (N,) array
+        The class of each node of the tree, as a position in ``classes``.
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        The answers; a new value is null where a feature does not change.
+    """
+    import pyarrow as pa
+
+    schema, output = rows.schema, rows.output
+    _refuse_large(results, schema)
+    answered = results.leaves >= 0
+    label = output.field("label").type
+    regression = results.sources.dtype == float
+    kept = results.labels
+    columns: dict[str, Any] = {
+        "status": lambda: pa.array(STATUSES).take(_array(results.status)),
+        "cost": lambda: _numbers(results.costs),
+        "lower_bound": lambda: _numbers(results.bounds),
+        "leaf": lambda: _array(results.leaves, answered),
+        "source_label": lambda: _numbers(results.sources) if regression else _chosen(classes, results.sources, label),
+        "label": lambda: (
+            _numbers(kept)
+            if kept is not None and kept.dtype == float
+            else _chosen(classes, label_places(results, classes, value), label)
+        ),
+        "n_changed": lambda: _array(results.counts, answered),
+        "confirmed": lambda: _array(results.confirmed, answered),
+        "probability": lambda: _numbers(results.probabilities),
+        "changed": lambda: pa.array(results.words.tolist(), pa.string()),
+        "problem": lambda: _problems(results.problems, rows.n),
+        "removed": lambda: _removed(results.codes, schema, rows.n),
+    }
+    for d, feature in enumerate(schema):
+        kind = output.field(NEW.format(feature.name)).type
+        columns[NEW.format(feature.name)] = lambda d=d, feature=feature, kind=kind: (
+            _new_values(feature, results.codes[d], kind) if d in results.codes else pa.nulls(rows.n, kind)
+        )
+    return pa.RecordBatch.from_arrays([columns[name]() for name in output.names], schema=output)
+
+
+def _refuse_large(results: Results, schema: Schema) -> None:
+    """Make rows invalid whose answer has a whole number that 64 bits do not hold."""
+    for d, codes in results.codes.items():
+        feature = schema.features[d]
+        if isinstance(feature, Numeric) and feature.integer:
+            for k in np.flatnonzero(np.isfinite(codes) & (np.abs(codes) >= _WHOLE)).tolist():
+                problem = f"feature {feature.name!r} would become {codes[k]:g}, which a column of whole numbers cannot hold"
+                results.discard(k, problem)
+
+
+def _array(values: Array, valid: Array | None = None) -> pa.Array:
+    """Return NumPy's numbers or booleans as a column, null where they are not ``valid``; faster than pa.array."""
+    import pyarrow as pa
+
+    content = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
+    mask = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(content)])
+
+
+def _numbers(values: Array) -> pa.Array:
+    """Return numbers with null in place of NaN."""
+    return _array(values, ~np.isnan(values))
+
+
+def _chosen(values: Any, places: Array, kind: pa.DataType) -> pa.Array:
+    """Return the values at some places, null for -1."""
+    import pyarrow as pa
+
+    listed = [str(one) for one in values] if pa.types.is_string(kind) else list(values)
+    return pa.array(listed, kind).take(_array(places, places >= 0))
+
+
+def _problems(problems: dict[int, str], n: int) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([problems.get(k) for k in range(n)], pa.string()) if problems else pa.nulls(n, pa.string())
+
+
+def _new_values(feature: Feature, codes: Array, kind: pa.DataType) -> pa.Array:
+    """Return the values of new codes, null where these are NaN (unchanged) or infinite (removed)."""
+    there = np.isfinite(codes)
+    if isinstance(feature, Numeric) and not feature.integer:
+        return _array(codes, there)
+    whole = np.where(there, codes, -1.0).astype(np.int64)
+    if isinstance(feature, Numeric):
+        return _array(whole, there)
+    return _chosen(feature.values, whole, kind)
+
+
+def _removed(codes: dict[int, Array], schema: Schema, n: int) -> pa.Array:
+    """Return the names of the features that become missing in each row, null if there are none."""
+    import pyarrow as pa
+
+    names: dict[int, list[str]] = {}
+    for d in sorted(codes):
+        for k in np.flatnonzero(np.isinf(codes[d])).tolist():
+            names.setdefault(k, []).append(schema.names[d])
+    return pa.array([_APART.join(names[k]) if k in names else None for k in range(n)], pa.string())

@@ -1,0 +1,139 @@
+"""The rows of a batch of pyarrow, encoded column by column; they become a pandas frame only if a model needs one."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, some
+from counterleaf.table.features import Finite, Numeric
+from counterleaf.table.rows import TableRows, place_of, places_of
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ArrowRows(TableRows):
+    """The rows of a record batch, with the methods of ``TableRows``.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        The rows; columns that are not features are ignored.
+    schema : Schema
+        The features.
+    output : pyarrow.Schema
+        The columns of the answers.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, schema: Schema, output: pa.Schema) -> None:
+        self.schema, self.output, self.batch = schema, output, batch
+        self.named, self.polars, self.n = True, False, batch.num_rows
+        check_columns(batch.schema.names, schema, "the batch")
+        self.columns = [batch.column(name) for name in schema.names]
+
+    @functools.cached_property
+    def _frame(self) -> TableRows:
+        """The same rows as a pandas frame."""
+        wanted = {*self.schema.names, *self.schema.columns}
+        names = [name for name in self.batch.schema.names if name in wanted]
+        return TableRows(self.batch.select(names).to_pandas(), self.schema)
+
+    @property
+    def rows(self) -> Any:
+        """The rows as a pandas frame."""
+        return self._frame.rows
+
+    @property
+    def index(self) -> Any:
+        """None: the rows of a batch have positions only."""
+        return None
+
+    def one(self, k: int) -> Any:
+        """Return row ``k`` as ``explain`` takes it."""
+        return self._frame.one(k)
+
+    def part(self, at: Any) -> Any:
+        """Return some of the rows as a pandas frame."""
+        return self._frame.part(at)
+
+    def codes(self, at: slice) -> Array:
+        """Return (rows, features) codes, the same as those of the rows as a frame."""
+        out = np.empty((at.stop - at.start, len(self.columns)))
+        for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
+            part = column.slice(at.start, at.stop - at.start)
+            out[:, d] = self._cells(feature, part) if isinstance(feature, Numeric) else _places(feature, part)
+        return out
+
+    def _cells(self, feature: Numeric, column: pa.Array) -> Array:
+        """Return part of a column as numbers, as ``TableRows`` does."""
+        import pyarrow.types as kinds
+
+        while kinds.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        dtype = column.type
+        if kinds.is_boolean(dtype):
+            column = column.cast("uint8")
+        elif kinds.is_null(dtype):
+            column = column.cast("float64")
+        elif not (kinds.is_integer(dtype) or kinds.is_floating(dtype)):
+            return self._numbers(feature, column.to_pandas())
+        found = column.to_numpy(zero_copy_only=False)
+        return self._checked(feature, np.asarray(found, np.float64), kinds.is_integer(dtype) or kinds.is_boolean(dtype))
+
+    def holds_codes(self, d: int) -> bool:
+        """False: the answers hold new values only, and a cell that does not change is null."""
+        return False
+
+    def changed(self, d: int, codes: Array, answered: Array) -> Any:
+        """Return column ``d`` of the pandas frame with new values."""
+        return self._frame.changed(d, codes, answered)
+
+    def groups(self, before: Array, after: Array) -> list[Array]:
+        """Return which rows to rewrite together."""
+        return self._frame.groups(before, after)
+
+    def rewritten(self, at: Any, before: Array, after: Array) -> Any:
+        """Return some of the rows, as a pandas frame, with the codes ``after`` in place of ``before``."""
+        return self._frame.rewritten(at, before, after)
+
+
+def check_columns(found: list[str], schema: Schema, what: str) -> None:
+    """Refuse columns of which a feature is missing or there twice; ``what`` has them."""
+    there = set(found)
+    missing = [name for name in schema.names if name not in there]
+    if missing:
+        extra = [name for name in found if name not in {*schema.names, *schema.columns}]
+        also = f" and has the other columns [{some(extra, 8)}]" if extra else ""
+        raise CounterleafError(f"{what} lacks the columns [{some(missing, 8)}]{also}; expected [{some(schema.names)}]")
+    twice = [name for name in schema.names if found.count(name) > 1] if len(there) < len(found) else []
+    if twice:
+        raise CounterleafError(f"{what} has two columns named {twice[0]!r}; names must differ")
+
+
+def _places(feature: Finite, column: pa.Array) -> Array:
+    """Return the position of each value; each different value is looked up once."""
+    import pyarrow.types as kinds
+
+    dtype = column.type.value_type if kinds.is_dictionary(column.type) else column.type
+    simple = kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_integer(dtype) or kinds.is_boolean(dtype)
+    if not (simple or kinds.is_floating(dtype) or kinds.is_decimal(dtype) or kinds.is_null(dtype)):
+        return places_of(feature, column.to_pandas())
+    if kinds.is_null(dtype):
+        return np.full(len(column), place_of(feature, None))
+    encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
+    keys = encoded.indices
+    known = np.array([*(place_of(feature, value) for value in encoded.dictionary.to_pylist()), place_of(feature, None)])
+    if keys.null_count:
+        keys = (
+            keys.fill_null(len(known) - 1) if len(known) - 1 <= _largest(keys) else keys.cast("int32").fill_null(len(known) - 1)
+        )
+    return np.asarray(known[keys.to_numpy()])
+
+
+def _largest(keys: pa.Array) -> int:
+    return int(np.iinfo(keys.type.to_pandas_dtype()).max)
