@@ -67,13 +67,13 @@ def _draw_curves(figure: Figure, groups: Sequence[Group], names: Sequence[str], 
         colour = PALETTE[(k + 5) % len(PALETTE)]
         axes.plot(x, y, DASHES[k % len(DASHES)], color=colour, drawstyle="steps-post", linewidth=1.5, label=names[k])
     axes.set_xlim(min(first, 0.0), last * 1.02)
-    axes.set_ylim(0, 1.02)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     axes.set_xlabel("cost")
     axes.set_title("of those without the target, reach it within the cost", fontsize=SMALL)
     axes.spines[["top", "right"]].set_visible(False)
     if len(drawn) > 1:
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, loc="best")
 
 
 def curve(group: Group, last: float, first: float = 0.0, points: int = _POINTS) -> tuple[Array, Array]:

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from counterleaf.errors import CounterleafError, brief, check_whole_number, near, number, some
+from counterleaf.errors import CounterleafError, near, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.report.cases import Collector, block_of
-from counterleaf.report.figures import Figures, Settings
-from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
-from counterleaf.report.measures import conflicts as in_the_way
-from counterleaf.report.measures.comparisons import MIN_ROWS
+from counterleaf.report.figures import Figures
+from counterleaf.report.groups import GroupColumn, read_by
+from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.report.page.page import fragment, page
 from counterleaf.report.page.text import text
-from counterleaf.report.provenance import (
-    UNCHECKED,
-    Provenance,
-    model_hash,
-    model_words,
-    now,
-    question_words,
-    target_words,
-    versions,
-)
+from counterleaf.report.provenance import UNCHECKED
 from counterleaf.report.saving import save
-from counterleaf.table.frames import Frame, column_names, kind_of, make_frame
+from counterleaf.table.frames import Frame, column_names, make_frame
 from counterleaf.table.rows import TableRows
 
 if TYPE_CHECKING:
@@ -81,7 +71,7 @@ class Audit:
         run (``n_jobs``, ``progress``, ``chunk_size``), as in ``explain_many``. ``search=True`` also looks for groups that
         differ among all other columns, ``search=["job"]`` among some. ``min_rows`` is the least size of such groups (30).
         ``budgets`` are costs for which groups are compared. ``conflicts`` is the number of rows without recourse whose
-        constraints in the way are determined (1,000). ``seed`` seeds samples and bootstrap (0).
+        constraints in the way are determined (1,000; for an ensemble 100). ``seed`` seeds samples and bootstrap (0).
 
     Raises
     ------
@@ -113,44 +103,33 @@ class Audit:
         **options: Unpack[AuditOptions],
     ) -> None:
         known_options("audit", options, AuditOptions)
-        settings, most = _settings(options)
-        table = TableRows(rows, explainer.schema)
+        settings, table = read_settings(options), TableRows(rows, explainer.schema)
         if not table.n:
             raise CounterleafError("the table has no rows; an audit needs at least one")
         columns = _columns(table)
         chosen = read_by(by, list(columns))
-        searched = _searched(options.get("search", False), list(columns), chosen)
-        question = {name: options[name] for name in _QUESTION if name in options}  # type: ignore[literal-required]
-        query = explainer._query(target, **{"cost": None, "constraints": (), **question})
+        searched = [SearchedColumn(name) for name in read_search(options.get("search", False), list(columns), chosen)]
+        question = Question(explainer, target, {name: value for name, value in options.items() if name in _QUESTION})
+        question.words()  # a wrong question is refused here
         if answers is None:
-            run = {name: options[name] for name in _RUN if name in options}  # type: ignore[literal-required]
-            answers = explainer.explain_many(rows, target=target, words=False, **question, **run)
+            run: dict[str, Any] = {name: value for name, value in options.items() if name in _RUN}
+            answers = explainer.explain_many(rows, target=target, words=False, **question.rest, **run)
         _check_answers(answers, table.n)
         collector = Collector(settings.seed)
         collector.add(block_of(table, answers, target))
-        cases = collector.cases()
-        groupings, notes = _groupings(columns, chosen)
-        others = [one for one in (_other(columns[name], name) for name in searched) if one is not None]
-        sample = in_the_way.sampled(cases, settings.seed, most)
-        found = None
-        if most and len(sample):
-            total = int((cases.state == in_the_way.State.CANNOT).sum())
-            found = in_the_way.find_conflicts(
-                lambda k: explainer.explain(table.one(int(sample[k])), target=target, **question), sample, total
-            )
-        origin = f"{table.n:,} rows in memory"
-        provenance = Provenance(
-            target_words(target),
-            question_words(query, explainer.schema),
-            model_words(explainer),
-            model_hash(explainer),
+        grouped = [GroupColumn(one) for one in chosen]
+        for column in grouped:
+            column.add(columns[column.by.column])
+        for other in searched:
+            other.add(columns[other.name])
+        origin = Origin(f"{table.n:,} rows in memory", UNCHECKED)
+        self._figures = assemble(
+            question,
+            collector.cases(),
+            (grouped, searched),
+            lambda places: TableRows(table.part(places), table.schema),
             origin,
-            UNCHECKED,
-            versions(),
-            now(),
-        )
-        self._figures = Figures(
-            cases, explainer.schema, groupings, (*groupings, *others), found, provenance, tuple(notes), settings
+            settings,
         )
 
     @classmethod
@@ -204,6 +183,11 @@ class Audit:
     def fairness(self) -> Frame:
         """The notions of recourse fairness of the literature, for the groups of each column."""
         return _frame(self._figures.fairness, ["by", "notion", "parameter", "group", "other", "value"])
+
+    @property
+    def choices(self) -> Frame:
+        """The sets of features whose change alone reaches the target, and for how many of the examined rows of each group."""
+        return _frame(self._figures.choice_lines, ["by", "group", "features", "examined", "reaching", "share"])
 
     @property
     def conflicts(self) -> Frame:
@@ -267,25 +251,12 @@ class Audit:
         CounterleafError
             If the name does not end in .html, or a file cannot be written.
         """
-        names = ("groups", "pairs", "differences", "features", "search", "fairness", "conflicts")
+        names = ("groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts")
         return save(Path(path), self.to_html(), {name: getattr(self, name) for name in names})
 
 
 def _frame(lines: Sequence[dict[str, Any]], names: Sequence[str] | None = None) -> Frame:
     return make_frame(lines, names if not lines else None)
-
-
-def _settings(options: Any) -> tuple[Settings, int]:
-    """Check the options of the report."""
-    least, seed, most = options.get("min_rows", MIN_ROWS), options.get("seed", 0), options.get("conflicts", in_the_way.MOST)
-    for name, value, lowest in (("min_rows", least, 2), ("seed", seed, 0), ("conflicts", most, 0)):
-        check_whole_number(name, value, lowest)
-    budgets = options.get("budgets", ())
-    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
-        raise CounterleafError(f"budgets is {brief(budgets)}; expected a list of costs")
-    costs = tuple(number(budget, "a budget") for budget in budgets)
-    most = in_the_way.MOST if most is None else int(most)
-    return Settings(int(seed or 0), int(least or MIN_ROWS), costs), most
 
 
 def _columns(table: TableRows) -> dict[str, Any]:
@@ -301,39 +272,3 @@ def _check_answers(answers: Any, n: int) -> None:
         raise CounterleafError("answers is not a table of explain_many with one answer per row; pass what it returned")
     if len(answers) != n:
         raise CounterleafError(f"answers has {len(answers):,} lines and rows has {n:,}; expected one answer per row")
-
-
-def _searched(search: Any, names: list[str], by: Sequence[By]) -> list[str]:
-    """Return the columns, in addition to those of ``by``, that are searched for groups that differ."""
-    taken = {one.column for one in by}
-    if search is True:
-        return [name for name in names if name not in taken]
-    if search is False or search is None:
-        return []
-    wanted = [search] if isinstance(search, str) else list(search) if isinstance(search, Iterable) else None
-    if wanted is None:
-        raise CounterleafError(f"search is {brief(search)}; expected True, False or names of columns")
-    return [one.column for one in read_by([str(name) for name in wanted], names) if one.column not in taken]
-
-
-def _groupings(columns: dict[str, Any], by: Sequence[By]) -> tuple[tuple[Grouping, ...], list[str]]:
-    found, notes = [], []
-    for one in by:
-        column = GroupColumn(one)
-        column.add(columns[one.column])
-        grouping, remarks = column.grouping()
-        found.append(grouping)
-        notes += remarks
-    return tuple(found), notes
-
-
-def _other(column: Any, name: str) -> Grouping | None:
-    """Return the groups of a column that is only searched; None if it has too many values or just one."""
-    collected = GroupColumn(By(name))
-    try:
-        collected.add(column)
-    except CounterleafError:
-        return None
-    grouping, notes = collected.grouping()
-    too_many = bool(notes) and kind_of(column) not in "iuf"
-    return None if too_many or not 1 < len(grouping) <= MOST + 2 else grouping

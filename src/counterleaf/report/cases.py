@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.question.query import Probability, Value
-from counterleaf.table.frames import Column, Frame, cells_of, column_names, numbers_of, factorized
+from counterleaf.table.frames import Column, Frame, cells_of, column_names, factorized, numbers_of
 from counterleaf.table.output import STATUSES
 from counterleaf.table.rows import TableRows, differs
 from counterleaf.types import Array

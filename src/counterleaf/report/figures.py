@@ -11,9 +11,10 @@ from typing import Any
 from counterleaf.report.cases import Cases
 from counterleaf.report.groups import Grouping, crossed, everyone
 from counterleaf.report.measures import differences as between
+from counterleaf.report.measures.choices import Choices
 from counterleaf.report.measures.comparisons import Comparison, compare
 from counterleaf.report.measures.conflicts import Conflicts
-from counterleaf.report.measures.fairness import fairness
+from counterleaf.report.measures.fairness import choice, fairness
 from counterleaf.report.measures.features import FeatureChanges
 from counterleaf.report.measures.group import QUARTERS, Group, Groups
 from counterleaf.report.provenance import Provenance
@@ -27,6 +28,7 @@ class Settings:
     seed: int = 0
     min_rows: int = 30
     budgets: tuple[float, ...] = ()
+    conflicts: int | None = None  # rows without recourse that are examined; None for the usual number
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,20 @@ class Figures:
     schema: Schema
     by: tuple[Grouping, ...]
     searched: tuple[Grouping, ...]
-    conflicts: Conflicts | None  # None if they were not sought
+    found: tuple[Conflicts | None, Choices | None]  # None if they were not sought
     provenance: Provenance
     notes: tuple[str, ...]
     settings: Settings
+
+    @property
+    def conflicts(self) -> Conflicts | None:
+        """What is in the way of rows without recourse."""
+        return self.found[0]
+
+    @property
+    def choices(self) -> Choices | None:
+        """The ways to the target."""
+        return self.found[1]
 
     @functools.cached_property
     def _divided(self) -> Groups:
@@ -94,7 +106,17 @@ class Figures:
     @functools.cached_property
     def fairness(self) -> list[dict[str, Any]]:
         """The notions of fairness of the literature, for each column."""
-        return [line for groups in self.groups.values() for line in fairness(groups, self.budgets)]
+        lines = [line for groups in self.groups.values() for line in fairness(groups, self.budgets)]
+        for grouping in self.by if self.choices is not None else ():
+            lines += choice(grouping, [line for line in self.choice_lines if line["by"] == grouping.name])
+        return lines
+
+    @functools.cached_property
+    def choice_lines(self) -> list[dict[str, Any]]:
+        """The sets of features that reach the target, for all rows and every group."""
+        if self.choices is None:
+            return []
+        return [line for grouping in (everyone(len(self.cases)), *self.by) for line in self.choices.lines(grouping)]
 
     @functools.cached_property
     def conflict_lines(self) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError, brief, near, number, some
-from counterleaf.table.frames import Column, kind_of, numbers_of, factorized
+from counterleaf.table.frames import Column, factorized, kind_of, numbers_of
 from counterleaf.types import Array
 
 MISSING, OTHER, ALL = "(missing)", "(other)", "all rows"
@@ -144,8 +144,8 @@ class GroupColumn:
         numeric = kind_of(column) in "iuf" and not self._values
         if self.by.bounds or (numeric and self._numeric is not False):
             self._numeric = True
-            values = numbers_of(column, self.by.column)
-            self._parts.append(_bins(values, self.by.bounds) if self.by.bounds else values)
+            numbers = numbers_of(column, self.by.column)
+            self._parts.append(_bins(numbers, self.by.bounds) if self.by.bounds else numbers)
             return
         if self._numeric:  # the blocks before held numbers
             self._give_up_numbers()

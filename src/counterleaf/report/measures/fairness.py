@@ -15,13 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.report.groups import Grouping
+from counterleaf.report.measures.choices import SHARES
 from counterleaf.report.measures.group import QUARTERS, Group
 
-EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, TRADE_OFF = (
+EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
     "equal effectiveness",
     "equal conditional mean recourse",
     "equal effectiveness within budget",
     "equal cost of effectiveness",
+    "equal choice of recourse",
     "fair effectiveness-cost trade-off",
 )
 
@@ -55,6 +58,17 @@ def fairness(groups: Sequence[Group], budgets: Sequence[float]) -> list[dict[str
         distance, at = trade_off(one, other)
         lines.append({**_line(TRADE_OFF, at, one, distance), "other": other.label})
     return lines
+
+
+def choice(grouping: Grouping, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how many sets of features are a choice for each group, from the lines of ``Choices`` of its column."""
+    out = []
+    for share, label in itertools.product(SHARES, grouping.labels):
+        mine = [line for line in lines if line["group"] == label]
+        if mine:
+            count = float(sum(line["share"] >= share for line in mine))
+            out.append({"by": grouping.name, "notion": CHOICE, "parameter": share, "group": label, "other": "", "value": count})
+    return out
 
 
 def _line(notion: str, parameter: float, group: Group, value: float) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def pairs(items: Iterable[tuple[str, str]]) -> str:
 def table(
     caption: str, head: Sequence[str], lines: Iterable[Sequence[str]], wide: Sequence[int] = (), text: Sequence[int] = ()
 ) -> str:
-    """Return a table that scrolls within itself; ``wide`` and ``text`` are places of columns of long and of left-aligned text."""
+    """Return a table that scrolls within itself; ``wide`` and ``text`` are the places of columns of long and of short text."""
 
     def kind(k: int) -> str:
         names = ["text"] * (k in text or k in wide) + ["wide"] * (k in wide)

@@ -13,10 +13,10 @@ from counterleaf.report.measures.differences import SHARES, Difference
 from counterleaf.report.measures.group import Group
 from counterleaf.report.page import pictures
 from counterleaf.report.page.definitions import DEFINITIONS, LIMITS, REFERENCES
-from counterleaf.report.page.html import bullets, clean, paragraph, pairs, section, table
+from counterleaf.report.page.html import bullets, clean, pairs, paragraph, section, table
 from counterleaf.report.page.style import STYLE
 from counterleaf.report.page.text import counted, spoken
-from counterleaf.report.page.words import MEASURES, as_number, half, percent, remarks, signed, summary
+from counterleaf.report.page.words import MEASURES, as_number, half, percent, points, remarks, signed, summary
 
 _SHOWN_FEATURES, _SHOWN_DIFFERENCES, _SHOWN_GROUPS, _SHOWN_CONFLICTS = 8, 45, 20, 12
 _CURVE = "Of the rows without the target, the share that reaches it at a cost of at most the value on the axis."
@@ -92,6 +92,8 @@ def _column(figures: Figures, name: str, groups: Sequence[Group]) -> str:
     lines = [line for line in figures.fairness if line["by"] == name]
     if lines and len(groups) > 1:
         parts.append("<h3>Recourse fairness</h3>" + _fairness(name, [group.label for group in groups], lines))
+    ways = [line for line in figures.choice_lines if line["by"] == name]
+    parts += ["<h3>Ways to the target</h3>" + _ways(name, [group.label for group in groups], ways)] if ways else []
     features = [line for line in figures.features if line["by"] == name]
     parts += ["<h3>What has to change</h3>" + _features(f"By {name}", features)] if features else []
     return "".join(parts)
@@ -139,7 +141,7 @@ def _difference_cells(one: Difference) -> list[str]:
     value = percent if share else as_number
 
     def gap(x: float) -> str:
-        return signed(round(100 * x, 1)) if share and math.isfinite(x) else signed(x)
+        return points(x) if share else signed(float(f"{x:.3g}"))
 
     ends = "-" if math.isnan(one.low) else f"{gap(one.low)} to {gap(one.high)}"
     return [value(one.value), value(one.other_value), gap(one.difference), ends]
@@ -171,6 +173,8 @@ def _notion(notion: str, parameter: float) -> str:
     text = notion.capitalize()
     if notion == notions.BUDGET:
         return f"{text} {as_number(parameter)}"
+    if notion == notions.CHOICE:
+        return f"{text}: sets of features that serve {percent(parameter)}"
     return f"{text}, {percent(parameter)}" if notion == notions.COST_OF else text
 
 
@@ -192,9 +196,18 @@ def _trade_offs(lines: Sequence[dict[str, Any]]) -> str:
     if not most["value"]:
         return paragraph("Fair effectiveness-cost trade-off: the curves of all groups are the same.")
     return paragraph(
-        f"Fair effectiveness-cost trade-off: the largest distance of two curves is {abs(100 * most['value']):.1f} percentage points. At a "
-        f"cost of {as_number(most['parameter'])}, that many more of {first} than of {second} reach the target."
+        f"Fair effectiveness-cost trade-off: the largest distance of two curves is {abs(100 * most['value']):.1f} percentage "
+        f"points. At a cost of {as_number(most['parameter'])}, that many more of {first} than of {second} reach the target."
     )
+
+
+def _ways(name: str, labels: Sequence[str], lines: Sequence[dict[str, Any]]) -> str:
+    shares = {(line["features"], line["group"]): line["share"] for line in lines}
+    sets = dict.fromkeys(line["features"] for line in lines)
+    examined = {line["group"]: line["examined"] for line in lines}
+    rows = [[one, *(percent(shares.get((one, label), math.nan)) for label in labels)] for one in sets]
+    head = ["Only these features change", *(f"{label} ({examined.get(label, 0):,} examined)" for label in labels)]
+    return table(f"By {name}: the share of the rows without the target that reach it in this way", head, rows)
 
 
 def _features(caption: str, lines: Sequence[dict[str, Any]]) -> str:
@@ -258,7 +271,7 @@ def _compared_cells(one: Comparison) -> list[str]:
         f"{one.rows:,}",
         value(one.value),
         value(one.rest_value),
-        signed(round(100 * one.effect, 1)),
+        points(one.effect),
         p,
         one.test,
         yes,

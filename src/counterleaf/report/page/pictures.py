@@ -83,10 +83,11 @@ def curves(groups: Sequence[Group], caption: str) -> str:
     low, high = min(0.0, *costs), max(0.0, *costs)
     high = high if high > low else low + 1.0
     parts = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        y = bottom - share * (bottom - top)
+    most = _ceiling(max(group.can / group.affected for _, group in drawn))
+    for share in (0, most / 4, most / 2, most * 3 / 4, most):
+        y = bottom - share / most * (bottom - top)
         parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 5:.1f}" text-anchor="end">{100 * share:.0f} %</text>')
+        parts.append(f'<text x="{left - 8}" y="{y + 5:.1f}" text-anchor="end">{100 * share:.4g} %</text>')
     for tick in ticks(low, high):
         x = left + (tick - low) / (high - low) * (right - left)
         parts.append(f'<line class="axis" x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}"/>')
@@ -98,7 +99,7 @@ def curves(groups: Sequence[Group], caption: str) -> str:
         xs, ys = curve(group, high, low, _POINTS)
         steps, before = [], None
         for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
-            across, down = left + (x - low) / (high - low) * (right - left), bottom - y * (bottom - top)
+            across, down = left + (x - low) / (high - low) * (right - left), bottom - y / most * (bottom - top)
             steps.append(f"M{across:.1f},{down:.1f}" if before is None else f"H{across:.1f}V{down:.1f}")
             before = y
         parts.append(f'<path class="curve" style="{_stroke(k)}" d="{"".join(steps)}"/>')
@@ -111,11 +112,17 @@ def curves(groups: Sequence[Group], caption: str) -> str:
     return _figure(parts, height, "Share that reaches the target over the cost", said, f'<ul class="key">{key}</ul>', caption)
 
 
+def _ceiling(share: float) -> float:
+    """Return the end of an axis for shares up to this one."""
+    return next(end for end in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if share <= end)
+
+
 def _curve_words(group: Group) -> str:
     reached = percent(group.can / group.affected)
     if not group.can:
         return "nobody reaches the target"
-    return f"{reached} reach it, a quarter of these within {as_number(group.quantile(0.25))}, half within {as_number(group.quantile(0.5))}"
+    quarter, half = as_number(group.quantile(0.25)), as_number(group.quantile(0.5))
+    return f"{reached} reach it, a quarter of these within {quarter}, half within {half}"
 
 
 def _stroke(k: int) -> str:
@@ -133,7 +140,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 def _figure(parts: Sequence[str], height: float, title: str, said: str, key: str, caption: str = "") -> str:
     picture = (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(f"{title}. {said}")}"><title>{escape(title)}</title>'
-        f"<desc>{escape(said)}</desc>{''.join(parts)}</svg>"
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(f"{title}. {said}")}">'
+        f"<title>{escape(title)}</title><desc>{escape(said)}</desc>{''.join(parts)}</svg>"
     )
     return f"<figure>{picture}{key}" + (f"<figcaption>{caption}</figcaption>" if caption else "") + "</figure>"

@@ -39,10 +39,10 @@ code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fo
 svg text { fill: var(--ink); font: 13px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .axis { stroke: var(--ink); stroke-width: 1; } svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .curve { fill: none; stroke-width: 2.2; }
-@media (max-width: 34rem) { body { padding: 1rem 0.8rem 3rem; } h1 { font-size: 1.45rem; } dl { grid-template-columns: 1fr; gap: 0; }
-  dd { margin: 0 0 0.5rem; } th, td { padding: 0.3rem 0.5rem; } svg text { font-size: 20px; } .key svg { width: 2.2rem; } }
-@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #f0f0f0; --line: #999; --quiet: #333; --link: #000;
-  --has: #00795a; --can: #2f7fb8; --cannot: #c04a00; --open: #8a7a00; --invalid: #767676; --c0: #0072b2; --c1: #c04a00;
+@media (max-width: 34rem) { body { padding: 1rem 0.8rem 3rem; } h1 { font-size: 1.45rem; }
+  dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 0.5rem; } th, td { padding: 0.3rem 0.5rem; } svg text { font-size: 20px; } .key svg { width: 2.2rem; } }
+@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #f0f0f0; --line: #999; --quiet: #333;
+  --link: #000; --has: #00795a; --can: #2f7fb8; --cannot: #c04a00; --open: #8a7a00; --invalid: #767676; --c0: #0072b2; --c1: #c04a00;
   --c2: #00795a; --c3: #9c3f74; --c4: #8a6d00; --c5: #3d6f9e; --c6: #5b5b5b; --c7: #6a3d9a; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } .scroll { overflow: visible; }
   table { font-size: 8pt; } th, td { padding: 2px 5px; } td.wide, th.wide { min-width: 0; }

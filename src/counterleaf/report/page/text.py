@@ -63,8 +63,8 @@ def counted(figures: Figures) -> str:
     found = figures.comparisons
     clear = sum(one.clear for one in found)
     return (
-        f"{len(found):,} comparisons of groups and pairs of groups with the rest, of at least {figures.settings.min_rows:,} rows on "
-        f"both sides; {clear:,} of them differ after Holm's correction for all comparisons (5 % level)."
+        f"{len(found):,} comparisons of groups and pairs of groups with the rest, with at least {figures.settings.min_rows:,} "
+        f"rows on both sides: {clear:,} of them are significant after Holm's correction for all comparisons (5 % level)."
     )
 
 

@@ -53,6 +53,12 @@ def signed(value: float) -> str:
     return f"+{as_number(value)}" if value > 0 and math.isfinite(value) else as_number(value)
 
 
+def points(share: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
+    value = round(100 * share, 1) + 0.0
+    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{abs(value):.1f}"
+
+
 def summary(figures: Figures) -> str:
     """Return the first sentence: of all rows, how many have the target, can reach it, and cannot."""
     group, target = figures.whole, figures.provenance.target
@@ -77,51 +83,61 @@ def half(group: Group) -> str:
 
 
 def in_words(one: Difference) -> str:
-    """Return a difference as a sentence: "sex = f needs 0.12 more than sex = m; 95 % interval 0.08 to 0.15"."""
-    first, second = f"{one.by} = {one.group}", f"{one.by} = {one.other}"
-    what = MEASURES[one.measure]
+    """Return a difference as a sentence: "sex = f needs 0.12 more than sex = m; 95 % interval 0.08 more to 0.15 more"."""
     if math.isinf(one.value) or math.isinf(one.other_value):
-        values = f"{as_number(one.value)} for {first}, {as_number(one.other_value)} for {second}"
-        return f"{what[0].upper()}{what[1:]}: {values}."
-    if one.measure in SHARES:
-        points = f"{abs(100 * one.difference):.1f} percentage points {'more' if one.difference >= 0 else 'fewer'}"
-        values = f"{percent(one.value)} of {first} against {percent(one.other_value)} of {second} {what}"
-        if one.measure == "share_reaching":
-            values = f"Of the rows without the target, {percent(one.value)} of {first} and {percent(one.other_value)} of {second} can reach it"
-        return f"{values}: {points}{_interval(one, 100)}."
-    more = "more" if one.difference >= 0 else "less"
-    if one.difference < 0:
-        one = Difference(
-            one.by,
-            one.other,
-            one.group,
-            one.measure,
-            one.other_value,
-            one.value,
-            -one.difference,
-            -one.high,
-            -one.low,
-            one.method,
+        what = MEASURES[one.measure]
+        values = ", ".join(
+            f"{as_number(value)} for {_named(one, label)}"
+            for label, value in ((one.group, one.value), (one.other, one.other_value))
         )
-        first, second, more = second, first, "more"
-    verb = {"cost_median": "needs", "cost_mean": "needs", "changes_mean": "needs"}.get(one.measure, "needs")
+        return f"{what[0].upper()}{what[1:]}: {values}."
+    return _share_sentence(one) if one.measure in SHARES else _cost_sentence(one)
+
+
+def _named(one: Difference, label: str) -> str:
+    return f"{one.by} = {label}"
+
+
+def _share_sentence(one: Difference) -> str:
+    first, second = _named(one, one.group), _named(one, one.other)
+    more = "more" if one.difference >= 0 else "fewer"
+    points = f"{abs(100 * one.difference):.1f} percentage points {more}{_interval(one, 100, ('fewer', 'more'))}."
+    if one.measure == "share_reaching":
+        values = f"{percent(one.value)} with {first} can reach it, against {percent(one.other_value)} with {second}"
+        return f"Of the rows without the target, {values}: {points}"
+    what, rest = MEASURES[one.measure], f"against {percent(one.other_value)} with {second}"
+    return f"{percent(one.value)} of the rows with {first} {what}, {rest}: {points}"
+
+
+def _cost_sentence(one: Difference) -> str:
+    first, second = _named(one, one.group), _named(one, one.other)
     unit = " changes" if one.measure == "changes_mean" else ""
     typical = {"cost_median": "in the median", "half_without_target": "for half of the rows without the target"}
     where = typical.get(one.measure, "on average")
-    values = f"{as_number(one.value)} against {as_number(one.other_value)}"
     if one.difference == 0:
-        return f"{first} and {second} need the same {where} ({as_number(one.value)}{unit}){_interval(one, 1)}."
-    return f"{first} {verb} {as_number(one.difference)}{unit} {more} than {second} {where} ({values}){_interval(one, 1)}."
+        both = f"{first} and {second} need the same {where} ({as_number(one.value)}{unit})"
+        return f"{both}{_interval(one, 1, ('less', 'more'))}."
+    more = "more" if one.difference > 0 else "less"
+    values = f"{as_number(one.value)} against {as_number(one.other_value)}"
+    size = three_digits(abs(one.difference))
+    return f"{first} needs {size}{unit} {more} than {second} {where} ({values}){_interval(one, 1, ('less', 'more'))}."
 
 
-def _interval(one: Difference, scale: int) -> str:
+def three_digits(value: float) -> str:
+    """Return a difference with three digits."""
+    return as_number(float(f"{value:.3g}"))
+
+
+def _interval(one: Difference, scale: int, ways: tuple[str, str]) -> str:
+    """Return the interval in words; each end says in which direction it lies if the two differ."""
     if math.isnan(one.low) or math.isnan(one.high):
         return "; no interval"
-    sign = 1 if one.difference >= 0 else -1
-    low, high = sorted((sign * one.low * scale, sign * one.high * scale))
-    low, high = low + 0.0, high + 0.0
-    ends = (f"{low:.1f}", f"{high:.1f}") if scale == 100 else (as_number(low), as_number(high))
-    return f"; 95 % interval {' to '.join(end.replace('-', MINUS) for end in ends)}"
+    ends = [one.low * scale, one.high * scale]
+    texts = [f"{abs(end):.1f}" if scale == 100 else three_digits(abs(end)) for end in ends]
+    if ends[0] < 0 < ends[1]:
+        return f"; 95 % interval {texts[0]} {ways[0]} to {texts[1]} {ways[1]}, so the direction is not certain"
+    low, high = texts if ends[0] >= 0 else reversed(texts)
+    return f"; 95 % interval {low} to {high}"
 
 
 def largest(differences: Sequence[Difference], groups: Sequence[Group], measure: str) -> Difference | None:
@@ -148,8 +164,8 @@ def remarks(figures: Figures) -> list[str]:
     out, whole, conflicts = list(figures.notes), figures.whole, figures.conflicts
     if whole.counts[State.FOUND]:
         out.append(
-            f"{int(whole.counts[State.FOUND]):,} rows reach the target by a change that is not proved to be the cheapest, because "
-            "a limit stopped the search: their costs are upper bounds."
+            f"{int(whole.counts[State.FOUND]):,} rows reach the target by a change that is not proved to be the cheapest, "
+            "because a limit stopped the search: their costs are upper bounds."
         )
     if whole.open:
         out.append(
@@ -160,12 +176,13 @@ def remarks(figures: Figures) -> list[str]:
         out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction.")
     if figures.cases.kept < 1:
         out.append(
-            f"The sizes of the changes come from a random {percent(figures.cases.kept)} of the rows that change; their numbers are exact."
+            f"The sizes of the changes come from a random {percent(figures.cases.kept)} of the rows that change; the numbers of "
+            "these rows are exact."
         )
     if conflicts is not None and conflicts.is_sample:
         out.append(
-            f"The constraints in the way were determined for {len(conflicts.rows):,} of the {conflicts.total:,} rows without recourse, "
-            "a random sample."
+            f"The constraints in the way were determined for {len(conflicts.rows):,} of the {conflicts.total:,} rows without "
+            "recourse, a random sample."
         )
     small = [group.name for groups in figures.groups.values() for group in groups if group.rows < MIN_ROWS]
     if small:
