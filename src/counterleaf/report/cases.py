@@ -63,6 +63,7 @@ class Cases:
     values: Mapping[int, Values]
     kept: float  # the share of the rows with a change that are in ``values``
     unconfirmed: int
+    outside: int  # rows that have the target but do not satisfy the constraints or the margin themselves
 
     def __len__(self) -> int:
         return len(self.state)
@@ -85,7 +86,7 @@ class Collector:
         self._blocks: list[tuple[Array, Array, Array]] = []
         self._known: dict[tuple[int, ...], int] = {}
         self._values: dict[int, list[tuple[Array, Array, Array, Array]]] = {}  # feature -> rows, old, new, chances
-        self._kept, self._share, self._n, self._unconfirmed = 0, 1.0, 0, 0
+        self._kept, self._share, self._n, self._unconfirmed, self._outside = 0, 1.0, 0, 0, 0
 
     def add(self, block: Block) -> None:
         """Add the next rows."""
@@ -105,6 +106,10 @@ class Collector:
             self._thin()
         self._n += len(state)
         self._unconfirmed += block.unconfirmed
+        settled = ~np.isnan(block.costs)
+        for one in block.changes.values():
+            settled[one.rows] = False
+        self._outside += int(np.count_nonzero((state == State.HAS) & ~settled))
 
     def _thin(self) -> None:
         """Halve the share of the rows whose values are kept."""
@@ -132,6 +137,7 @@ class Collector:
             values,
             self._share,
             self._unconfirmed,
+            self._outside,
         )
 
 

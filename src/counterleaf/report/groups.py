@@ -241,10 +241,10 @@ def _of_numbers(name: str, values: Array) -> tuple[Grouping, list[str]]:
 
 
 def quartile_bounds(values: Array) -> list[float]:
-    """Return the different quartiles of some numbers that divide them."""
+    """Return the different quartiles of some different numbers that divide them; else the second smallest number."""
     ordered = np.sort(values)
     cuts = np.unique(ordered[[len(values) * k // 4 for k in (1, 2, 3)]])
-    return [float(cut) for cut in cuts if cut > ordered[0]] or [float(ordered[-1])]
+    return [float(cut) for cut in cuts if cut > ordered[0]] or [float(ordered[ordered > ordered[0]][0])]
 
 
 def _used(grouping: Grouping) -> Grouping:

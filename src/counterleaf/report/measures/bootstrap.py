@@ -69,5 +69,6 @@ def interval(draws: Array, level: float = LEVEL) -> tuple[float, float]:
     """Return the ends of the percentile interval; NaN if some draw is undefined."""
     if np.isnan(draws).any():
         return math.nan, math.nan
-    tail, ordered = (1 - level) / 2, np.sort(draws)  # np.quantile turns neighbours that are infinite into NaN
-    return float(ordered[math.ceil(tail * len(draws)) - 1]), float(ordered[math.ceil((1 - tail) * len(draws)) - 1])
+    tail, ordered, n = (1 - level) / 2, np.sort(draws), len(draws)  # np.quantile turns neighbours that are infinite into NaN
+    low, high = (max(math.ceil(share * n - 1e-9), 1) - 1 for share in (tail, 1 - tail))
+    return float(ordered[low]), float(ordered[high])

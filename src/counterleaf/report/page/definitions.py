@@ -9,7 +9,7 @@ DEFINITIONS = (
     (
         "Can reach it",
         "There is a row within the bounds and constraints of the question for which the model says the target. The model "
-        "itself predicted the target for that row. Unless a limit stopped the search, no such row is cheaper, which was proved.",
+        "itself predicted the target for that row. It is proved that no such row is cheaper, unless a limit stopped the search.",
     ),
     ("Provably cannot", "No row within the bounds and constraints reaches the target. This was proved for every such row."),
     (
@@ -49,9 +49,9 @@ DEFINITIONS = (
     ),
     (
         "Equal choice of recourse",
-        "The number of sets of features that serve at least a given share of the rows without the target. A set serves a row if "
-        "changing features of the set alone reaches the target, which another search decides, for the most frequent sets and "
-        "a sample of the rows. FACTS counts actions; here an action is a set of features, and each row moves as far as it needs.",
+        "The number of sets of features that serve at least a given share of the rows without the target. A set serves a row "
+        "if changing features of the set alone reaches the target, which another search decides, for the most frequent sets "
+        "and a sample of the rows. FACTS counts actions; here, sets of features are the actions.",
     ),
     (
         "Equal conditional mean recourse",
@@ -71,11 +71,11 @@ REFERENCES = (
     "(NeurIPS 2023).",
 )
 LIMITS = (
-    "A model's costs are not the world's. The cost says how far the model requires a row to move, in the units of the question. "
-    "It does not say how hard that is for a person.",
+    "A model's costs are not the world's. The cost says how far the model requires a row to move, in the units of the "
+    "question. It does not say how hard that is for a person.",
     "The proofs are about the model. A change that turns the model's answer need not be possible for a person, and need not "
     "improve anything outside of the model, such as the chance that a loan is repaid.",
-    "Causes are unknown. Changing one feature may change others in the world; the report changes exactly the features it names.",
+    "Causes are unknown. Changing one feature may change others in the world; the report changes only the features it names.",
     "The figures are about the rows of this table. Intervals describe the sampling of rows, under the assumption that they are "
     "a random sample. They do not describe errors in the data or another population.",
     "Small groups have wide intervals, and a difference that is not significant is not a proof that there is none.",

@@ -9,7 +9,7 @@ from html import escape
 def clean(text: object) -> str:
     """Return text for HTML on one line, without characters that have no meaning there."""
     kept = "".join(c if c.isprintable() or c == " " else " " for c in str(text))
-    return escape(" ".join(kept.split()))
+    return escape(" ".join(kept.split())).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -43,7 +43,8 @@ def table(
         + "</tr>"
         for line in lines
     )
-    content = f"<table><caption>{clean(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    title = f"<caption><span>{clean(caption)}</span></caption>"
+    content = f"<table>{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{clean(caption)}">{content}</div>'
 
 

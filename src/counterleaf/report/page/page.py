@@ -251,8 +251,8 @@ def _search(figures: Figures) -> str:
     lines = [_compared_cells(one) for one in shown]
     note = (
         "The value is the share without recourse, or the median cost. The effect is the difference of the shares in percentage "
-        "points; for costs, it is how much more often a row of the group is dearer than another row than cheaper, in percentage "
-        "points. A pair of groups may differ because one of its columns does."
+        "points; for costs, it is how much more often a row of the group is dearer than another row than cheaper, in "
+        "percentage points. A pair of groups may differ because one of its columns does."
     )
     return (
         paragraph(counted(figures))

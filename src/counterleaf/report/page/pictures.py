@@ -19,7 +19,7 @@ KINDS = (
     ("invalid", "could not be explained"),
 )
 _DASHES = ("", "9 5", "2 4", "12 4 2 4")
-_WIDTH, _BAR, _POINTS = 720, 34, 240
+_WIDTH, _BAR, _GAP, _POINTS = 480, 26, 22, 240
 _LEAST = 0.09  # the share from which a bar has its percentage on it
 
 
@@ -47,11 +47,11 @@ def bars(groups: Sequence[Group]) -> str:
     """Return a picture of what became of the rows of each group, with a key and a text in place of it."""
     used = [kind for kind in KINDS if any(getattr(group, kind[0]) for group in groups)]
     names = short_names([" ".join(group.label.splitlines()) for group in groups])
-    height = len(groups) * (_BAR + 24) + 4
+    height = len(groups) * (_BAR + _GAP)
     parts = []
     for row, (group, name) in enumerate(zip(groups, names, strict=True)):
-        top, x = row * (_BAR + 24) + 18, 0.0
-        parts.append(f'<text x="0" y="{top - 4}">{escape(name)} ({group.rows:,} {"row" if group.rows == 1 else "rows"})</text>')
+        top, x = row * (_BAR + _GAP) + _GAP, 0.0
+        parts.append(f'<text x="0" y="{top - 5}">{escape(name)} ({group.rows:,} {"row" if group.rows == 1 else "rows"})</text>')
         for key, _ in used:
             share = getattr(group, key) / group.rows
             wide = share * _WIDTH
@@ -59,7 +59,7 @@ def bars(groups: Sequence[Group]) -> str:
                 parts.append(f'<rect x="{x:.2f}" y="{top}" width="{wide:.2f}" height="{_BAR}" style="{_fill(key)}"/>')
             if share >= _LEAST:
                 label = f'<text x="{x + wide / 2:.2f}" y="{top + _BAR / 2 + 5}" text-anchor="middle" '
-                halo = 'style="paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round"'
+                halo = 'style="paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round"'
                 parts.append(f"{label}{halo}>{100 * share:.0f} %</text>")
             x += wide
     said = "; ".join(
@@ -79,7 +79,7 @@ def curves(groups: Sequence[Group], caption: str) -> str:
     costs = [float(end) for _, group in drawn if group.can for end in (group.costs[0], group.costs[-1])]
     if not costs:
         return ""
-    left, right, top, bottom, height = 66, _WIDTH - 14, 10, 300, 350
+    left, right, top, bottom, height = 58, _WIDTH - 10, 12, 220, 264
     low, high = min(0.0, *costs), max(0.0, *costs)
     high = high if high > low else low + 1.0
     parts = []
@@ -92,9 +92,9 @@ def curves(groups: Sequence[Group], caption: str) -> str:
         x = left + (tick - low) / (high - low) * (right - left)
         parts.append(f'<line class="axis" x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}"/>')
         anchor = "end" if x > right - 20 else "middle"
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 23}" text-anchor="{anchor}">{as_number(tick)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="{anchor}">{as_number(tick)}</text>')
     parts.append(f'<line class="axis" x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>')
-    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 45}" text-anchor="middle">cost</text>')
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">cost</text>')
     for k, group in drawn:
         xs, ys = curve(group, high, low, _POINTS)
         steps, before = [], None

@@ -21,11 +21,12 @@ a { color: var(--link); }
 nav ul { padding: 0; margin: 1rem 0; list-style: none; display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; }
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: 0.25rem 1rem; margin: 0.5rem 0; }
 dt { color: var(--quiet); } dd { margin: 0; }
-figure { margin: 1rem 0; } figure svg { display: block; width: 100%; height: auto; max-width: 46rem; }
+figure { margin: 1rem 0; } figure > svg { display: block; width: 100%; height: auto; max-width: 42rem; }
 figcaption { font-size: 0.92rem; margin-top: 0.3rem; max-width: 46rem; }
 .scroll { overflow-x: auto; margin: 0.6rem 0; } .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 caption { text-align: left; padding: 0 0 0.4rem; }
+caption span { position: sticky; left: 0; display: inline-block; max-width: min(46rem, calc(100vw - 2rem)); }
 th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
   overflow-wrap: normal; }
 thead th { background: var(--soft); vertical-align: bottom; font-weight: 600; }
@@ -36,13 +37,15 @@ tbody th { min-width: 7rem; }
 .note { background: var(--soft); border-left: 4px solid var(--line); padding: 0.6rem 1rem; margin: 1rem 0; }
 .note ul { margin: 0.2rem 0; padding-left: 1.2rem; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.92em; }
-svg text { fill: var(--ink); font: 13px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
+svg text { fill: var(--ink); font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .axis { stroke: var(--ink); stroke-width: 1; } svg .grid { stroke: var(--line); stroke-width: 1; }
-svg .curve { fill: none; stroke-width: 2.2; }
+svg .curve { fill: none; stroke-width: 1.8; }
 @media (max-width: 34rem) { body { padding: 1rem 0.8rem 3rem; } h1 { font-size: 1.45rem; }
-  dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 0.5rem; } th, td { padding: 0.3rem 0.5rem; } svg text { font-size: 20px; } .key svg { width: 2.2rem; } }
+  dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 0.5rem; } ul { padding-left: 1.2rem; }
+  th, td { padding: 0.3rem 0.5rem; } svg text { font-size: 15px; } .key svg { width: 2.2rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #f0f0f0; --line: #999; --quiet: #333;
-  --link: #000; --has: #00795a; --can: #2f7fb8; --cannot: #c04a00; --open: #8a7a00; --invalid: #767676; --c0: #0072b2; --c1: #c04a00;
+  --link: #000;
+  --has: #00795a; --can: #2f7fb8; --cannot: #c04a00; --open: #8a7a00; --invalid: #767676; --c0: #0072b2; --c1: #c04a00;
   --c2: #00795a; --c3: #9c3f74; --c4: #8a6d00; --c5: #3d6f9e; --c6: #5b5b5b; --c7: #6a3d9a; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } .scroll { overflow: visible; }
   table { font-size: 8pt; } th, td { padding: 2px 5px; } td.wide, th.wide { min-width: 0; }

@@ -174,10 +174,15 @@ def remarks(figures: Figures) -> list[str]:
         )
     if figures.cases.unconfirmed:
         out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction.")
+    if figures.cases.outside:
+        out.append(
+            f"{figures.cases.outside:,} rows count as having the target, because the model says it, although the question would "
+            "change them: they are outside of the constraints or within the margin, or a change would gain something."
+        )
     if figures.cases.kept < 1:
         out.append(
-            f"The sizes of the changes come from a random {percent(figures.cases.kept)} of the rows that change; the numbers of "
-            "these rows are exact."
+            f"The sizes of the changes come from a random {percent(figures.cases.kept)} of the rows that change; the numbers "
+            "of these rows are exact."
         )
     if conflicts is not None and conflicts.is_sample:
         out.append(
