@@ -11,7 +11,6 @@ from counterleaf.errors import CounterleafError, near, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.report.cases import Collector, block_of
-from counterleaf.report.figures import Figures
 from counterleaf.report.groups import GroupColumn, read_by
 from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.report.page.page import fragment, page
@@ -30,7 +29,17 @@ _QUESTION = ("cost", "constraints", "margin", "time_limit", "max_nodes", "suppor
 _RUN = ("n_jobs", "progress", "chunk_size")
 
 
-class AuditOptions(TypedDict, total=False):
+class ReportOptions(TypedDict, total=False):
+    """The options of ``Audit.read``; see there."""
+
+    search: Any
+    min_rows: int
+    budgets: Any
+    conflicts: int
+    seed: int
+
+
+class AuditOptions(ReportOptions, total=False):
     """The options of ``Explainer.audit``; see there."""
 
     cost: Any
@@ -42,11 +51,6 @@ class AuditOptions(TypedDict, total=False):
     n_jobs: int | None
     progress: bool
     chunk_size: int | None
-    search: Any
-    min_rows: int
-    budgets: Any
-    conflicts: int
-    seed: int
 
 
 class Audit:
@@ -133,9 +137,37 @@ class Audit:
         )
 
     @classmethod
-    def _of(cls, figures: Figures) -> Audit:
+    def read(
+        cls, folder: str | os.PathLike[str], *, by: Any = (), partial: bool = False, **options: Unpack[ReportOptions]
+    ) -> Audit:
+        """Report on the folder that ``counterleaf audit`` wrote; it may have more rows than fit into memory.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            The folder.
+        by : str, list or dict, optional
+            The columns of the input whose values are groups.
+        partial : bool, default=False
+            Whether to report on an audit of which parts are missing.
+        **options : optional
+            ``search``, ``min_rows``, ``budgets``, ``conflicts`` and ``seed``, as in ``Audit``.
+
+        Returns
+        -------
+        Audit
+            The report.
+
+        Raises
+        ------
+        CounterleafError
+            If the folder is not that of an audit, is not finished, or its inputs were changed or removed.
+        """
+        from counterleaf.report.folder import figures_of_folder  # needs pyarrow
+
+        known_options("read", options, ReportOptions)
         made = cls.__new__(cls)
-        made._figures = figures
+        made._figures = figures_of_folder(folder, by, partial, options)
         return made
 
     def __repr__(self) -> str:

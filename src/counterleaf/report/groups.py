@@ -129,11 +129,12 @@ def _read_bounds(column: str, bounds: Any) -> tuple[float, ...]:
 class GroupColumn:
     """Collects a column, a block of rows at a time, and divides it into groups at the end.
 
-    A column without bounds is kept as whole numbers of 4 bytes, or as floats if it holds numbers.
+    A column without bounds is kept as whole numbers of 4 bytes, or as floats if it holds numbers. With ``text``, numbers may
+    be written as text, as in a CSV file.
     """
 
-    def __init__(self, by: By) -> None:
-        self.by = by
+    def __init__(self, by: By, text: bool = False) -> None:
+        self.by, self._text = by, text
         self._parts: list[Array] = []
         self._values: dict[Any, int] = {}  # in order of appearance
         self._numeric: bool | None = bool(by.bounds) or None
@@ -144,7 +145,7 @@ class GroupColumn:
         numeric = kind_of(column) in "iuf" and not self._values
         if self.by.bounds or (numeric and self._numeric is not False):
             self._numeric = True
-            numbers = numbers_of(column, self.by.column)
+            numbers = self._numbers(column)
             self._parts.append(_bins(numbers, self.by.bounds) if self.by.bounds else numbers)
             return
         if self._numeric:  # the blocks before held numbers
@@ -158,6 +159,18 @@ class GroupColumn:
             self._categories = values
         codes = np.array([*(self._code(value) for value in values), -1], np.int32)
         self._parts.append(codes[places])
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the groups are intervals of a number or single numbers."""
+        return bool(self._numeric)
+
+    def _numbers(self, column: Column) -> Array:
+        """Return a column as numbers, which may be written as text."""
+        if not self._text or kind_of(column) != "O":
+            return numbers_of(column, self.by.column)
+        places, values = factorized(column)
+        return np.array([*(_number(self.by.column, value) for value in values), np.nan])[places]
 
     def _give_up_numbers(self) -> None:
         """Keep the numbers of the blocks before as values."""
@@ -181,9 +194,20 @@ class GroupColumn:
         self._parts = []
         if self.by.bounds:
             return _used(Grouping(name, (*_intervals(self.by.bounds), MISSING), whole)), []
-        if self._numeric:
-            return _of_numbers(name, whole)
-        return self._of_values(name, whole)
+        if not self._numeric and self._text and self._values:
+            whole = self._numbers_in_text(whole)
+        return _of_numbers(name, whole) if self._numeric else self._of_values(name, whole)
+
+    def _numbers_in_text(self, codes: Array) -> Array:
+        """Return the numbers of a column if all of its texts are numbers, else its codes."""
+        try:
+            numbers = np.array([*(float(value) for value in self._values), np.nan])
+        except (TypeError, ValueError):
+            return codes
+        if any(isinstance(value, bool) for value in self._values):
+            return codes
+        self._numeric = True
+        return numbers[codes]
 
     def _of_values(self, name: str, codes: Array) -> tuple[Grouping, list[str]]:
         values = list(self._values)
@@ -204,6 +228,13 @@ class GroupColumn:
         labels = [word(values[k]) for k in order]
         labels = [repr(one) if one in (OTHER, MISSING) else one for one in labels]
         return _used(Grouping(name, (*labels, OTHER, MISSING), place[codes])), notes
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise CounterleafError(f"column {name!r} of the data holds {value!r}; expected numbers") from None
 
 
 def _bins(values: Array, bounds: Sequence[float]) -> Array:

@@ -18,7 +18,7 @@ from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
 from counterleaf.report.measures import choices, conflicts
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.provenance import Provenance, model_hash, model_words, now, question_words, target_words, versions
-from counterleaf.table.frames import kind_of, numbers_of
+from counterleaf.table.frames import numbers_of
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
@@ -93,12 +93,11 @@ def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str
 class SearchedColumn:
     """A column that is only searched: quarters of its numbers, or its values if these are few."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self._collected, self._fits, self._numeric = name, GroupColumn(By(name)), True, True
+    def __init__(self, name: str, text: bool = False) -> None:
+        self.name, self._collected, self._fits = name, GroupColumn(By(name), text), True
 
     def add(self, column: Any) -> None:
         """Add the next rows."""
-        self._numeric = self._numeric and kind_of(column) in "iuf"
         if self._fits:
             try:
                 self._collected.add(column)
@@ -110,7 +109,7 @@ class SearchedColumn:
         if not self._fits:
             return None
         grouping, notes = self._collected.grouping()
-        too_many = bool(notes) and not self._numeric
+        too_many = bool(notes) and not self._collected.is_numeric
         return None if too_many or not 1 < len(grouping) <= MOST + 2 else grouping
 
 
@@ -165,16 +164,31 @@ def assemble(
         versions(),
         now(),
     )
-    stuck, ways = _conflicts(question, cases, rows_at, settings), _choices(question, cases, rows_at, settings)
     searched = (*groupings, *others)
-    found = (stuck, ways)
+    found = _conflicts(question, cases, rows_at, settings), _choices(question, cases, rows_at, settings)
     return Figures(cases, explainer.schema, tuple(groupings), searched, found, provenance, tuple(remarks), settings)
 
 
-def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> conflicts.Conflicts | None:
+def samples(question: Question, cases: Cases, settings: Settings) -> Array:
+    """Return the positions of all rows that ``assemble`` will ask for, increasing."""
+    return np.union1d(_stuck(question, cases, settings), _affected(question, cases, settings))
+
+
+def _stuck(question: Question, cases: Cases, settings: Settings) -> Array:
     ensemble = isinstance(question.explainer.tree, Ensemble)
     most = settings.conflicts if settings.conflicts is not None else _OF_ENSEMBLES if ensemble else conflicts.MOST
-    sample = conflicts.sampled(cases, settings.seed, most)
+    return conflicts.sampled(cases, settings.seed, most)
+
+
+def _affected(question: Question, cases: Cases, settings: Settings) -> Array:
+    """Return the rows whose ways to the target are counted; none for ensembles, where each search takes long."""
+    if isinstance(question.explainer.tree, Ensemble) or not len(cases.reached):
+        return np.zeros(0, np.int64)
+    return choices.sampled(cases, settings.seed)
+
+
+def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> conflicts.Conflicts | None:
+    sample = _stuck(question, cases, settings)
     if not len(sample):
         return None
     rows = rows_at(sample)
@@ -185,10 +199,8 @@ def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Sett
 
 
 def _choices(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> choices.Choices | None:
-    """Return the ways to the target; None for ensembles, where each search takes long, and if nobody reaches it."""
-    sets = choices.frequent_sets(cases, question.explainer.schema)
-    if isinstance(question.explainer.tree, Ensemble) or not sets:
+    sample = _affected(question, cases, settings)
+    if not len(sample):
         return None
-    sample = choices.sampled(cases, settings.seed)
-    rows = rows_at(sample)
+    rows, sets = rows_at(sample), choices.frequent_sets(cases, question.explainer.schema)
     return choices.find_choices(lambda features: question.reached(rows, features), sample, sets)

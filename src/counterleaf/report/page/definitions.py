@@ -9,7 +9,7 @@ DEFINITIONS = (
     (
         "Can reach it",
         "There is a row within the bounds and constraints of the question for which the model says the target. The model "
-        "itself predicted the target for that row. It is proved that no such row is cheaper, unless a limit stopped the search.",
+        "itself predicted the target for that row. It is proved to be the cheapest, unless a limit stopped the search.",
     ),
     ("Provably cannot", "No row within the bounds and constraints reaches the target. This was proved for every such row."),
     (

@@ -176,8 +176,8 @@ def remarks(figures: Figures) -> list[str]:
         out.append(f"{figures.cases.unconfirmed:,} answers were not confirmed by the model's own prediction.")
     if figures.cases.outside:
         out.append(
-            f"{figures.cases.outside:,} rows count as having the target, because the model says it, although the question would "
-            "change them: they are outside of the constraints or within the margin, or a change would gain something."
+            f"{figures.cases.outside:,} rows count as having the target, because the model says it, although the question "
+            "would change them: they are outside of the constraints or within the margin, or a change would gain something."
         )
     if figures.cases.kept < 1:
         out.append(
