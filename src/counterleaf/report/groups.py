@@ -155,7 +155,7 @@ class GroupColumn:
             places, values = factorized(column)
         except TypeError:
             raise CounterleafError(f"column {self.by.column!r} has values that cannot be groups, such as lists") from None
-        if hasattr(column, "cat") and not self._values:
+        if hasattr(column, "cat") and not self._values and not self._text:  # in files, the order is that of appearance
             self._categories = values
         codes = np.array([*(self._code(value) for value in values), -1], np.int32)
         self._parts.append(codes[places])

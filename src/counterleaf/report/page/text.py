@@ -64,7 +64,8 @@ def counted(figures: Figures) -> str:
     clear = sum(one.clear for one in found)
     return (
         f"{len(found):,} comparisons of groups and pairs of groups with the rest, with at least {figures.settings.min_rows:,} "
-        f"rows on both sides: {clear:,} of them are significant after Holm's correction for all comparisons (5 % level)."
+        f"rows on both sides: {clear:,} {'is' if clear == 1 else 'are'} significant after Holm's correction for all of them "
+        "(5 % level)."
     )
 
 

@@ -141,10 +141,10 @@ def _interval(one: Difference, scale: int, ways: tuple[str, str]) -> str:
 
 
 def largest(differences: Sequence[Difference], groups: Sequence[Group], measure: str) -> Difference | None:
-    """Return the largest difference between two groups of a column, among the groups with enough rows."""
+    """Return the largest difference between two groups of a column with enough rows; None if they are equal."""
     enough = {group.label for group in groups if group.rows >= MIN_ROWS}
     found = [one for one in differences if one.measure == measure and {one.group, one.other} <= enough]
-    found = [one for one in found if not math.isnan(one.difference)]
+    found = [one for one in found if one.difference and not math.isnan(one.difference)]
     return max(found, key=lambda one: abs(one.difference), default=None)
 
 
