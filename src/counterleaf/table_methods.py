@@ -187,7 +187,7 @@ class TableMethods:
         >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-4.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
         >>> rows = pd.DataFrame({"x0": np.arange(8.0), "sex": list("ffffmmmm")})
         >>> Explainer(tree).audit(rows, target="yes", by=["sex"])
-        <Audit: 8 rows, 5 can reach the target, 0 cannot, by sex>
+        <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
         """
         from counterleaf.report.audit import Audit  # a later room
 

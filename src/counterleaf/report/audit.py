@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from counterleaf.errors import CounterleafError, near, some
+from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
 from counterleaf.report.cases import Collector, block_of
@@ -91,9 +91,9 @@ class Audit:
     >>> audit = Audit(Explainer(tree), rows, target="yes", by="sex")
     >>> print(audit.groups[["group", "rows", "has", "can", "cost_median"]])
           group  rows  has  can  cost_median
-    0  all rows     8    3    5          4.0
+    0  all rows     8    4    4          4.0
     1         f     4    0    4          4.0
-    2         m     4    3    1          0.0
+    2         m     4    4    0          NaN
     """
 
     def __init__(
@@ -163,9 +163,11 @@ class Audit:
         CounterleafError
             If the folder is not that of an audit, is not finished, or its inputs were changed or removed.
         """
-        from counterleaf.report.folder import figures_of_folder  # needs pyarrow
-
         known_options("read", options, ReportOptions)
+        try:
+            from counterleaf.report.folder import figures_of_folder  # needs pyarrow, which is optional
+        except ImportError:
+            raise not_installed("a report on a folder", "pyarrow") from None
         made = cls.__new__(cls)
         made._figures = figures_of_folder(folder, by, partial, options)
         return made

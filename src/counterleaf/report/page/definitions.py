@@ -26,7 +26,8 @@ DEFINITIONS = (
         "95 % interval",
         "A percentile interval from 10,000 bootstrap samples of the rows that the figure is about. Shares are drawn from the "
         "binomial distribution and medians from the distribution of an order statistic, which is exact. Means of many "
-        "different values over more than 1,000 rows use the normal approximation.",
+        "different values over more than 1,000 rows use the normal approximation. The intervals are not adjusted for the "
+        "number of differences in the report.",
     ),
     (
         "Groups that differ most",

@@ -9,7 +9,7 @@ import typer
 
 from counterleaf.cli.declarations import Repeated
 from counterleaf.cli.shell import one_line
-from counterleaf.errors import CounterleafError, not_installed
+from counterleaf.errors import CounterleafError
 
 _FOLDER = typer.Argument(help="The folder that `audit` wrote.")
 _BY = typer.Option(
@@ -50,10 +50,6 @@ def report(
     with one_line("nothing was written"):
         if out.suffix.lower() not in (".html", ".htm"):
             raise CounterleafError(f"--out is {out}; expected a name that ends in .html")
-        try:
-            import pyarrow  # noqa: F401  # the parts are Parquet files
-        except ImportError:
-            raise not_installed("a report", "pyarrow") from None
         from counterleaf.report.audit import Audit  # slow to import
 
         options = {} if conflicts is None else {"conflicts": conflicts}
