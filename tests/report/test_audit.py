@@ -360,18 +360,18 @@ def test_wrong_arguments(rows, options, message):
 
 
 def test_other_mistakes(rows, answers):
-    with pytest.raises(cl.CounterleafError, match="^the table has no rows; an audit needs at least one$"):
+    with pytest.raises(cl.CounterleafError, match=r"^the table has no rows; an audit needs at least one$"):
         bank().audit(rows.head(0), target="granted")
     with pytest.raises(
         TypeError, match=r"audit\(\) got an unexpected keyword argument 'constraint'; did you mean 'constraints'\?"
     ):
         bank().audit(rows, target="granted", constraint=())
-    with pytest.raises(cl.CounterleafError, match="^answers has 400 lines and rows has 3; expected one answer per row$"):
+    with pytest.raises(cl.CounterleafError, match=r"^answers has 400 lines and rows has 3; expected one answer per row$"):
         cl.Audit(bank(), rows.head(3), answers, target="granted")
-    with pytest.raises(cl.CounterleafError, match="^answers is not a table of explain_many with one answer per row"):
+    with pytest.raises(cl.CounterleafError, match=r"^answers is not a table of explain_many with one answer per row"):
         cl.Audit(bank(), rows, rows, target="granted")
     lists = rows.head(2).assign(tags=[[1], [2]])
-    with pytest.raises(cl.CounterleafError, match="^column 'tags' has values that cannot be groups, such as lists$"):
+    with pytest.raises(cl.CounterleafError, match=r"^column 'tags' has values that cannot be groups, such as lists$"):
         bank().audit(lists, target="granted", by="tags")
 
 

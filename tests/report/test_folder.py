@@ -87,7 +87,10 @@ def test_the_page_says_what_was_checked(folder):
 def test_proofs_that_are_kept(tmp_path):
     rows = write(applicants(20), tmp_path / "rows", "parquet")
     run_audit(bank(), [rows], tmp_path / "audit", QUESTION, settings=Settings(proofs=True))
-    assert "All proofs are kept with the audit. None was checked again for this report" in cl.Audit.read(tmp_path / "audit").to_html()
+    assert (
+        "All proofs are kept with the audit. None was checked again for this report"
+        in cl.Audit.read(tmp_path / "audit").to_html()
+    )
 
 
 def test_without_a_sample(copied):
@@ -179,10 +182,10 @@ def test_inputs_that_were_changed(tmp_path):
     rows = write(applicants(40), tmp_path / "rows", "csv")
     run_audit(bank(), [rows], tmp_path / "audit", QUESTION)
     (rows / "rows0.csv").write_text((rows / "rows0.csv").read_text() + "\n")
-    with pytest.raises(cl.CounterleafError, match="rows0.csv was changed since the audit began"):
+    with pytest.raises(cl.CounterleafError, match=r"rows0.csv was changed since the audit began"):
         cl.Audit.read(tmp_path / "audit", by="sex")
     (rows / "rows0.csv").unlink()
-    with pytest.raises(cl.CounterleafError, match="there is no file .*rows0.csv; it is an input of the audit"):
+    with pytest.raises(cl.CounterleafError, match=r"there is no file .*rows0.csv; it is an input of the audit"):
         cl.Audit.read(tmp_path / "audit", by="sex")
 
 

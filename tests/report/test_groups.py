@@ -88,5 +88,5 @@ def test_a_column_whose_name_has_a_colon():
 
 def test_too_many_values(monkeypatch):
     monkeypatch.setattr("counterleaf.report.groups._MOST_VALUES", 5)
-    with pytest.raises(cl.CounterleafError, match="^column 'c' has more than 5 different values; group by another column$"):
+    with pytest.raises(cl.CounterleafError, match=r"^column 'c' has more than 5 different values; group by another column$"):
         grouped(list("abcdefgh"))

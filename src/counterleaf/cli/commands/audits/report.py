@@ -13,7 +13,8 @@ from counterleaf.errors import CounterleafError
 
 _FOLDER = typer.Argument(help="The folder that `audit` wrote.")
 _BY = typer.Option(
-    metavar="COLUMN[:BOUNDS]", help="A column whose values are groups; numbers are cut at bounds: age:25,40,60. Can be repeated."
+    metavar="COLUMN[:BOUNDS]",
+    help="A column whose values are groups; numbers are cut at bounds: age:25,40,60. Can be repeated.",
 )
 _OUT = typer.Option(help="The page (.html). Its tables are written next to it as CSV and Parquet.")
 _SEARCH = typer.Option("--search", help="Look for groups that differ among all columns of the input, not only those of --by.")
@@ -37,10 +38,10 @@ def report(
 ) -> None:
     """Report who can reach the target, at what cost, and how groups differ, as a page that needs no other file.
 
-    For every group and pair of groups, the page shows the rows that have the target, can reach it and provably cannot, the costs,
-    the features that change and by how much, and differences with their intervals; for rows without recourse, the constraints
-    in the way. It includes the notions of recourse fairness of the literature, with definitions, and says what it does not show.
-    The inputs of the audit are read again for the groups, unless their columns were kept.
+    For every group and pair of groups, the page shows the rows that have the target, can reach it and provably cannot, the
+    costs, the features that change and by how much, and differences with their intervals; for rows without recourse, the
+    constraints in the way. It includes the notions of recourse fairness of the literature, with definitions, and says what it
+    does not show. The inputs of the audit are read again for the groups, unless their columns were kept.
 
     Examples, with the files of `counterleaf demo --save .`:
 
