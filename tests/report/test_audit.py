@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from support.audit_cases import FEATURES, RULES, applicants, bank, figures_of, smallest_covering
+from support.report_cases import FEATURES, RULES, applicants, bank, figures_of, smallest_covering
 
 import counterleaf as cl
 

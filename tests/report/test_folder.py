@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
-from support.audit_cases import RULES, applicants, bank
+from support.report_cases import RULES, applicants, bank
 from support.cli_cases import call, mistake
 
 import counterleaf as cl
@@ -171,10 +171,10 @@ def test_damaged_and_foreign_folders(copied, tmp_path):
         cl.Audit.read(tmp_path)
     part = copied / "parts" / "part-00000002.parquet"
     part.write_bytes(part.read_bytes()[:-40])
-    with pytest.raises(cl.CounterleafError, match=r"part-00000002.parquet is damaged .*; remove it and run the audit again$"):
+    with pytest.raises(cl.CounterleafError, match=r"part-00000002.parquet is damaged; remove it and run the audit again$"):
         cl.Audit.read(copied)
     shutil.copy(copied / "parts" / "part-00000001.parquet", part)
-    with pytest.raises(cl.CounterleafError, match=r"part-00000002.parquet does not have the rows of its part; remove it"):
+    with pytest.raises(cl.CounterleafError, match=r"part-00000002.parquet belongs to another audit; remove it and run"):
         cl.Audit.read(copied)
 
 

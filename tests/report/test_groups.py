@@ -6,6 +6,7 @@ import pytest
 
 import counterleaf as cl
 from counterleaf.report.groups import By, GroupColumn, crossed, read_by
+from counterleaf.report.making import SearchedColumn
 
 
 def grouped(*blocks, by=None):
@@ -90,3 +91,17 @@ def test_too_many_values(monkeypatch):
     monkeypatch.setattr("counterleaf.report.groups._MOST_VALUES", 5)
     with pytest.raises(cl.CounterleafError, match=r"^column 'c' has more than 5 different values; group by another column$"):
         grouped(list("abcdefgh"))
+
+
+def test_a_searched_column_of_many_rows_keeps_the_quartiles_of_the_first(monkeypatch):
+    monkeypatch.setattr("counterleaf.report.making._MANY", 100)
+    numbers, few, words = (SearchedColumn("c", text=True) for _ in range(3))
+    for start in range(0, 300, 50):
+        numbers.add(pd.Series(np.arange(start, start + 50.0)))
+        few.add(pd.Series(np.arange(50) % 3))
+        words.add(pd.Series([f"w{k}" for k in range(start, start + 50)]))
+    found = numbers.grouping()
+    assert found.labels == ("under 25", "25 to under 50", "50 to under 75", "75 or more")
+    assert np.bincount(found.codes).tolist() == [25, 25, 25, 225]
+    assert few.grouping().labels == ("0", "1", "2")
+    assert words.grouping() is None

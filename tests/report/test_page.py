@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from support.audit_cases import RULES, applicants, bank
+from support.report_cases import RULES, applicants, bank
 
 import counterleaf as cl
 

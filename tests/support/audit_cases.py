@@ -1,78 +1,65 @@
-"""A table of applicants with groups, its model, and the figures of a report recomputed with pandas alone."""
+"""Small audits: a model and rows in files, the answers of a folder, and what they should be."""
 
-import functools
+import gzip
+import json
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import DecisionTreeClassifier
+import pyarrow as pa
+from pyarrow import parquet
+from support.arrow_cases import batch_of, wrong_cells
+from support.cli_cases import call, small
 
-import counterleaf as cl
-
-RULES = (
-    cl.freeze("age", "owner"),
-    cl.between("savings", 0, 6000),
-    cl.only_increase("hours", at_most=12),
-)
+MODEL = "model.json"
+TARGET = ("--target", "2")
 
 
-def applicants(n=400, seed=0):
+def write_model(folder, explainer=None):
+    """The file of a model; by default that of ``small``."""
+    path = folder / MODEL
+    path.write_text((explainer or small()).to_json())
+    return path
+
+
+def write_rows(path, frame, **options):
+    """A file of rows in the format of its suffix."""
+    name = path.name
+    if name.endswith(".parquet"):
+        parquet.write_table(pa.Table.from_batches([batch_of(frame)]), path, **options)
+    elif ".csv" in name:
+        frame.to_csv(path, index=False, **options)
+    else:
+        text = "".join(f"{json.dumps(row)}\n" for row in frame.to_dict("records"))
+        path.write_bytes(gzip.compress(text.encode(), mtime=0) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def audit(folder, *arguments, out="audit"):
+    """Run an audit that succeeds; the answers as one table."""
+    done = call("audit", folder / MODEL, *arguments, "--out", folder / out)
+    assert done.code == 0, done.err
+    return answers(folder / out)
+
+
+def answers(out):
+    """All parts of a folder as one table, in order."""
+    return pa.concat_tables([parquet.read_table(path) for path in sorted((out / "parts").glob("*.parquet"))])
+
+
+def contents(out):
+    """The bytes of all files of a folder but for the date in its manifest."""
+    found = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    manifest = json.loads(found.pop("manifest.json"))
+    manifest.pop("created")
+    return {**found, "manifest.json": manifest}
+
+
+def differences(explainer, frame, table, **question):
+    """The cells of an audit that differ from explain_many about the same rows."""
+    return wrong_cells(explainer, batch_of(frame), table.combine_chunks().to_batches()[0], **question)
+
+
+def numbers(n=400, seed=0, columns=4):
+    """A frame of random numbers."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "age": rng.integers(18, 80, n),
-            "hours": rng.integers(0, 60, n),
-            "savings": rng.gamma(2, 3000, n).round(2),
-            "job": rng.choice(["clerk", "cook", "nurse", "smith"], n),
-            "owner": rng.random(n) < 0.4,
-            "sex": rng.choice(["f", "m"], n),
-        }
-    )
-    frame.loc[frame["sex"] == "f", "savings"] = (frame.loc[frame["sex"] == "f", "savings"] * 0.7).round(2)
-    return frame
-
-
-FEATURES = ["age", "hours", "savings", "job", "owner"]
-
-
-@functools.cache
-def bank():
-    """The explainer of a small model."""
-    data = applicants(1000, 1)[FEATURES]
-    points = data["savings"] / 1000 + data["hours"] / 10 + 3 * data["owner"] + 2 * data["job"].isin(["nurse", "smith"])
-    columns = make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough")
-    model = make_pipeline(columns, DecisionTreeClassifier(max_leaf_nodes=16, random_state=0))
-    return cl.Explainer(model.fit(data, np.where(points > 11, "granted", "refused")), data=data)
-
-
-def smallest_covering(values, share):
-    """The least value that at least a share of the values do not exceed."""
-    values = sorted(values)
-    return next(value for k, value in enumerate(values, 1) if k >= share * len(values) - 1e-9) if values else np.nan
-
-
-def figures_of(answers, target="granted"):
-    """The figures of one group, from the lines of ``explain_many``."""
-    has = answers["source_label"].astype(str) == target
-    can = ~has & answers["cost"].notna()
-    cannot = ~has & (answers["status"] == "infeasible")
-    costs = answers.loc[can, "cost"].tolist()
-    affected = costs + [np.inf] * int(cannot.sum())
-    return {
-        "rows": len(answers),
-        "has": int(has.sum()),
-        "can": int(can.sum()),
-        "cannot": int(cannot.sum()),
-        "share_cannot": cannot.mean(),
-        "share_reaching": can.sum() / (can.sum() + cannot.sum()),
-        "cost_q25": smallest_covering(costs, 0.25),
-        "cost_median": smallest_covering(costs, 0.5),
-        "cost_q75": smallest_covering(costs, 0.75),
-        "cost_mean": np.mean(costs),
-        "changes_mean": answers.loc[can, "n_changed"].astype(float).mean(),
-        "changes_median": smallest_covering(answers.loc[can, "n_changed"].tolist(), 0.5),
-        "half_without_target": smallest_covering(affected, 0.5),
-        "half_of_group": smallest_covering(affected + [0.0] * int(has.sum()), 0.5),
-    }
+    return pd.DataFrame(rng.normal(size=(n, columns)), columns=[f"x{k}" for k in range(columns)])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from counterleaf.audit.checking.sample import read_sample
-from counterleaf.audit.folder import Folder, open_folder
+from counterleaf.audit.folder import Folder, open_folder, read_metadata
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.plan import Part
 from counterleaf.audit.reading.source import batches, read
@@ -45,7 +45,7 @@ class _Audited:
     def open(cls, path: Any, partial: bool) -> _Audited:
         folder = open_folder(path)
         manifest = read_manifest(folder)
-        there = [part for part in manifest.plan.parts if folder.part(part.number).exists()]
+        there = [part for part in manifest.plan.parts if _is_there(folder.part(part.number), part.number, manifest.run)]
         missing = len(manifest.plan.parts) - len(there)
         if missing and not (partial and there):
             rows = manifest.plan.rows - sum(part.span.rows for part in there)
@@ -115,6 +115,18 @@ class _Audited:
         if found.failures:
             return f"{rows}{len(found.failures):,} of them FAILED."
         return f"{rows}all proofs hold and agree with the audit."
+
+
+def _is_there(path: Path, number: int, run: str) -> bool:
+    """Whether a part is complete; one that is damaged or belongs to another audit is refused."""
+    if not path.exists():
+        return False
+    found = read_metadata(path)
+    if found is None:
+        raise CounterleafError(f"{path} is damaged; remove it and run the audit again")
+    if found.get("run") != run or found.get("part") != number:
+        raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
+    return True
 
 
 def _guarded(path: Path, action: Any, *arguments: Any) -> Any:
@@ -268,7 +280,7 @@ def _read_inputs(
 ) -> Frame:
     """Collect the groups, fill in the old values of the changes, and return the sampled rows."""
     schema, kept = question.explainer.schema, set(audited.manifest.settings.keep)
-    collected = [*((one.by.column, one) for one in columns[0]), *((one.name, one) for one in columns[1])]
+    collected: list[tuple[str, Any]] = [(one.by.column, one) for one in columns[0]] + [(one.name, one) for one in columns[1]]
     needed = [name for name, _ in collected]
     needed += [schema.names[d] for d in cases.values] if not len(sampled) else schema.names
     features = {feature.name: feature for feature in schema}
@@ -276,9 +288,10 @@ def _read_inputs(
     from_parts = [name for name in needed if name in kept]
     wanted = {name: features.get(name) for name in needed if name not in kept}
     encoder, start, rows = TableRows(make_frame([], schema.names), schema), 0, []
-    source = audited.inputs(wanted) if wanted else ((part, None) for part in audited.parts)
-    for part, found in source:
-        table = found
+    source: Any = audited.inputs(wanted) if wanted else ((part, None) for part in audited.parts)
+    for expected, (part, found) in zip(audited.parts, source, strict=True):
+        assert part is expected  # the positions of the rows follow from the order of the parts
+        table: Any = found
         if from_parts:
             more = audited.answers(part, from_parts)
             table = more if found is None else found.assign(**{name: more[name] for name in from_parts})

@@ -187,6 +187,14 @@ class GroupColumn:
             )
         return found
 
+    def settle(self) -> None:
+        """Fix the bounds of a number at the quartiles of the rows so far, so that less is kept of the others."""
+        values = np.concatenate(self._parts)
+        there = values[~np.isnan(values)]
+        if len(np.unique(there)) > MOST:
+            self.by = By(self.by.column, tuple(quartile_bounds(there)))
+            self._parts = [_bins(values, self.by.bounds)]
+
     def grouping(self) -> tuple[Grouping, list[str]]:
         """Return the groups, and remarks on how they were made."""
         name, parts = self.by.column, self._parts

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from counterleaf.explainer import Explainer
 
 _OF_ENSEMBLES = 100  # rows of an ensemble without recourse that are examined: each takes several searches
+_MANY = 1_000_000  # rows of a file after which the quartiles of a column that is only searched are fixed
 RowsAt = Callable[[Array], TableRows]  # the rows at increasing positions
 
 
@@ -94,7 +95,7 @@ class SearchedColumn:
     """A column that is only searched: quarters of its numbers, or its values if these are few."""
 
     def __init__(self, name: str, text: bool = False) -> None:
-        self.name, self._collected, self._fits = name, GroupColumn(By(name), text), True
+        self.name, self._collected, self._fits, self._n = name, GroupColumn(By(name), text), True, 0
 
     def add(self, column: Any) -> None:
         """Add the next rows."""
@@ -103,6 +104,9 @@ class SearchedColumn:
                 self._collected.add(column)
             except CounterleafError:
                 self._fits = False
+            before, self._n = self._n, self._n + len(column)
+            if before < _MANY <= self._n and self._collected.is_numeric:
+                self._collected.settle()
 
     def grouping(self) -> Grouping | None:
         """Return the groups; None if there are too many or just one."""
