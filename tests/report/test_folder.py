@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
-from support.report_cases import RULES, applicants, bank
 from support.cli_cases import call, mistake
+from support.report_cases import RULES, applicants, bank
 
 import counterleaf as cl
 from counterleaf.audit.manifest import Settings
