@@ -225,6 +225,22 @@ def test_invalid_rows_are_counted(rows):
     audit = bank().audit(part, target="granted", by="sex")
     assert audit.groups.loc[0, ["rows", "invalid"]].tolist() == [50, 2]
     assert "4.0 % could not be explained" in str(audit)
+    nobody = bank().audit(part.assign(job="astronaut"), target="granted", by="sex")
+    assert "No row could be explained; explain_many says why in the column problem." in str(nobody)
+    assert "</html>" in nobody.to_html()
+
+
+def test_costs_that_are_negative_zero_or_huge(rows):
+    free = cl.L1({"savings": 0.0, "hours": 0.0, "age": 1.0, "job": 1.0, "owner": 1.0})
+    costs = [cl.L1("range") + cl.LinearCost({"savings": -1e-6}), free, 1e15 * cl.L1("range"), cl.Changes()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for cost in costs:
+            audit = bank().audit(rows, target="granted", cost=cost, by="sex", conflicts=0)
+            answers = bank().explain_many(rows, target="granted", cost=cost, words=False)
+            refused = (answers["source_label"].astype(str) == "refused").to_numpy()
+            assert audit.groups.loc[0, "cost_median"] == smallest_covering(answers.loc[refused, "cost"].tolist(), 0.5)
+            assert "</html>" in audit.to_html()
 
 
 def test_limits_are_reported_as_such():

@@ -123,16 +123,17 @@ class Collector:
 
     def cases(self) -> Cases:
         """Return the answers of all rows."""
-        columns = [np.concatenate(part) for part in zip(*self._blocks, strict=True)] if self._blocks else [np.empty(0)] * 3
         values = {}
         for d in sorted(self._values):
-            rows, old, new, _ = (np.concatenate(column) for column in zip(*self._values[d], strict=True))
+            rows, old, new, _ = (np.concatenate(column) for column in zip(*self._values.pop(d), strict=True))
             values[d] = Values(rows, old, new)
-        state, costs, patterns = columns
+        parts = [list(part) for part in zip(*self._blocks, strict=True)] or [[np.empty(0)]] * 3
+        self._blocks = []
+        state, costs, patterns = (np.concatenate(parts.pop(0)) for _ in range(3))
         return Cases(
-            state.astype(np.int8),
-            costs.astype(float),
-            patterns.astype(np.int32),
+            state.astype(np.int8, copy=False),
+            costs.astype(float, copy=False),
+            patterns.astype(np.int32, copy=False),
             tuple(self._known),
             values,
             self._share,

@@ -90,7 +90,7 @@ def compare(cases: Cases, groupings: Sequence[Grouping], min_rows: int = MIN_ROW
     found: list[Comparison] = []
     singles = [(one,) for one in groupings]
     for columns in (*singles, *itertools.combinations(groupings, 2)):
-        codes = columns[0].codes.astype(np.int64)
+        codes = columns[0].codes.astype(np.int32)
         for other in columns[1:]:
             codes = codes * len(other) + other.codes
         cells = list(itertools.product(*(range(len(one)) for one in columns)))

@@ -129,7 +129,7 @@ def _differences(name: str, found: Sequence[Difference]) -> str:
         one for one in found if one.measure in ("share_has", "share_reaching", "share_cannot", "cost_median", "changes_mean")
     ]
     shown = enough[:_SHOWN_DIFFERENCES]
-    lines = [[MEASURES[one.measure], one.group, one.other, *_difference_cells(one)] for one in shown]
+    lines = [[MEASURES[one.measure].capitalize(), one.group, one.other, *_difference_cells(one)] for one in shown]
     head = ["Figure", "Group", "Compared with", "Group's value", "Other value", "Difference", "95 % interval"]
     more = paragraph(f"{len(enough) - len(shown):,} more are in the table of differences next to this page.", "quiet")
     caption = f"Differences between the groups by {name}; shares in percentage points"
@@ -174,8 +174,8 @@ def _notion(notion: str, parameter: float) -> str:
     if notion == notions.BUDGET:
         return f"{text} {as_number(parameter)}"
     if notion == notions.CHOICE:
-        return f"{text}: sets of features that serve {percent(parameter)}"
-    return f"{text}, {percent(parameter)}" if notion == notions.COST_OF else text
+        return f"{text}: sets of features that serve {100 * parameter:g} %"
+    return f"{text}, {100 * parameter:g} %" if notion == notions.COST_OF else text
 
 
 def _spread(values: Sequence[float], share: bool) -> str:
@@ -183,7 +183,7 @@ def _spread(values: Sequence[float], share: bool) -> str:
     if len(finite) < 2:
         return "-"
     if any(map(math.isinf, finite)):
-        return "0" if all(map(math.isinf, finite)) else "not reachable for some"
+        return "-" if all(map(math.isinf, finite)) else "not reachable for some"
     gap = max(finite) - min(finite)
     return f"{100 * gap:.1f} points" if share else as_number(gap)
 

@@ -31,7 +31,7 @@ th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid var(--line); text-alig
   overflow-wrap: normal; }
 thead th { background: var(--soft); vertical-align: bottom; font-weight: 600; }
 th:first-child, td.text, th.text { text-align: left; } tbody th { font-weight: 600; } td.wide, th.wide { min-width: 14rem; }
-tbody th { min-width: 7rem; }
+tbody th { min-width: 7rem; } td.text { min-width: 6.5rem; }
 .key { list-style: none; padding: 0; margin: 0.4rem 0; display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; font-size: 0.92rem; }
 .key svg { width: 2.2rem; height: 0.9rem; vertical-align: -0.1rem; margin-right: 0.4rem; display: inline-block; }
 .note { background: var(--soft); border-left: 4px solid var(--line); padding: 0.6rem 1rem; margin: 1rem 0; }

@@ -16,7 +16,7 @@ MEASURES = {
     "share_has": "already have the target",
     "share_can": "can reach the target",
     "share_cannot": "provably cannot reach the target",
-    "share_reaching": "of those without the target can reach it",
+    "share_reaching": "can reach the target, of those without it",
     "cost_median": "median cost",
     "cost_mean": "mean cost",
     "changes_mean": "mean number of changes",
@@ -193,7 +193,9 @@ def remarks(figures: Figures) -> list[str]:
     if small:
         listed = ", ".join(small[:6]) + (f" and {len(small) - 6} more" if len(small) > 6 else "")
         out.append(f"Fewer than {MIN_ROWS} rows: {listed}. Figures of such groups say little.")
-    if not whole.affected:
+    if whole.invalid == whole.rows:
+        out.append("No row could be explained; explain_many says why in the column problem.")
+    elif not whole.affected:
         out.append("Nobody needs a change: all rows that could be explained already have the target.")
     elif not whole.can and not whole.has:
         out.append("No row has the target, and none was found to reach it.")
