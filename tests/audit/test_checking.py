@@ -194,7 +194,9 @@ def test_inputs_that_moved_or_changed(folder, proved):
 def test_the_sample(tmp_path):
     frame = numbers(1500)
     X = frame.to_numpy()
-    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0, 0, 0], [0] * 4, [0] * 4], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    tree = cl.Tree(
+        [1, -1, -1], [2, -1, -1], [[1.0, 1.0, 0, 0], [0] * 4, [0] * 4], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"]
+    )
     write_model(tmp_path, cl.Explainer(tree, data=X))
     rows = write_rows(tmp_path / "rows.parquet", frame)
     audit(tmp_path, rows, "--target", "yes", "--part-rows", 200)
@@ -230,7 +232,10 @@ def test_bad_calls(folder, tmp_path):
 
 QUESTIONS = {
     "nothing": {},
-    "classes": {"target": {1: 0.5, 2: 0.0}, "cost": 0.5 * cl.L1({"age": 2.0}, multiplier={"age": 3}) + cl.Changes({"age": 1.5})},
+    "classes": {
+        "target": {1: 0.5, 2: 0.0},
+        "cost": 0.5 * cl.L1({"age": 2.0}, multiplier={"age": 3}) + cl.Changes({"age": 1.5}),
+    },
     "probability": {"target": cl.probability("a", at_least=0.2), "margin": {"age": 1}},
     "value": {"target": cl.value(at_most=3), "margin": "1%", "time_limit": 2.5, "max_nodes": 7, "support": 3},
     "costs": {"cost": cl.LinearCost([1.0, -2.0]) + cl.L2(up=1.0, down=[2.0, 3.0]) + cl.Quadratic([[2.0, 0.5], [0.5, 1.0]])},

@@ -74,7 +74,7 @@ def test_missing_values_and_text_that_looks_like_numbers(tmp_path):
 
 
 BAD = {
-    "not a number": ('{age},x,cook,True,low,1', "feature 'pay=net' is 'x'; expected a number"),
+    "not a number": ("{age},x,cook,True,low,1", "feature 'pay=net' is 'x'; expected a number"),
     "too few": ("30,1.5,cook,True,low", "the row has 5 cells; the header has 6 columns"),
     "too many": ("30,1.5,cook,True,low,1,9", "the row has 7 cells; the header has 6 columns"),
     "unknown": ("30,1.5,king,True,low,1", "feature 'job, main' is 'king'; expected one of 'cook', 'clerk, paid', 'a=b'"),

@@ -226,7 +226,9 @@ def test_invalid_rows_are_counted(rows):
     assert audit.groups.loc[0, ["rows", "invalid"]].tolist() == [50, 2]
     assert "4.0 % could not be explained" in str(audit)
     nobody = bank().audit(part.assign(job="astronaut"), target="granted", by="sex")
-    assert "No row could be explained; explain_many says why in the column problem." in str(nobody)
+    assert "No row could be explained, so there is nothing to report." in str(nobody)
+    reason = "feature 'job' is 'astronaut'; expected one of 'clerk', 'cook', 'nurse', 'smith' (2)"
+    assert f"Note: 2 rows could not be explained. The most frequent reasons: {reason}." in str(audit)
     assert "</html>" in nobody.to_html()
 
 

@@ -74,6 +74,30 @@ def test_a_folder_gives_the_figures_of_the_frame(tmp_path, expected, kind, keep)
     assert str(audit) == str(expected)
 
 
+def test_groups_from_columns_that_are_not_features(tmp_path):
+    """Cells of a CSV file are text unless the model has the column; numbers among them are found all the same."""
+    rows = applicants(200).assign(income=np.linspace(0, 100, 200).round(1), children=np.arange(200) % 3, town=["a", None] * 100)
+    (tmp_path / "rows").mkdir()
+    rows.to_csv(tmp_path / "rows" / "rows.csv", index=False)
+    run_audit(bank(), [tmp_path / "rows"], tmp_path / "audit", QUESTION, part_rows=64)
+    for by in (["income:20,50", "town"], ["income", "children"]):
+        audit, again = cl.Audit.read(tmp_path / "audit", by=by, search=True), bank().audit(rows, **QUESTION, by=by, search=True)
+        check_same(audit, again)
+    with pytest.raises(cl.CounterleafError, match=r"^column 'town' of the data holds 'a'; expected numbers$"):
+        cl.Audit.read(tmp_path / "audit", by="town:1")
+
+
+def test_invalid_rows_with_their_reasons(tmp_path):
+    rows = applicants(60)
+    rows.loc[[3, 4], "job"] = "pilot"
+    (tmp_path / "rows").mkdir()
+    rows.to_csv(tmp_path / "rows" / "rows.csv", index=False)
+    run_audit(bank(), [tmp_path / "rows"], tmp_path / "audit", QUESTION, part_rows=20)
+    text = str(cl.Audit.read(tmp_path / "audit", by="sex"))
+    assert text == str(bank().audit(rows, **QUESTION, by="sex"))
+    assert "Note: 2 rows could not be explained. The most frequent reasons: feature 'job' is 'pilot';" in text
+
+
 def test_the_page_says_what_was_checked(folder):
     text = cl.Audit.read(folder / "audit", by=BY).to_html()
     assert "A random sample of 400 rows was explained again and checked by the independent checker" in text

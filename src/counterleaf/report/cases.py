@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from counterleaf.question.query import Probability, Value
-from counterleaf.table.frames import Column, Frame, cells_of, column_names, factorized, numbers_of
-from counterleaf.table.output import STATUSES
+from counterleaf.table.frames import Column, Frame, cells_of, column_names, factorized, numbers_of, take
+from counterleaf.table.output import INVALID, STATUSES
 from counterleaf.table.rows import TableRows, differs
-from counterleaf.types import Array
+from counterleaf.types import Array, is_missing
 
+_MOST_PROBLEMS = 1000  # different reasons that are counted
 _MOST_CHANGES = 2_000_000  # changes whose old and new values are kept; of more, a random part
 
 
@@ -47,6 +49,7 @@ class Block:
     has: Array  # whether the model already says the target
     changes: Mapping[int, Values]  # by feature; rows from 0
     unconfirmed: int = 0  # answers that the model did not confirm
+    problems: Mapping[str, int] = field(default_factory=dict)  # why rows are invalid, and how many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,7 @@ class Cases:
     kept: float  # the share of the rows with a change that are in ``values``
     unconfirmed: int
     outside: int  # rows that have the target but do not satisfy the constraints or the margin themselves
+    problems: tuple[tuple[str, int], ...] = ()  # the most frequent reasons why rows are invalid
 
     def __len__(self) -> int:
         return len(self.state)
@@ -86,6 +90,7 @@ class Collector:
         self._blocks: list[tuple[Array, Array, Array]] = []
         self._known: dict[tuple[int, ...], int] = {}
         self._values: dict[int, list[tuple[Array, Array, Array, Array]]] = {}  # feature -> rows, old, new, chances
+        self._problems: Counter[str] = Counter()
         self._kept, self._share, self._n, self._unconfirmed, self._outside = 0, 1.0, 0, 0, 0
 
     def add(self, block: Block) -> None:
@@ -106,6 +111,8 @@ class Collector:
             self._thin()
         self._n += len(state)
         self._unconfirmed += block.unconfirmed
+        if len(self._problems) < _MOST_PROBLEMS:
+            self._problems.update(block.problems)
         settled = ~np.isnan(block.costs)
         for one in block.changes.values():
             settled[one.rows] = False
@@ -139,6 +146,7 @@ class Collector:
             self._share,
             self._unconfirmed,
             self._outside,
+            tuple(sorted(self._problems.items(), key=lambda one: (-one[1], one[0]))[:3]),
         )
 
 
@@ -200,7 +208,14 @@ def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
             if len(lines):
                 changes[d] = Values(lines, old[lines], new[lines])
     unconfirmed = int((answered & ~truths(answers["confirmed"])).sum())
-    return Block(status, costs, has_target(answers["source_label"], target), changes, unconfirmed)
+    problems = problem_counts(answers["problem"], status) if "problem" in names else {}
+    return Block(status, costs, has_target(answers["source_label"], target), changes, unconfirmed, problems)
+
+
+def problem_counts(column: Column, status: Array) -> dict[str, int]:
+    """Return how many invalid rows have each problem."""
+    lines = np.flatnonzero(status == STATUSES.index(INVALID))
+    return dict(Counter(str(one) for one in cells_of(take(column, lines)) if not is_missing(one)))
 
 
 def status_codes(column: Column) -> Array:

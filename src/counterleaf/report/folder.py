@@ -19,7 +19,17 @@ from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.plan import Part
 from counterleaf.audit.reading.source import batches, read
 from counterleaf.errors import CounterleafError, flat
-from counterleaf.report.cases import Block, Cases, Collector, Values, classes_of, has_target, status_codes, truths
+from counterleaf.report.cases import (
+    Block,
+    Cases,
+    Collector,
+    Values,
+    classes_of,
+    has_target,
+    problem_counts,
+    status_codes,
+    truths,
+)
 from counterleaf.report.figures import Figures
 from counterleaf.report.groups import GroupColumn, read_by
 from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings, samples
@@ -29,7 +39,7 @@ from counterleaf.table.frames import Frame, concat, make_frame, numbers_of, take
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
-_ANSWERS = ("status", "cost", "source_label", "confirmed")
+_ANSWERS = ("status", "cost", "source_label", "confirmed", "problem")
 _APART = "; "  # between the names of removed features
 
 
@@ -245,7 +255,9 @@ def _cases(audited: _Audited, question: Question, seed: int) -> Cases:
         costs = numbers_of(table["cost"], "cost")
         unconfirmed = int((~np.isnan(costs) & ~truths(table["confirmed"])).sum())
         has = has_target(table["source_label"], _comparable(question.target, table["source_label"]))
-        collector.add(Block(status_codes(table["status"]), costs, has, changes, unconfirmed))
+        status = status_codes(table["status"])
+        problems = problem_counts(table["problem"], status)
+        collector.add(Block(status, costs, has, changes, unconfirmed, problems))
     return collector.cases()
 
 

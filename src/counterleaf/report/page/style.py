@@ -48,6 +48,7 @@ svg .curve { fill: none; stroke-width: 1.8; }
   --has: #00795a; --can: #2f7fb8; --cannot: #c04a00; --open: #8a7a00; --invalid: #767676; --c0: #0072b2; --c1: #c04a00;
   --c2: #00795a; --c3: #9c3f74; --c4: #8a6d00; --c5: #3d6f9e; --c6: #5b5b5b; --c7: #6a3d9a; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } .scroll { overflow: visible; }
+  figure > svg { max-width: 30rem; } figcaption, .key { font-size: 9pt; }
   table { font-size: 8pt; } th, td { padding: 2px 5px; } td.wide, th.wide { min-width: 0; }
   h2, h3 { break-after: avoid; } figure, tr { break-inside: avoid; } thead { display: table-header-group; } }
 """

@@ -193,8 +193,11 @@ def remarks(figures: Figures) -> list[str]:
     if small:
         listed = ", ".join(small[:6]) + (f" and {len(small) - 6} more" if len(small) > 6 else "")
         out.append(f"Fewer than {MIN_ROWS} rows: {listed}. Figures of such groups say little.")
+    if whole.invalid:
+        reasons = "; ".join(f"{text} ({count:,})" for text, count in figures.cases.problems)
+        out.append(f"{whole.invalid:,} rows could not be explained. The most frequent reasons: {reasons or 'not known'}.")
     if whole.invalid == whole.rows:
-        out.append("No row could be explained; explain_many says why in the column problem.")
+        out.append("No row could be explained, so there is nothing to report.")
     elif not whole.affected:
         out.append("Nobody needs a change: all rows that could be explained already have the target.")
     elif not whole.can and not whole.has:
