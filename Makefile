@@ -75,6 +75,8 @@ bench: core .venv/bench
 	$(BIN)/counterleaf bench
 	$(BIN)/counterleaf bench --part ensembles
 	$(BIN)/python bench/growth.py
+	$(BIN)/python bench/audit.py
+	$(BIN)/python bench/audit_kills.py
 	$(BIN)/python bench/ensemble_growth.py
 	$(BIN)/python bench/learners.py
 	$(BIN)/python -m counterleaf.experiments.learners

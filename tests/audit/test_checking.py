@@ -256,7 +256,7 @@ def test_questions_are_read_back(name):
 
 
 def test_questions_without_json(tmp_path):
-    with pytest.raises(cl.CounterleafError, match="use explainer.arrow in Python"):
+    with pytest.raises(cl.CounterleafError, match="in Python"):
         question_out({"constraints": [cl.near(numbers(20))]})
 
 

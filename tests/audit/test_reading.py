@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 
 import numpy as np
@@ -202,7 +203,7 @@ def test_records_are_those_of_pandas(seed, monkeypatch):
     assert len(ends) == 31
     assert ends[-1] == len(text)
     assert len(split(text, b",")) == 31
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+    for begin, end in itertools.pairwise(ends):
         assert len(pd.read_csv(io.BytesIO(text[begin:end]), header=None, skip_blank_lines=False)) == 1
 
 
