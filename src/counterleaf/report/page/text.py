@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from counterleaf.plot.canvas import short_names
 from counterleaf.report.figures import Figures
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.measures.group import Group
@@ -32,11 +33,12 @@ def _table(groups: Sequence[Group]) -> list[str]:
     some_open = any(group.open or group.invalid for group in groups)
     head = [*head[:5], "open", "invalid", *head[5:]] if some_open else head
     lines = [head]
-    for group in groups:
+    names = short_names([" ".join(group.name.splitlines()) for group in groups])
+    for name, group in zip(names, groups, strict=True):
         n = group.rows
         shares = [group.has, group.can, group.cannot] + [group.open, group.invalid] * some_open
         quartiles = f"{words.as_number(group.quantile(0.25))} to {words.as_number(group.quantile(0.75))}" if group.can else "-"
-        cells = [" ".join(group.name.splitlines()), f"{n:,}", *(words.percent(k / n) for k in shares)]
+        cells = [name, f"{n:,}", *(words.percent(k / n) for k in shares)]
         cells += [words.as_number(group.quantile(0.5)), quartiles, words.as_number(group.mean_changes), words.half(group)]
         lines.append(cells)
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
