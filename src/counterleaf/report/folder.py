@@ -17,7 +17,7 @@ from counterleaf.audit.checking.sample import read_sample
 from counterleaf.audit.folder import Folder, open_folder, read_metadata
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.plan import Part
-from counterleaf.audit.reading.source import batches, read
+from counterleaf.audit.reading.columns import input_columns
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.report.cases import (
     Block,
@@ -37,6 +37,7 @@ from counterleaf.table.arrow.output import NEW
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import Frame, concat, make_frame, numbers_of, take
 from counterleaf.table.rows import TableRows
+from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
 _ANSWERS = ("status", "cost", "source_label", "confirmed", "problem")
@@ -102,17 +103,10 @@ class _Audited:
             raise CounterleafError(f"{path} does not have the rows of its part; remove it and run the audit again")
         return table
 
-    def inputs(self, wanted: Mapping[str, Feature | None]) -> Iterator[tuple[Part, Frame]]:
+    def inputs(self, schema: Schema, names: Sequence[str]) -> Iterator[tuple[Part, Frame]]:
         """Yield the parts in order with some columns of their inputs."""
-        plan, chosen = self.manifest.plan, {part.number: part for part in self.parts}
-        for one in plan.inputs:
-            one.check()
-        for unit in plan.units(chosen):
-            file = unit.parts[0].file
-            source, by_row = plan.inputs[file], {part.span.row: part for part in unit.parts}
-            for span, content in read(source, [part.span for part in unit.parts], list(wanted)):
-                found = [batch for batch, _ in batches(source, plan.forms[file], span, content, wanted)]
-                yield by_row[span.row], concat([_frame(batch.select(list(wanted))) for batch in found])
+        for part, table in input_columns(self.manifest, schema, names, {part.number for part in self.parts}):
+            yield part, _frame(table)
 
     def checked(self) -> str:
         """Return in words how many proofs were checked again."""
@@ -295,12 +289,10 @@ def _read_inputs(
     collected: list[tuple[str, Any]] = [(one.by.column, one) for one in columns[0]] + [(one.name, one) for one in columns[1]]
     needed = [name for name, _ in collected]
     needed += [schema.names[d] for d in cases.values] if not len(sampled) else schema.names
-    features = {feature.name: feature for feature in schema}
     needed = list(dict.fromkeys(needed))
-    from_parts = [name for name in needed if name in kept]
-    wanted = {name: features.get(name) for name in needed if name not in kept}
+    from_parts, wanted = [name for name in needed if name in kept], [name for name in needed if name not in kept]
     encoder, start, rows = TableRows(make_frame([], schema.names), schema), 0, []
-    source: Any = audited.inputs(wanted) if wanted else ((part, None) for part in audited.parts)
+    source: Any = audited.inputs(schema, wanted) if wanted else ((part, None) for part in audited.parts)
     for expected, (part, found) in zip(audited.parts, source, strict=True):
         assert part is expected  # the positions of the rows follow from the order of the parts
         table: Any = found
