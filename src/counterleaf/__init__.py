@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from counterleaf.question.query import Value as Value
     from counterleaf.question.query import probability as probability
     from counterleaf.question.query import value as value
+    from counterleaf.report.audit import Audit as Audit
     from counterleaf.shortcuts import explain as explain
     from counterleaf.storage.constraint_files import load_constraints as load_constraints
     from counterleaf.storage.constraint_files import save_constraints as save_constraints
@@ -97,6 +98,7 @@ _HOME = {
     ),
     "question.costs.terms": ("L1", "L2", "Changes", "Cost", "LinearCost", "Quadratic"),
     "question.query": ("Probability", "Value", "probability", "value"),
+    "report.audit": ("Audit",),
     "storage.constraint_files": ("load_constraints", "save_constraints"),
     "table.features": ("Boolean", "Categorical", "Feature", "Numeric", "Ordinal"),
     "table.schema": ("Schema",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
@@ -16,6 +16,9 @@ from counterleaf.question.query import Query, known_options
 from counterleaf.search.prepared import Source
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
+
+if TYPE_CHECKING:
+    from counterleaf.report.audit import Audit, AuditOptions
 
 
 class TableMethods:
@@ -152,6 +155,43 @@ class TableMethods:
         """
         question = {"target": target, "cost": cost, "constraints": constraints, "margin": margin, **options}
         return step.ArrowStep(self, question, keep, words, n_jobs)
+
+    def audit(self, rows: Any, *, target: Any = None, by: Any = (), **options: Unpack[AuditOptions]) -> Audit:
+        """Explain every row of a table, and report who can reach the target, at what cost, and how groups differ.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like
+            A pandas or polars frame or a 2-D array; columns that are not features may be used for groups.
+        target : class, list, dict, Probability or Value, optional
+            As in ``explain``.
+        by : str, list or dict, optional
+            The columns whose values are groups, such as ``["sex", "age:25,40,60"]``: numbers are cut at bounds.
+        **options : optional
+            The rest of the question and of the report, as in ``Audit``.
+
+        Returns
+        -------
+        Audit
+            The report, which can be printed, plotted and saved as a page.
+
+        Raises
+        ------
+        CounterleafError
+            If an argument does not fit, or a column does not exist.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from counterleaf import Explainer, Tree
+        >>> tree = Tree([1, -1, -1], [2, -1, -1], [[1.0], [0], [0]], [-4.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+        >>> rows = pd.DataFrame({"x0": np.arange(8.0), "sex": list("ffffmmmm")})
+        >>> Explainer(tree).audit(rows, target="yes", by=["sex"])
+        <Audit: 8 rows, 4 can reach the target, 0 cannot, by sex>
+        """
+        from counterleaf.report.audit import Audit  # a later room
+
+        return Audit(self, rows, target=target, by=by, **options)  # type: ignore[arg-type]
 
     def _run(self, rows: TableRows, query: Query, columns: batch.Columns, how: tuple[int | None, bool], threads: int) -> Any:
         """Answer a query about all rows of a table; ``how`` is as in ``run_query``."""

@@ -109,6 +109,16 @@ def read_parquet(source: Any) -> Frame:
     return frame.reset_index(level=named).reset_index(drop=True) if named else frame.reset_index(drop=True)
 
 
+def without_formulas(frame: Frame) -> Frame:
+    """Return a pandas frame whose text a spreadsheet does not take for a formula: an apostrophe precedes such cells."""
+
+    def safe(cell: Any) -> Any:
+        return f"'{cell}" if isinstance(cell, str) and cell.startswith((*_FORMULAS, "\t", "\r")) else cell
+
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+    return frame.assign(**{name: frame[name].map(safe) for name in texts})
+
+
 def write_csv(frame: Frame, target: Any, compressed: bool = False) -> None:
     """Write a frame as CSV without its index to a path or an open file.
 

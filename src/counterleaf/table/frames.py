@@ -177,6 +177,25 @@ def cells_of(column: Column) -> list[Any]:
     return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
+def factorized(column: Column) -> tuple[Array, list[Any]]:
+    """Return the place of each cell among the different values of a column, -1 for a missing one, and these values.
+
+    The values of a pandas categorical column are its categories, in their order.
+
+    Raises
+    ------
+    TypeError
+        If some value has no hash.
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column.cat.codes, np.int64), list(column.dtype.categories)
+    cells = column if isinstance(column, (np.ndarray, pd.Series)) else pd.Series(cells_of(column), dtype=object)
+    places, values = pd.factorize(cells)
+    return np.asarray(places, np.int64), list(values)
+
+
 def numbers_of(column: Column, name: str) -> Array:
     """Return a column as float64, NaN where a value is missing."""
     try:

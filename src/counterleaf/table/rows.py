@@ -99,9 +99,12 @@ class TableRows:
             return np.require(part.to_numpy(np.float64) if self.named else part, np.float64, ["C"])
         out = np.empty((at.stop - at.start, len(self.columns)))
         for d, (feature, column) in enumerate(zip(self.schema, self.columns, strict=True)):
-            part = take(column, at)
-            out[:, d] = self._numbers(feature, part) if isinstance(feature, Numeric) else places_of(feature, part)
+            out[:, d] = self.column_codes(feature, take(column, at))
         return out
+
+    def column_codes(self, feature: Feature, column: Column) -> Array:
+        """Return the codes of a column, or of part of one, that holds values of a feature."""
+        return self._numbers(feature, column) if isinstance(feature, Numeric) else places_of(feature, column)
 
     def _numbers(self, feature: Numeric, column: Column) -> Array:
         """Return part of a column as numbers, gaps filled where the model fills them; text is refused even if it has digits."""

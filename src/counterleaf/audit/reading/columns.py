@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -14,7 +14,9 @@ from counterleaf.table.features import Feature
 from counterleaf.table.schema import Schema
 
 
-def input_columns(manifest: Manifest, schema: Schema, names: Sequence[str]) -> Iterator[tuple[Part, pa.Table]]:
+def input_columns(
+    manifest: Manifest, schema: Schema, names: Sequence[str], parts: Collection[int] | None = None
+) -> Iterator[tuple[Part, pa.Table]]:
     """Yield the parts of an audit in order, each with some columns of its rows as the inputs have them.
 
     Parameters
@@ -25,6 +27,8 @@ def input_columns(manifest: Manifest, schema: Schema, names: Sequence[str]) -> I
         The features of its model, which determine the types of the columns of text files.
     names : sequence of str
         The columns.
+    parts : collection of int, optional
+        The numbers of the parts, by default all.
 
     Yields
     ------
@@ -46,7 +50,7 @@ def input_columns(manifest: Manifest, schema: Schema, names: Sequence[str]) -> I
                 f"{source.path} has no column {missing[0]!r}; its columns are [{some(form.columns, 8)}]"
                 f"{near(missing[0], form.columns)}"
             )
-    for unit in plan.units({part.number for part in plan.parts}):
+    for unit in plan.units({part.number for part in plan.parts} if parts is None else parts):
         file = unit.parts[0].file
         source, form, by_row = plan.inputs[file], plan.forms[file], {part.span.row: part for part in unit.parts}
         for span, content in read(source, [part.span for part in unit.parts], list(wanted)):

@@ -1,0 +1,127 @@
+"""All figures of a report, each computed when it is first needed."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from counterleaf.report.cases import Cases
+from counterleaf.report.groups import Grouping, crossed, everyone
+from counterleaf.report.measures import differences as between
+from counterleaf.report.measures.choices import Choices
+from counterleaf.report.measures.comparisons import Comparison, compare
+from counterleaf.report.measures.conflicts import Conflicts
+from counterleaf.report.measures.fairness import choice, fairness
+from counterleaf.report.measures.features import FeatureChanges
+from counterleaf.report.measures.group import QUARTERS, Group, Groups
+from counterleaf.report.provenance import Provenance
+from counterleaf.table.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the figures are computed."""
+
+    seed: int = 0
+    min_rows: int = 30
+    budgets: tuple[float, ...] = ()
+    conflicts: int | None = None  # rows without recourse that are examined; None for the usual number
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The figures of a report.
+
+    ``by`` are the columns of the user's groups; ``searched`` are the columns among which groups that differ are sought.
+    """
+
+    cases: Cases
+    schema: Schema
+    by: tuple[Grouping, ...]
+    searched: tuple[Grouping, ...]
+    found: tuple[Conflicts | None, Choices | None]  # None if they were not sought
+    provenance: Provenance
+    notes: tuple[str, ...]
+    settings: Settings
+
+    @property
+    def conflicts(self) -> Conflicts | None:
+        """What is in the way of rows without recourse."""
+        return self.found[0]
+
+    @property
+    def choices(self) -> Choices | None:
+        """The ways to the target."""
+        return self.found[1]
+
+    @functools.cached_property
+    def _divided(self) -> Groups:
+        return Groups(self.cases)
+
+    @functools.cached_property
+    def whole(self) -> Group:
+        """All rows."""
+        return next(self._divided.of(everyone(len(self.cases))))
+
+    @functools.cached_property
+    def groups(self) -> dict[str, list[Group]]:
+        """The groups of each column."""
+        return {grouping.name: list(self._divided.of(grouping)) for grouping in self.by}
+
+    @functools.cached_property
+    def _crossed(self) -> list[Grouping]:
+        return [crossed(a, b) for a, b in itertools.combinations(self.by, 2)]
+
+    @functools.cached_property
+    def pairs(self) -> dict[str, list[Group]]:
+        """The pairs of groups of each two columns."""
+        return {grouping.name: list(self._divided.of(grouping)) for grouping in self._crossed}
+
+    @functools.cached_property
+    def differences(self) -> list[between.Difference]:
+        """The differences between the groups of each column."""
+        return [one for groups in self.groups.values() for one in between.differences(groups, self.settings.seed)]
+
+    @functools.cached_property
+    def features(self) -> list[dict[str, Any]]:
+        """The features that change, for all rows, every group and every pair."""
+        changes = FeatureChanges(self.cases, self.schema)
+        divisions = [everyone(len(self.cases)), *self.by, *self._crossed]
+        return [line for grouping in divisions for line in changes.lines(grouping)]
+
+    @functools.cached_property
+    def comparisons(self) -> list[Comparison]:
+        """The groups against the rest, those that differ most first."""
+        return compare(self.cases, self.searched, self.settings.min_rows)
+
+    @functools.cached_property
+    def budgets(self) -> Sequence[float]:
+        """The costs for which the effectiveness is compared: those of the user, or the quartiles of all costs."""
+        found = self.settings.budgets or tuple(map(self.whole.quantile, QUARTERS))
+        return [cost for cost in dict.fromkeys(found) if cost == cost]
+
+    @functools.cached_property
+    def fairness(self) -> list[dict[str, Any]]:
+        """The notions of fairness of the literature, for each column."""
+        lines = [line for groups in self.groups.values() for line in fairness(groups, self.budgets)]
+        for grouping in self.by if self.choices is not None else ():
+            lines += choice(grouping, [line for line in self.choice_lines if line["by"] == grouping.name])
+        return lines
+
+    @functools.cached_property
+    def choice_lines(self) -> list[dict[str, Any]]:
+        """The sets of features that reach the target, for all rows and every group."""
+        if self.choices is None:
+            return []
+        return [line for grouping in (everyone(len(self.cases)), *self.by) for line in self.choices.lines(grouping)]
+
+    @functools.cached_property
+    def conflict_lines(self) -> list[dict[str, Any]]:
+        """The smallest conflicts, counted for all rows and every group."""
+        if self.conflicts is None:
+            return []
+        divisions = [everyone(len(self.cases)), *self.by, *self._crossed]
+        return [line for grouping in divisions for line in self.conflicts.lines(grouping)]

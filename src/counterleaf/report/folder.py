@@ -1,0 +1,322 @@
+"""A report on the folder of an audit: the answers are read from its parts, groups and old values from its inputs.
+
+Both are read once, a part at a time. Of each row, 13 bytes are kept and 2 for each column of groups (8, until the end, for a
+column of numbers without bounds). The columns that the audit kept are read from the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterleaf.audit.checking.sample import read_sample
+from counterleaf.audit.folder import Folder, open_folder, read_metadata
+from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
+from counterleaf.audit.plan import Part
+from counterleaf.audit.reading.columns import input_columns
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.report.cases import (
+    Block,
+    Cases,
+    Collector,
+    Values,
+    classes_of,
+    has_target,
+    problem_counts,
+    status_codes,
+    truths,
+)
+from counterleaf.report.figures import Figures
+from counterleaf.report.groups import GroupColumn, read_by
+from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings, samples
+from counterleaf.table.arrow.output import NEW
+from counterleaf.table.features import Feature, Numeric
+from counterleaf.table.frames import Frame, concat, make_frame, numbers_of, take
+from counterleaf.table.rows import TableRows
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+_ANSWERS = ("status", "cost", "source_label", "confirmed", "problem")
+_APART = "; "  # between the names of removed features
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Audited:
+    """A folder with its manifest, and the parts that are complete."""
+
+    folder: Folder
+    manifest: Manifest
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def open(cls, path: Any, partial: bool) -> _Audited:
+        folder = open_folder(path)
+        manifest = read_manifest(folder)
+        there = [part for part in manifest.plan.parts if _is_there(folder.part(part.number), part.number, manifest.run)]
+        missing = len(manifest.plan.parts) - len(there)
+        if missing and not (partial and there):
+            rows = manifest.plan.rows - sum(part.span.rows for part in there)
+            rest = ", or pass --partial to report on the others" if there else ""
+            raise CounterleafError(
+                f"{path} is not finished: {rows:,} of {manifest.plan.rows:,} rows are missing; run the audit again to finish "
+                f"it{rest}"
+            )
+        return cls(folder, manifest, tuple(there))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the parts that are complete."""
+        return sum(part.span.rows for part in self.parts)
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns that groups may have."""
+        first, *others = (form.columns for form in self.manifest.plan.forms)
+        return [name for name in first if all(name in columns for columns in others)]
+
+    def changing(self, features: Sequence[Feature]) -> list[int]:
+        """Return the places of the features that change in some row, as far as the files say so without being read."""
+        from pyarrow import parquet
+
+        out = set()
+        for part in self.parts:
+            about = _guarded(self.folder.part(part.number), parquet.read_metadata)
+            names = {about.schema.column(k).name: k for k in range(about.num_columns)}
+            for d, feature in enumerate(features):
+                at = names.get(NEW.format(feature.name))
+                if d in out or at is None:
+                    continue
+                groups = (about.row_group(g).column(at) for g in range(about.num_row_groups))
+                if any(not _is_empty(group) for group in groups):
+                    out.add(d)
+        return sorted(out)
+
+    def answers(self, part: Part, names: Sequence[str]) -> Frame:
+        """Return some columns of the answers of a part."""
+        path = self.folder.part(part.number)
+        table = _guarded(path, _read_part, list(dict.fromkeys([*names, "row"])))
+        expected = np.arange(part.span.row, part.span.row + part.span.rows)
+        if len(table) != part.span.rows or not np.array_equal(table["row"].to_numpy(), expected):
+            raise CounterleafError(f"{path} does not have the rows of its part; remove it and run the audit again")
+        return table
+
+    def inputs(self, schema: Schema, names: Sequence[str]) -> Iterator[tuple[Part, Frame]]:
+        """Yield the parts in order with some columns of their inputs."""
+        for part, table in input_columns(self.manifest, schema, names, {part.number for part in self.parts}):
+            yield part, _frame(table)
+
+    def checked(self) -> str:
+        """Return in words how many proofs were checked again."""
+        if self.manifest.settings.proofs:
+            return "All proofs are kept with the audit. None was checked again for this report; counterleaf verify does so."
+        found = read_sample(self.folder, self.manifest)
+        if found is None:
+            return "No proof was checked again."
+        rows = f"A random sample of {len(found.rows):,} rows was explained again and checked by the independent checker: "
+        if found.failures:
+            return f"{rows}{len(found.failures):,} of them FAILED."
+        return f"{rows}all proofs hold and agree with the audit."
+
+
+def _is_there(path: Path, number: int, run: str) -> bool:
+    """Whether a part is complete; one that is damaged or belongs to another audit is refused."""
+    if not path.exists():
+        return False
+    found = read_metadata(path)
+    if found is None:
+        raise CounterleafError(f"{path} is damaged; remove it and run the audit again")
+    if found.get("run") != run or found.get("part") != number:
+        raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
+    return True
+
+
+def _guarded(path: Path, action: Any, *arguments: Any) -> Any:
+    """Read a file of the folder, which may hold anything."""
+    import pyarrow as pa
+
+    try:
+        return action(path, *arguments)
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
+
+
+def _read_part(path: Path, names: list[str]) -> Frame:
+    from pyarrow import parquet
+
+    table = parquet.read_table(path, columns=names, page_checksum_verification=True)
+    if missing := [name for name in names if name not in table.column_names]:
+        raise KeyError(f"no column {missing[0]!r}")
+    return _frame(table)
+
+
+def _is_empty(group: Any) -> bool:
+    """Whether a column of a row group holds no value, as far as its statistics say so."""
+    statistics = group.statistics
+    return statistics is not None and statistics.has_null_count and statistics.null_count == group.num_values
+
+
+def _frame(table: Any) -> Frame:
+    """Return columns of pyarrow as a pandas frame in which text is categorical, so that each value is made once."""
+    import pyarrow as pa
+
+    texts = [k for k, kind in enumerate(table.schema.types) if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    for k in texts:
+        table = table.set_column(k, table.schema.names[k], table.column(k).dictionary_encode())
+    return table.to_pandas()
+
+
+def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, Any]) -> Figures:
+    """Return the figures of the report on a folder.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+    by : str, list or dict
+        The columns of the groups.
+    partial : bool
+        Whether parts may be missing.
+    options : mapping
+        ``search``, ``min_rows``, ``budgets``, ``conflicts`` and ``seed``.
+
+    Returns
+    -------
+    Figures
+        The figures.
+
+    Raises
+    ------
+    CounterleafError
+        If the folder is not that of an audit, is not finished, or its inputs were changed.
+    """
+    audited = _Audited.open(path, partial)
+    settings, names = read_settings(options), audited.columns()
+    chosen = read_by(by, names, "the input")
+    searched = read_search(options.get("search", False), names, chosen)
+    arguments = audited.manifest.arguments
+    explainer = read_explainer(audited.folder, audited.manifest)
+    question = Question(explainer, arguments.pop("target"), arguments)
+    question.words()
+    cases = _cases(audited, question, settings.seed)
+    sampled = samples(question, cases, settings)
+    grouped, others = [GroupColumn(one, text=True) for one in chosen], [SearchedColumn(name, text=True) for name in searched]
+    rows = _read_inputs(audited, question, cases, (grouped, others), sampled)
+    position = {int(row): k for k, row in enumerate(sampled.tolist())}
+
+    def rows_at(places: Array) -> TableRows:
+        return TableRows(take(rows, [position[row] for row in places.tolist()]), explainer.schema)
+
+    notes = []
+    if audited.rows < audited.manifest.plan.rows:
+        missing = audited.manifest.plan.rows - audited.rows
+        notes.append(
+            f"The audit is not finished: {missing:,} of {audited.manifest.plan.rows:,} rows are missing in this report."
+        )
+    origin = Origin(_origin(audited), audited.checked())
+    figures = assemble(question, cases, (grouped, others), rows_at, origin, settings, notes)
+    provenance = replace(figures.provenance, model_hash=audited.manifest.model)
+    return replace(figures, provenance=provenance)
+
+
+def _origin(audited: _Audited) -> str:
+    manifest = audited.manifest
+    files = [f"{Path(one.path).name} (fingerprint {one.fingerprint[:16]})" for one in manifest.plan.inputs]
+    listed = ", ".join(files[:8]) + (f" and {len(files) - 8:,} more files" if len(files) > 8 else "")
+    versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+    return f"{audited.rows:,} rows of {listed}; audited {manifest.created} with {versions}; run {manifest.run}"
+
+
+def _cases(audited: _Audited, question: Question, seed: int) -> Cases:
+    """Read the answers; the old values of the changes are filled in later."""
+    schema, collector = question.explainer.schema, Collector(seed)
+    encoder = TableRows(make_frame([], schema.names), schema)
+    changing = audited.changing(schema.features)
+    removal = ["removed"] if any(feature.missing == "allowed" for feature in schema) else []
+    names = [*_ANSWERS, *removal, *(NEW.format(schema.names[d]) for d in changing)]
+    for part in audited.parts:
+        table = audited.answers(part, names)
+        changes = {}
+        for d in changing:
+            column = table[NEW.format(schema.names[d])]
+            lines = np.flatnonzero(column.notna().to_numpy())
+            if len(lines):
+                changes[d] = Values(lines, np.zeros(len(lines)), encoder.column_codes(schema.features[d], take(column, lines)))
+        if removal:
+            _add_removed(changes, table["removed"], schema.names)
+        costs = numbers_of(table["cost"], "cost")
+        unconfirmed = int((~np.isnan(costs) & ~truths(table["confirmed"])).sum())
+        has = has_target(table["source_label"], _comparable(question.target, table["source_label"]))
+        status = status_codes(table["status"])
+        problems = problem_counts(table["problem"], status)
+        collector.add(Block(status, costs, has, changes, unconfirmed, problems))
+    return collector.cases()
+
+
+def _comparable(target: Any, labels: Any) -> Any:
+    """Return the target with classes as text if the labels are text."""
+    if target is None or hasattr(target, "interval") or not hasattr(labels, "cat"):
+        return target
+    return [str(one) for one in classes_of(target)]
+
+
+def _add_removed(changes: dict[int, Values], column: Any, names: Sequence[str]) -> None:
+    """Add the numbers that become missing."""
+    removed: dict[int, list[int]] = {}
+    lines = np.flatnonzero(column.notna().to_numpy())
+    for line, text in zip(lines.tolist(), take(column, lines).tolist(), strict=True):
+        for name in text.split(_APART):
+            removed.setdefault(names.index(name), []).append(line)
+    for d, rows in removed.items():
+        known = changes.get(d, Values(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+        both = np.concatenate([known.rows, rows])
+        new = np.concatenate([known.new, np.full(len(rows), np.nan)])
+        order = np.argsort(both)
+        changes[d] = Values(both[order], np.zeros(len(both)), new[order])
+
+
+def _read_inputs(
+    audited: _Audited,
+    question: Question,
+    cases: Cases,
+    columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
+    sampled: Array,
+) -> Frame:
+    """Collect the groups, fill in the old values of the changes, and return the sampled rows."""
+    schema, kept = question.explainer.schema, set(audited.manifest.settings.keep)
+    collected: list[tuple[str, Any]] = [(one.by.column, one) for one in columns[0]] + [(one.name, one) for one in columns[1]]
+    needed = [name for name, _ in collected]
+    needed += [schema.names[d] for d in cases.values] if not len(sampled) else schema.names
+    needed = list(dict.fromkeys(needed))
+    from_parts, wanted = [name for name in needed if name in kept], [name for name in needed if name not in kept]
+    encoder, start, rows = TableRows(make_frame([], schema.names), schema), 0, []
+    source: Any = audited.inputs(schema, wanted) if wanted else ((part, None) for part in audited.parts)
+    for expected, (part, found) in zip(audited.parts, source, strict=True):
+        assert part is expected  # the positions of the rows follow from the order of the parts
+        table: Any = found
+        if from_parts:
+            more = audited.answers(part, from_parts)
+            table = more if found is None else found.assign(**{name: more[name] for name in from_parts})
+        for name, one in collected:
+            one.add(table[name])
+        for d, values in cases.values.items():
+            _fill(values, start, part.span.rows, encoder, (schema.features[d], table[schema.names[d]]))
+        low, high = np.searchsorted(sampled, (start, start + part.span.rows))
+        if high > low:
+            rows.append(take(table[schema.names], sampled[low:high] - start))
+        start += part.span.rows
+    return concat([_plain(one, schema.features) for one in rows]) if rows else make_frame([], schema.names)
+
+
+def _fill(values: Values, start: int, n: int, encoder: TableRows, column: tuple[Feature, Any]) -> None:
+    low, high = np.searchsorted(values.rows, (start, start + n))
+    if high > low:
+        values.old[low:high] = encoder.column_codes(column[0], take(column[1], values.rows[low:high] - start))
+
+
+def _plain(rows: Frame, features: Sequence[Feature]) -> Frame:
+    """Return rows whose columns have the same types in every part."""
+    kinds = {one.name: "float64" if isinstance(one, Numeric) else object for one in features}
+    return rows.astype(kinds)

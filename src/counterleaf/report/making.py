@@ -1,0 +1,210 @@
+"""From answers to the figures of a report: the groups, and the searches that explain what is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, brief, check_whole_number, number
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.question.constraints.functions import freeze
+from counterleaf.question.constraints.kinds import listed
+from counterleaf.report.cases import Cases, State
+from counterleaf.report.figures import Figures, Settings
+from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
+from counterleaf.report.measures import choices, conflicts
+from counterleaf.report.measures.comparisons import MIN_ROWS
+from counterleaf.report.provenance import Provenance, model_hash, model_words, now, question_words, target_words, versions
+from counterleaf.table.frames import numbers_of
+from counterleaf.table.rows import TableRows
+from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    from counterleaf.explainer import Explainer
+
+_OF_ENSEMBLES = 100  # rows of an ensemble without recourse that are examined: each takes several searches
+_MANY = 1_000_000  # rows of a file after which the quartiles of a column that is only searched are fixed
+RowsAt = Callable[[Array], TableRows]  # the rows at increasing positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A question about a model, as the user passed it."""
+
+    explainer: Explainer
+    target: Any
+    rest: dict[str, Any]  # cost, constraints, margin and limits
+
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        """The constraints as a tuple."""
+        return tuple(listed(self.rest.get("constraints", ())))
+
+    def words(self) -> tuple[tuple[str, str], ...]:
+        """Return the question in words; a wrong question is refused."""
+        query = self.explainer._query(self.target, **{"cost": None, "constraints": (), **self.rest})
+        return question_words(query, self.explainer.schema)
+
+    def reached(self, rows: TableRows, features: Sequence[str]) -> Array:
+        """Return which rows reach the target if only these features change."""
+        others = [name for name in self.explainer.schema.names if name not in features]
+        rules = [*self.constraints, *([freeze(*others)] if others else [])]
+        found = self.explainer.explain_many(
+            rows.rows, target=self.target, words=False, progress=False, **{**self.rest, "constraints": rules}
+        )
+        return ~np.isnan(numbers_of(found["cost"], "cost"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the rows come from, and whether proofs were checked."""
+
+    rows: str
+    checked: str
+
+
+def read_settings(options: Any) -> Settings:
+    """Check the options of the report."""
+    least, seed, most = options.get("min_rows", MIN_ROWS), options.get("seed", 0), options.get("conflicts")
+    for name, value, lowest in (("min_rows", least, 2), ("seed", seed, 0), ("conflicts", most, 0)):
+        check_whole_number(name, value, lowest)
+    budgets = options.get("budgets") or ()
+    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
+        raise CounterleafError(f"budgets is {brief(budgets)}; expected a list of costs")
+    costs = tuple(number(budget, "a budget") for budget in budgets)
+    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most)
+
+
+def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str]:
+    """Return the columns, in addition to those of ``by``, that are searched for groups that differ."""
+    taken = {one.column for one in by}
+    if search is True:
+        return [name for name in names if name not in taken]
+    if search is False or search is None:
+        return []
+    wanted = [search] if isinstance(search, str) else list(search) if isinstance(search, Iterable) else None
+    if wanted is None:
+        raise CounterleafError(f"search is {brief(search)}; expected True, False or names of columns")
+    return [one.column for one in read_by([str(name) for name in wanted], names) if one.column not in taken]
+
+
+class SearchedColumn:
+    """A column that is only searched: quarters of its numbers, or its values if these are few."""
+
+    def __init__(self, name: str, text: bool = False) -> None:
+        self.name, self._collected, self._fits, self._n = name, GroupColumn(By(name), text), True, 0
+
+    def add(self, column: Any) -> None:
+        """Add the next rows."""
+        if self._fits:
+            try:
+                self._collected.add(column)
+            except CounterleafError:
+                self._fits = False
+            before, self._n = self._n, self._n + len(column)
+            if before < _MANY <= self._n and self._collected.is_numeric:
+                self._collected.settle()
+
+    def grouping(self) -> Grouping | None:
+        """Return the groups; None if there are too many or just one."""
+        if not self._fits:
+            return None
+        grouping, notes = self._collected.grouping()
+        too_many = bool(notes) and not self._collected.is_numeric
+        return None if too_many or not 1 < len(grouping) <= MOST + 2 else grouping
+
+
+def assemble(
+    question: Question,
+    cases: Cases,
+    columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
+    rows_at: RowsAt,
+    origin: Origin,
+    settings: Settings,
+    notes: Sequence[str] = (),
+) -> Figures:
+    """Return the figures of a report.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    cases : Cases
+        The answers.
+    columns : pair of sequences
+        The columns of the groups, and those that are only searched; both complete.
+    rows_at : callable
+        Returns the rows at some positions.
+    origin : Origin
+        Where the rows come from.
+    settings : Settings
+        How the figures are computed.
+    notes : sequence of str
+        Remarks on the rows.
+
+    Returns
+    -------
+    Figures
+        The figures.
+    """
+    explainer, remarks = question.explainer, list(notes)
+    words = question.words()
+    groupings = []
+    for column in columns[0]:
+        grouping, said = column.grouping()
+        groupings.append(grouping)
+        remarks += said
+    others = [one for one in (column.grouping() for column in columns[1]) if one is not None]
+    provenance = Provenance(
+        target_words(question.target),
+        words,
+        model_words(explainer),
+        model_hash(explainer),
+        origin.rows,
+        origin.checked,
+        versions(),
+        now(),
+    )
+    searched = (*groupings, *others)
+    found = _conflicts(question, cases, rows_at, settings), _choices(question, cases, rows_at, settings)
+    return Figures(cases, explainer.schema, tuple(groupings), searched, found, provenance, tuple(remarks), settings)
+
+
+def samples(question: Question, cases: Cases, settings: Settings) -> Array:
+    """Return the positions of all rows that ``assemble`` will ask for, increasing."""
+    return np.union1d(_stuck(question, cases, settings), _affected(question, cases, settings))
+
+
+def _stuck(question: Question, cases: Cases, settings: Settings) -> Array:
+    ensemble = isinstance(question.explainer.tree, Ensemble)
+    most = settings.conflicts if settings.conflicts is not None else _OF_ENSEMBLES if ensemble else conflicts.MOST
+    return conflicts.sampled(cases, settings.seed, most)
+
+
+def _affected(question: Question, cases: Cases, settings: Settings) -> Array:
+    """Return the rows whose ways to the target are counted; none for ensembles, where each search takes long."""
+    if isinstance(question.explainer.tree, Ensemble) or not len(cases.reached):
+        return np.zeros(0, np.int64)
+    return choices.sampled(cases, settings.seed)
+
+
+def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> conflicts.Conflicts | None:
+    sample = _stuck(question, cases, settings)
+    if not len(sample):
+        return None
+    rows = rows_at(sample)
+    total = int(np.count_nonzero(cases.state == State.CANNOT))
+    return conflicts.find_conflicts(
+        lambda k: question.explainer.explain(rows.one(k), target=question.target, **question.rest), sample, total
+    )
+
+
+def _choices(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> choices.Choices | None:
+    sample = _affected(question, cases, settings)
+    if not len(sample):
+        return None
+    rows, sets = rows_at(sample), choices.frequent_sets(cases, question.explainer.schema)
+    return choices.find_choices(lambda features: question.reached(rows, features), sample, sets)

@@ -1,0 +1,1 @@
+"""The figures of a report, group by group and between groups."""

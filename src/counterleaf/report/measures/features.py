@@ -1,0 +1,87 @@
+"""Which features change, in how many rows, and by how much, group by group."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from counterleaf.answer.text import word
+from counterleaf.report.cases import Cases
+from counterleaf.report.groups import Grouping
+from counterleaf.report.measures.group import QUARTERS, order_statistic
+from counterleaf.table.features import MISSING, Feature, Numeric
+from counterleaf.table.schema import Schema
+from counterleaf.types import Array
+
+_LISTED = 3  # new values of a category
+
+
+class FeatureChanges:
+    """The changes of every feature, for any division of the rows."""
+
+    def __init__(self, cases: Cases, schema: Schema) -> None:
+        self.cases, self.schema = cases, schema
+        self._reached = cases.reached
+        self._patterns = cases.patterns[self._reached]
+        self._members = np.zeros((len(cases.sets), len(schema)), bool)
+        for k, places in enumerate(cases.sets):
+            self._members[k, list(places)] = True
+        self._used = np.flatnonzero(self._members.any(axis=0)).tolist()
+
+    def lines(self, grouping: Grouping) -> Iterator[dict[str, Any]]:
+        """Yield a line for every group and every feature that changes in it, the most frequent features first."""
+        codes = grouping.codes[self._reached].astype(np.int64)
+        counts = np.zeros((len(grouping), len(self.schema)), np.int64)
+        for d in self._used:
+            counts[:, d] = np.bincount(codes[self._members[self._patterns, d]], minlength=len(grouping))
+        sizes = np.bincount(codes, minlength=len(grouping))
+        details = {d: self._details(grouping, d) for d in self._used}
+        for g, label in enumerate(grouping.labels):
+            for d in sorted(self._used, key=lambda d: (-counts[g, d], d)):
+                if counts[g, d]:
+                    count = int(counts[g, d])
+                    start = {"by": grouping.name, "group": label, "feature": self.schema.names[d], "rows": count}
+                    yield {**start, "share": count / int(sizes[g]), **details[d][g]}
+
+    def _details(self, grouping: Grouping, d: int) -> list[dict[str, Any]]:
+        """Return the differences or the new values of one feature, for each group."""
+        feature, values = self.schema.features[d], self.cases.values.get(d)
+        if values is None:
+            return [_nothing() for _ in grouping.labels]
+        codes = grouping.codes[values.rows]
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(len(grouping) + 1))
+        old, new = values.old[order], values.new[order]
+        parts = [slice(ends[g], ends[g + 1]) for g in range(len(grouping))]
+        return [_described(feature, old[at], new[at]) for at in parts]
+
+
+def _nothing() -> dict[str, Any]:
+    return {"increases": 0, "decreases": 0, "q25": math.nan, "median": math.nan, "q75": math.nan, "new_values": ""}
+
+
+def _described(feature: Feature, old: Array, new: Array) -> dict[str, Any]:
+    out = _nothing()
+    if not isinstance(feature, Numeric):
+        out["new_values"] = _frequent(feature.values, new)
+        return out
+    moves = np.sort((new - old)[~np.isnan(old) & ~np.isnan(new)])
+    out["increases"], out["decreases"] = int((moves > 0).sum()), int((moves < 0).sum())
+    out |= dict(zip(("q25", "median", "q75"), (order_statistic(moves, share) for share in QUARTERS), strict=True))
+    filled, removed = int(np.isnan(old).sum()), int(np.isnan(new).sum())
+    notes = [f"filled in ({filled:,})"] * (filled > 0) + [f"{MISSING} ({removed:,})"] * (removed > 0)
+    out["new_values"] = ", ".join(notes)
+    return out
+
+
+def _frequent(values: tuple[Any, ...], codes: Array) -> str:
+    """Return the most frequent new values in words."""
+    counts = Counter(np.where(np.isnan(codes), len(values), codes).astype(np.int64).tolist())
+    most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    texts = [f"{word(values[k]) if k < len(values) else MISSING} ({count:,})" for k, count in most[:_LISTED]]
+    rest = sum(count for _, count in most[_LISTED:])
+    return ", ".join(texts + [f"others ({rest:,})"] * (rest > 0))

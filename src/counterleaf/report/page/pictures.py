@@ -1,0 +1,146 @@
+"""Pictures of the page as SVG: bars of shares, and curves of the share that reaches the target over the cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from counterleaf.plot.audits import curve
+from counterleaf.plot.canvas import short_names
+from counterleaf.report.measures.group import Group
+from counterleaf.report.page.words import as_number, percent
+
+KINDS = (
+    ("has", "already has the target"),
+    ("can", "can reach it"),
+    ("cannot", "provably cannot"),
+    ("open", "open: a limit stopped the search"),
+    ("invalid", "could not be explained"),
+)
+_DASHES = ("", "9 5", "2 4", "12 4 2 4")
+_WIDTH, _BAR, _GAP, _POINTS = 480, 26, 22, 240
+_LEAST = 0.09  # the share from which a bar has its percentage on it
+
+
+def _hatches() -> str:
+    """Return patterns that tell the kinds apart without colour."""
+    lines = {"can": "M0,8 L8,0", "cannot": "M0,0 L8,8 M0,8 L8,0", "open": "M4,0 L4,8"}
+    return "".join(
+        f'<pattern id="h-{key}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" '
+        f'style="fill:var(--{key})"/><path d="{path}" style="stroke:var(--paper)" stroke-opacity="0.35" stroke-width="1.2"/>'
+        "</pattern>"
+        for key, path in lines.items()
+    )
+
+
+def _fill(key: str) -> str:
+    return f"fill:url(#h-{key})" if key in ("can", "cannot", "open") else f"fill:var(--{key})"
+
+
+def patterns() -> str:
+    """Return the definitions that all pictures of a page share."""
+    return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{_hatches()}</defs></svg>'
+
+
+def bars(groups: Sequence[Group]) -> str:
+    """Return a picture of what became of the rows of each group, with a key and a text in place of it."""
+    used = [kind for kind in KINDS if any(getattr(group, kind[0]) for group in groups)]
+    names = short_names([" ".join(group.label.splitlines()) for group in groups])
+    height = len(groups) * (_BAR + _GAP)
+    parts = []
+    for row, (group, name) in enumerate(zip(groups, names, strict=True)):
+        top, x = row * (_BAR + _GAP) + _GAP, 0.0
+        parts.append(f'<text x="0" y="{top - 5}">{escape(name)} ({group.rows:,} {"row" if group.rows == 1 else "rows"})</text>')
+        for key, _ in used:
+            share = getattr(group, key) / group.rows
+            wide = share * _WIDTH
+            if share:
+                parts.append(f'<rect x="{x:.2f}" y="{top}" width="{wide:.2f}" height="{_BAR}" style="{_fill(key)}"/>')
+            if share >= _LEAST:
+                label = f'<text x="{x + wide / 2:.2f}" y="{top + _BAR / 2 + 5}" text-anchor="middle" '
+                halo = 'style="paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round"'
+                parts.append(f"{label}{halo}>{100 * share:.0f} %</text>")
+            x += wide
+    said = "; ".join(
+        f"{group.label}: " + ", ".join(f"{percent(getattr(group, key) / group.rows)} {text}" for key, text in used)
+        for group in groups
+    )
+    key = "".join(
+        f'<li><svg viewBox="0 0 36 14" aria-hidden="true"><rect width="36" height="14" style="{_fill(kind)}"/></svg>{text}</li>'
+        for kind, text in used
+    )
+    return _figure(parts, height, "Shares of the rows", said, f'<ul class="key">{key}</ul>')
+
+
+def curves(groups: Sequence[Group], caption: str) -> str:
+    """Return a picture of the share of the rows without the target that reach it, over the cost; empty if nobody does."""
+    drawn = [(k, group) for k, group in enumerate(groups) if group.affected]
+    costs = [float(end) for _, group in drawn if group.can for end in (group.costs[0], group.costs[-1])]
+    if not costs:
+        return ""
+    left, right, top, bottom, height = 58, _WIDTH - 10, 12, 220, 264
+    low, high = min(0.0, *costs), max(0.0, *costs)
+    high = high if high > low else low + 1.0
+    parts = []
+    most = _ceiling(max(group.can / group.affected for _, group in drawn))
+    for share in (0, most / 4, most / 2, most * 3 / 4, most):
+        y = bottom - share / most * (bottom - top)
+        parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{left - 8}" y="{y + 5:.1f}" text-anchor="end">{100 * share:.4g} %</text>')
+    for tick in ticks(low, high):
+        x = left + (tick - low) / (high - low) * (right - left)
+        parts.append(f'<line class="axis" x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}"/>')
+        anchor = "end" if x > right - 20 else "middle"
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="{anchor}">{as_number(tick)}</text>')
+    parts.append(f'<line class="axis" x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>')
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">cost</text>')
+    for k, group in drawn:
+        xs, ys = curve(group, high, low, _POINTS)
+        steps, before = [], None
+        for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
+            across, down = left + (x - low) / (high - low) * (right - left), bottom - y / most * (bottom - top)
+            steps.append(f"M{across:.1f},{down:.1f}" if before is None else f"H{across:.1f}V{down:.1f}")
+            before = y
+        parts.append(f'<path class="curve" style="{_stroke(k)}" d="{"".join(steps)}"/>')
+    said = "; ".join(f"{group.label}: {_curve_words(group)}" for _, group in drawn)
+    key = "".join(
+        f'<li><svg viewBox="0 0 36 14" aria-hidden="true"><path class="curve" style="{_stroke(k)}" d="M0,7H36"/></svg>'
+        f"{escape(group.label)}</li>"
+        for k, group in drawn
+    )
+    return _figure(parts, height, "Share that reaches the target over the cost", said, f'<ul class="key">{key}</ul>', caption)
+
+
+def _ceiling(share: float) -> float:
+    """Return the end of an axis for shares up to this one."""
+    return next(end for end in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if share <= end)
+
+
+def _curve_words(group: Group) -> str:
+    reached = percent(group.can / group.affected)
+    if not group.can:
+        return "nobody reaches the target"
+    quarter, half = as_number(group.quantile(0.25)), as_number(group.quantile(0.5))
+    return f"{reached} reach it, a quarter of these within {quarter}, half within {half}"
+
+
+def _stroke(k: int) -> str:
+    dash = _DASHES[(k + k // 8) % len(_DASHES)]
+    return f"stroke:var(--c{k % 8})" + (f";stroke-dasharray:{dash}" if dash else "")
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two ends, both included where they are round."""
+    step = 10.0 ** math.floor(math.log10((high - low) / 4))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [k * step for k in range(first, last + 1)]
+
+
+def _figure(parts: Sequence[str], height: float, title: str, said: str, key: str, caption: str = "") -> str:
+    picture = (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(f"{title}. {said}")}">'
+        f"<title>{escape(title)}</title><desc>{escape(said)}</desc>{''.join(parts)}</svg>"
+    )
+    return f"<figure>{picture}{key}" + (f"<figcaption>{caption}</figcaption>" if caption else "") + "</figure>"

@@ -1,0 +1,85 @@
+"""Where the figures of a report come from: the question in words, the model, the versions, the date."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+import counterleaf
+from counterleaf.errors import CounterleafError, with_article
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.question.query import Probability, Query, Value
+from counterleaf.report.cases import classes_of
+from counterleaf.table.schema import Schema
+
+UNCHECKED = "No proof was checked again: answers in memory keep no proofs."
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The origin of a report."""
+
+    target: str  # in words: "granted"
+    question: tuple[tuple[str, str], ...]  # name and text of each part
+    model: str
+    model_hash: str
+    origin: str  # of the rows
+    checked: str  # how many proofs were checked again
+    versions: tuple[tuple[str, str], ...]
+    date: str
+
+
+def target_words(target: Any) -> str:
+    """Return a target in words."""
+    if target is None:
+        return "any class except the row's own"
+    if isinstance(target, (Probability, Value)):
+        return f"a {target}"
+    return " or ".join(map(str, classes_of(target)))
+
+
+def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Return the parts of a question in words."""
+    parts = [("target", target_words(query.target)), ("cost", str(query.cost))]
+    parts += [("constraint", str(one)) for one in query.constraints] or [("constraints", "none")]
+    margin = query.margin
+    if isinstance(margin, tuple):
+        named = [f"{value:.4g} of {name}" for name, value in zip(schema.names, margin, strict=True) if value]
+        parts += [("margin", ", ".join(named))] * bool(named)
+    elif margin:
+        parts.append(("margin", f"{margin:g}"))
+    if query.time_limit is not None:
+        parts.append(("time limit", f"{query.time_limit:g} seconds per row"))
+    if query.max_nodes is not None:
+        parts.append(("node limit", f"{query.max_nodes:,} search nodes per row"))
+    return tuple(parts)
+
+
+def model_words(explainer: Any) -> str:
+    """Return the model in words."""
+    tree, name = explainer.tree, type(explainer.model).__name__
+    size = f"{tree.n_trees:,} trees" if isinstance(tree, Ensemble) else f"{len(tree.leaves):,} leaves"
+    return f"{with_article(name)} with {size} over {len(explainer.schema):,} features"
+
+
+def model_hash(explainer: Any) -> str:
+    """Return the SHA-256 of the explainer's JSON, or why there is none."""
+    try:
+        return hashlib.sha256(explainer.to_json().encode()).hexdigest()
+    except CounterleafError as error:
+        return f"not available: {error}"
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions of the software."""
+    return ("counterleaf", counterleaf.__version__), ("NumPy", np.__version__), ("Python", platform.python_version())
+
+
+def now() -> str:
+    """Return the date and time in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
