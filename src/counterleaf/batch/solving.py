@@ -125,7 +125,7 @@ class Solver:
 
     def gappy_parts(self, codes: Array, lines: Array) -> Iterator[tuple[Solver, Array]]:
         """Yield those of some lines that lack numbers, as the lines that lack the same ones and the batch of these."""
-        if not len(lines):
+        if not len(lines) or not (self._may_be_missing.any() or self.leaves_out):
             return
         gaps = np.isnan(codes[lines]) & self._may_be_missing
         left = gaps.any(axis=1) | self.leaves_out
@@ -193,7 +193,7 @@ class Solver:
         good, regression = np.flatnonzero(self.fit(codes)), self.model.is_regression
         out = np.full(len(codes), np.nan) if regression else np.full(len(codes), -1)
         if len(good):
-            rows = self.spread(codes[good])
+            rows = self.spread(codes if len(good) == len(codes) else codes[good])
             out[good] = self.decision.labels(rows) if regression else self._classes_of(rows)
         return out
 
