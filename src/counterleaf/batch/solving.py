@@ -257,19 +257,18 @@ class Solver:
             return np.asarray(known)
         return np.asarray(np.where(known < 0, self.model.outputs.at(leaves, sources).argmax(axis=1), known))
 
+    @property
+    def alone(self) -> bool:
+        """Whether each row needs a search of its own: its answer is one of given rows, or it has a time limit or tangents."""
+        searched = self.axis_aligned is None and (self.query.time_limit is not None or self.decision.curved)
+        return searched or self.is_split or self.limits.pool is not None or self.limits.near is not None
+
     def _by_search(self, codes: Array) -> Outcomes:
         """Search for all valid rows in one call; leave the others, or all of them, to be solved alone."""
         out = _unsolved(codes)
         lines = np.flatnonzero(self.fit(codes))
-        alone = (
-            self.is_split
-            or self.limits.pool is not None
-            or self.limits.near is not None
-            or self.query.time_limit is not None
-            or self.decision.curved
-        )
-        if alone or not len(lines):
-            return out  # the answer is one of the rows of among, or every row has its own time limit or tangents
+        if self.alone or not len(lines):
+            return out
         sources = np.ascontiguousarray(self.spread(codes[lines]))
         places = self.lines_of(sources)
         if not self.apart:

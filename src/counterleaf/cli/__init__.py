@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from counterleaf.cli.commands.audits.audit import audit
 from counterleaf.cli.commands.bench import bench
 from counterleaf.cli.commands.convert import convert
 from counterleaf.cli.commands.demo import demo
@@ -26,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"Exit codes:  \n{_CODES}",
 )
-for command in (demo, train, explain, convert, inspect, verify, explore, reproduce, bench):
+for command in (demo, train, explain, audit, convert, inspect, verify, explore, reproduce, bench):
     app.command()(command)
 
 

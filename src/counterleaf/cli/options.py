@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,12 @@ class QueryOptions:
     multiplier: list[str] | None = None
     range: list[str] | None = None
     step: list[str] | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> QueryOptions:
+        """The options of a query among the arguments of a command, whose names avoid those of Python."""
+        renamed = {"range": "range_", "constraints_file": "constraints"}
+        return cls(**{one.name: arguments[renamed.get(one.name, one.name)] for one in fields(cls)})
 
     def constraints(self, schema: Schema) -> list[Constraint]:
         """The constraints of the file, then those of all options, in the order of ``--help``."""

@@ -11,10 +11,10 @@ from typing import Any
 from counterleaf.table.frames import Frame
 
 # those of pandas except "None" and "none", which people use as categories
-_MISSING = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
+MISSING_TEXTS = ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
 
 _COMMA = re.compile(r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?", re.ASCII)  # a number that may have a decimal comma
-_DECIMAL = re.compile(r"[-+]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+)([eE][-+]?\d+)?", re.ASCII)  # one whose comma is decimal
+DECIMAL = re.compile(r"[-+]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+)([eE][-+]?\d+)?", re.ASCII)  # one whose comma is decimal
 _FORMULAS = ("=", "+", "-", "@")  # a spreadsheet may take text that begins so for a formula
 
 
@@ -33,7 +33,12 @@ def read_csv(source: Any, compression: Any = None, types: dict[str, type] | None
     """Read a CSV file; numbers are read exactly, and each column gets one type even if the file is long."""
     import pandas as pd
 
-    options: dict[str, Any] = {"compression": compression, "keep_default_na": False, "na_values": _MISSING, "sep": separator}
+    options: dict[str, Any] = {
+        "compression": compression,
+        "keep_default_na": False,
+        "na_values": MISSING_TEXTS,
+        "sep": separator,
+    }
     return pd.read_csv(source, dtype=types or None, low_memory=False, **options, **exact_numbers())
 
 
@@ -50,7 +55,7 @@ def read_excel(source: Any, types: dict[str, type] | None = None, rows: int | No
     import openpyxl  # noqa: F401  # pandas needs it
     import pandas as pd
 
-    options: dict[str, Any] = {"keep_default_na": False, "na_values": _MISSING, "engine": "openpyxl"}
+    options: dict[str, Any] = {"keep_default_na": False, "na_values": MISSING_TEXTS, "engine": "openpyxl"}
     first: dict[str, Any] = {} if rows is None else {"header": None, "nrows": rows}
     try:
         return pd.read_excel(source, dtype=types or None, **options, **first)
@@ -73,7 +78,7 @@ def with_decimal_commas(frame: Frame, skip: Iterable[str]) -> Frame:
         texts = frame[name].dropna()
         if len(texts) and all(isinstance(text, str) and _COMMA.fullmatch(text.strip()) for text in texts):
             found[name] = [text.strip() for text in texts if "," in text]
-    clear = any(_DECIMAL.fullmatch(text) for texts in found.values() for text in texts)
+    clear = any(DECIMAL.fullmatch(text) for texts in found.values() for text in texts)
     for name, texts in found.items():
         if not clear:
             raise ValueError(f"column {name!r} holds {texts[0]!r}, which may be a decimal or thousands; write decimal points")

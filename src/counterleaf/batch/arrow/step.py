@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from counterleaf.batch.batch import Columns, workers
+from counterleaf.batch.ensembles import EnsembleSolver
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
 from counterleaf.question.query import known_options
 from counterleaf.table.arrow.output import output_schema
@@ -48,6 +49,8 @@ class ArrowStep:
         The columns of the answers: those that are kept, then those that ``Explainer.arrow`` lists.
     answers : pyarrow.Schema
         The columns of the answers alone.
+    is_batched : bool
+        Whether the core answers many rows in one call; otherwise they are answered one by one, mostly in Python.
     """
 
     def __init__(self, explainer: Any, question: dict[str, Any], keep: Any, words: Any, n_jobs: Any) -> None:
@@ -75,6 +78,7 @@ class ArrowStep:
         self._query = explainer._query(**self.question)
         empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in explainer.schema.names})
         solver = explainer._solver(ArrowRows(empty, explainer.schema, pa.schema([])), self._query, self._threads)
+        self.is_batched = not isinstance(solver, EnsembleSolver) and not solver.alone
         self.answers = output_schema(
             explainer.schema,
             solver.model.classes,
@@ -124,6 +128,21 @@ class ArrowStep:
         if not isinstance(batch, pa.RecordBatch):
             raise CounterleafError(f"the rows are a {type(batch).__name__}; expected a pyarrow.RecordBatch or a pyarrow.Table")
         return self._answered(batch)
+
+    def explain(self, row: Any) -> Any:
+        """Return the explanation of one row, with its proof.
+
+        Parameters
+        ----------
+        row : dict
+            The row.
+
+        Returns
+        -------
+        Explanation
+            The answer of ``Explainer.explain`` to the same query.
+        """
+        return self.explainer.explain(row, **self.question)
 
     def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa

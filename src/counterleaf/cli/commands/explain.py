@@ -14,7 +14,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from counterleaf.batch.progress import shown
-from counterleaf.cli.completion import classes, features
+from counterleaf.cli import declarations as shared
+from counterleaf.cli.declarations import Repeated
 from counterleaf.cli.options import QueryOptions, read_count, read_distinct, read_margin
 from counterleaf.cli.output import RowResult, Summary, check_names, json_line, kind_of_model, read_format, table, terms, text
 from counterleaf.cli.shell import FAILED, UNANSWERED, check_out, one_line, raise_if_interrupted
@@ -30,66 +31,19 @@ from counterleaf.table.frames import Frame, cells_of, make_frame, records, take
 from counterleaf.table.output import COLUMNS, INVALID
 from counterleaf.table.schema import Schema
 
-_PANEL = "Constraints"
 _TAKEN = (*COLUMNS, "rank", "digits", "probability", "problem")  # the columns of the answers
 _TABLES = ("csv", "xlsx")  # formats with a table of all answers
-_Repeated = list[str] | None
-
-
-def _constraint(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel=_PANEL, autocompletion=features)
-
-
-_MODEL = typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`.")
 _ROWS = typer.Argument(
     help="A file (.csv, .csv.gz, .jsonl, .xlsx, .parquet), `-` for standard input, or one row as a JSON object."
 )
-_TARGET = typer.Option(
-    help="The class to reach. Repeated: any of the classes; `A=0.5`: class A at that extra cost.", autocompletion=classes
-)
-_AT_LEAST = typer.Option(help="The least probability of the target class, or the least value of a regression model.")
-_AT_MOST = typer.Option(help="The highest probability of the target class, or the highest value of a regression model.")
-_FREEZE = _constraint("These features do not change.", "NAME,...")
-_ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more, or `age=5%`.", "NAME[=BY]")
-_ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
-_BETWEEN = _constraint("The feature stays within these limits; LOW or HIGH can be omitted.", "NAME=LOW:HIGH")
-_WITHIN = _constraint("The feature changes by no less and no more than this, as in `income=-5%:10%`.", "NAME=LOW:HIGH")
-_FIX = _constraint("The feature gets this value.", "NAME=VALUE")
-_ALLOW = _constraint("Only these categories are allowed.", "NAME=VALUE,...")
-_FORBID = _constraint("These categories are not allowed.", "NAME=VALUE,...")
-_LINEAR = _constraint("A weighted sum of features with >=, <= or ==.", "'A=1,B=-2 >= 0'")
-_IMPLIES = _constraint("If feature A changes, this constraint holds.", "'A: only-increase B=2'")
-_MAX_CHANGES = typer.Option(min=0, help="At most this many features change.", rich_help_panel=_PANEL)
-_AMONG = typer.Option(help="The answer is one of the rows of this file.", rich_help_panel=_PANEL)
-_CONSTRAINTS = typer.Option(
-    "--constraints", metavar="FILE", help="A JSON file of constraints, in addition to these options.", rich_help_panel=_PANEL
-)
-_RANGE = typer.Option(
-    "--range", metavar="NAME=LOW:HIGH", help="Bounds that replace those of the model's data.", rich_help_panel=_PANEL
-)
-_STEP = _constraint("The feature changes in steps of this size.", "NAME=STEP")
-_COST = typer.Option(
-    metavar="COST",
-    help="L1 (few changes) or L2 (small changes), each relative to `:range`, `:std`, `:mad` or `:none`, `changes` (how many), "
-    "and sums such as 'L1:mad + 0.1*L2:mad + 0.05*changes'. `L1` alone is `L1:none`: one unit of every column costs the same. "
-    "Default: `L1:range`, each change as a share of its range.",
-)
-_MULTIPLIER = typer.Option(metavar="NAME=FACTOR", help="Multiply the cost of changing this feature.")
 _COUNT = typer.Option(metavar="N|all", help="Number of alternatives; all: one for each leaf of a single tree.")
 _DISTINCT = typer.Option(
     metavar="features|leaves|N",
     help="How alternatives differ: none changes all features that an earlier one changes (the default), at least N of these "
     "stay, or each is from a different leaf of a single tree.",
 )
-_MARGIN = typer.Option(
-    metavar="DISTANCE|PERCENT|NAME=DISTANCE",
-    help="Distance that the answer keeps from every split: a number, `1%` of each range, or by feature, as in `age=1`. For an "
-    "ensemble, a number is the distance of the scores from the target.",
-)
 _FRONT = typer.Option("--front", help="For one row: the cheapest change of one feature, of two, and so on.")
-_SUPPORT = typer.Option(min=1, help="Only leaves that at least this many rows of the model's data reach count, in every tree.")
 _ROW = typer.Option(min=0, help="Explain only this row of the file, counted from 0.")
-_TIME_LIMIT = typer.Option(help="Seconds for each row.")
 _JOBS = typer.Option(help="Number of workers for CSV, Excel and Parquet output; -1 uses every core.")
 _ID = typer.Option("--id", metavar="COLUMN", help="The column that identifies the rows in tables and CSV.")
 _DIGITS = typer.Option(
@@ -101,35 +55,35 @@ _OUT = typer.Option(help="Write to a file (.txt, .jsonl, .csv, .csv.gz, .xlsx, .
 
 
 def explain(
-    model: Annotated[Path, _MODEL],
+    model: Annotated[Path, shared.MODEL],
     rows: Annotated[str | None, _ROWS] = None,
     row: Annotated[int | None, _ROW] = None,
-    target: Annotated[_Repeated, _TARGET] = None,
-    at_least: Annotated[float | None, _AT_LEAST] = None,
-    at_most: Annotated[float | None, _AT_MOST] = None,
-    freeze: Annotated[_Repeated, _FREEZE] = None,
-    only_increase: Annotated[_Repeated, _ONLY_INCREASE] = None,
-    only_decrease: Annotated[_Repeated, _ONLY_DECREASE] = None,
-    between: Annotated[_Repeated, _BETWEEN] = None,
-    within: Annotated[_Repeated, _WITHIN] = None,
-    fix: Annotated[_Repeated, _FIX] = None,
-    allow: Annotated[_Repeated, _ALLOW] = None,
-    forbid: Annotated[_Repeated, _FORBID] = None,
-    linear: Annotated[_Repeated, _LINEAR] = None,
-    implies: Annotated[_Repeated, _IMPLIES] = None,
-    max_changes: Annotated[int | None, _MAX_CHANGES] = None,
-    among: Annotated[Path | None, _AMONG] = None,
-    constraints: Annotated[Path | None, _CONSTRAINTS] = None,
-    range_: Annotated[_Repeated, _RANGE] = None,
-    step: Annotated[_Repeated, _STEP] = None,
-    cost: Annotated[str | None, _COST] = None,
-    multiplier: Annotated[_Repeated, _MULTIPLIER] = None,
+    target: Annotated[Repeated, shared.TARGET] = None,
+    at_least: Annotated[float | None, shared.AT_LEAST] = None,
+    at_most: Annotated[float | None, shared.AT_MOST] = None,
+    freeze: Annotated[Repeated, shared.FREEZE] = None,
+    only_increase: Annotated[Repeated, shared.ONLY_INCREASE] = None,
+    only_decrease: Annotated[Repeated, shared.ONLY_DECREASE] = None,
+    between: Annotated[Repeated, shared.BETWEEN] = None,
+    within: Annotated[Repeated, shared.WITHIN] = None,
+    fix: Annotated[Repeated, shared.FIX] = None,
+    allow: Annotated[Repeated, shared.ALLOW] = None,
+    forbid: Annotated[Repeated, shared.FORBID] = None,
+    linear: Annotated[Repeated, shared.LINEAR] = None,
+    implies: Annotated[Repeated, shared.IMPLIES] = None,
+    max_changes: Annotated[int | None, shared.MAX_CHANGES] = None,
+    among: Annotated[Path | None, shared.AMONG] = None,
+    constraints: Annotated[Path | None, shared.CONSTRAINTS] = None,
+    range_: Annotated[Repeated, shared.RANGE] = None,
+    step: Annotated[Repeated, shared.STEP] = None,
+    cost: Annotated[str | None, shared.COST] = None,
+    multiplier: Annotated[Repeated, shared.MULTIPLIER] = None,
     count: Annotated[str, _COUNT] = "1",
     distinct: Annotated[str | None, _DISTINCT] = None,
     front: Annotated[bool, _FRONT] = False,
-    margin: Annotated[_Repeated, _MARGIN] = None,
-    support: Annotated[int | None, _SUPPORT] = None,
-    time_limit: Annotated[float | None, _TIME_LIMIT] = None,
+    margin: Annotated[Repeated, shared.MARGIN] = None,
+    support: Annotated[int | None, shared.SUPPORT] = None,
+    time_limit: Annotated[float | None, shared.TIME_LIMIT] = None,
     jobs: Annotated[int, _JOBS] = 1,
     id_: Annotated[str | None, _ID] = None,
     digits: Annotated[str | None, _DIGITS] = None,
@@ -152,29 +106,9 @@ def explain(
     - `counterleaf explain model.json applicants.csv --cost L2 --out answers.csv`
     - `counterleaf explain model.json - --format json < applicants.csv > a.jsonl`
     """
+    arguments = dict(locals())
     with one_line("nothing was written"):
-        query = QueryOptions(
-            target=target,
-            at_least=at_least,
-            at_most=at_most,
-            freeze=freeze,
-            fix=fix,
-            between=between,
-            within=within,
-            only_increase=only_increase,
-            only_decrease=only_decrease,
-            allow=allow,
-            forbid=forbid,
-            linear=linear,
-            implies=implies,
-            among=among,
-            max_changes=max_changes,
-            constraints_file=constraints,
-            cost=cost,
-            multiplier=multiplier,
-            range=range_,
-            step=step,
-        )
+        query = QueryOptions.of(arguments)
         settings = row, count, distinct, front, margin, support, time_limit, jobs, id_, digits, format_, out
         summary = _explain(model, rows, query, RunOptions(*settings))
     if summary.unconfirmed:
@@ -191,7 +125,7 @@ class RunOptions:
     count: str
     distinct: str | None
     front: bool
-    margin: _Repeated
+    margin: Repeated
     support: int | None
     time_limit: float | None
     jobs: int

@@ -205,3 +205,19 @@ def _removed(codes: dict[int, Array], schema: Schema, n: int) -> pa.Array:
         for k in np.flatnonzero(np.isinf(codes[d])).tolist():
             names.setdefault(k, []).append(schema.names[d])
     return pa.array([_APART.join(names[k]) if k in names else None for k in range(n)], pa.string())
+
+
+def with_problems(answers: pa.RecordBatch, problems: dict[int, str], first: int = 0) -> pa.RecordBatch:
+    """Return answers in which some rows are invalid, for the given reasons; columns before ``first`` stay as they are."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    mask = np.zeros(answers.num_rows, bool)
+    mask[list(problems)] = True
+    reasons = pa.array([problems.get(k) for k in range(answers.num_rows)], pa.string())
+    new = {"status": pa.scalar(STATUSES[-1]), "problem": reasons}
+    columns = list(answers.columns)
+    for k, name in enumerate(answers.schema.names):
+        if k >= first:
+            columns[k] = compute.if_else(_array(mask), new.get(name, pa.scalar(None, columns[k].type)), columns[k])
+    return pa.RecordBatch.from_arrays(columns, schema=answers.schema)

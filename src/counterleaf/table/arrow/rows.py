@@ -102,6 +102,17 @@ class ArrowRows(TableRows):
         return self._frame.rewritten(at, before, after)
 
 
+def records_of(batch: pa.RecordBatch, schema: Schema, lines: list[int]) -> list[dict[str, Any]]:
+    """Return some rows of a batch as dicts of plain values, which ``explain`` takes."""
+    chosen = batch.select(schema.names).take(lines) if lines else batch.select(schema.names).slice(0, 0)
+    return [{name: _plain(value) for name, value in row.items()} for row in chosen.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    """Return a decimal as a float, which JSON can hold; any other value as it is."""
+    return float(value) if type(value).__name__ == "Decimal" else value
+
+
 def check_columns(found: list[str], schema: Schema, what: str) -> None:
     """Refuse columns of which a feature is missing or there twice; ``what`` has them."""
     there = set(found)

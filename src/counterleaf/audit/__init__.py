@@ -1,0 +1,1 @@
+"""Audits: every row of large tables, in parts that survive interruptions."""

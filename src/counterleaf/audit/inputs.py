@@ -1,0 +1,127 @@
+"""The input files of an audit: found, recognised by their suffix, and identified by a fingerprint."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterleaf.errors import CounterleafError
+
+PARQUET, CSV, JSON = "Parquet", "CSV", "JSON lines"
+_SUFFIXES = {
+    ".parquet": PARQUET,
+    ".csv": CSV,
+    ".csv.gz": CSV,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+    ".jsonl.gz": JSON,
+    ".ndjson.gz": JSON,
+}
+_ENDS = 1 << 20  # bytes at each end of a file that its fingerprint includes
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input file: its path, its format, its size in bytes and its fingerprint."""
+
+    path: str
+    kind: str
+    bytes: int
+    fingerprint: str
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file has to be read from its beginning."""
+        return self.path.lower().endswith(".gz")
+
+    def check(self) -> None:
+        """Refuse a file that was changed since the audit began."""
+        size, fingerprint = _fingerprint(Path(self.path))
+        if (size, fingerprint) != (self.bytes, self.fingerprint):
+            raise CounterleafError(
+                f"{self.path} was changed since the audit began; restore it, or start a new audit with another --out"
+            )
+
+
+def kind_of(path: Path) -> str | None:
+    """Return the format of a file by its suffix, None if it is unknown."""
+    name = path.name.lower()
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def find_inputs(patterns: Iterable[str | os.PathLike[str]]) -> list[Input]:
+    """Find the files that paths, folders and patterns name, in a fixed order.
+
+    Parameters
+    ----------
+    patterns : iterable of str or path-like
+        Files, folders (all files in them with a known suffix), or patterns such as ``rows/*.parquet``.
+
+    Returns
+    -------
+    list of Input
+        The files, in the order of the patterns and within a pattern by name; none appears twice.
+
+    Raises
+    ------
+    CounterleafError
+        If a pattern matches no file, or a file has an unknown suffix, is empty, or has another format than the first.
+    """
+    paths: dict[str, Path] = {}
+    for pattern in patterns:
+        for path in _matches(os.fspath(pattern)):
+            paths.setdefault(os.path.realpath(path), path)
+    if not paths:
+        raise CounterleafError("there are no input files; expected files, folders or patterns such as 'rows/*.parquet'")
+    out: list[Input] = []
+    for path in paths.values():
+        kind = kind_of(path)
+        if kind is None:
+            raise CounterleafError(f"{path}: unknown file type; expected {', '.join(_SUFFIXES)}")
+        size, fingerprint = _fingerprint(path)
+        if not size:
+            raise CounterleafError(f"{path} is empty; expected a file of rows")
+        if out and kind != out[0].kind:
+            raise CounterleafError(f"{path} is {kind} and {out[0].path} is {out[0].kind}; expected files of one format")
+        out.append(Input(os.path.abspath(path), kind, size, fingerprint))
+    return out
+
+
+def _matches(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    if path.is_dir():
+        found = sorted(one for one in path.rglob("*") if one.is_file() and kind_of(one) and not _is_hidden(one, path))
+        if not found:
+            raise CounterleafError(f"{pattern} has no file of a known type; expected {', '.join(_SUFFIXES)}")
+        return found
+    if path.exists():
+        return [path]
+    found = sorted(Path(one) for one in glob.glob(pattern, recursive=True) if os.path.isfile(one))
+    if not found:
+        what = "no file matches" if glob.has_magic(pattern) else "there is no file"
+        raise CounterleafError(f"{what} {pattern}")
+    return found
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _fingerprint(path: Path) -> tuple[int, str]:
+    """Return the size of a file, and a hash of its size, its beginning and its end."""
+    if not path.exists():
+        raise CounterleafError(f"there is no file {path}; it is an input of the audit")
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
+        raise CounterleafError(f"{path} is not a regular file; expected {', '.join(_SUFFIXES)}")
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        found = hashlib.sha256(str(status.st_size).encode())
+        found.update(file.read(_ENDS))
+        file.seek(max(_ENDS, status.st_size - _ENDS))
+        found.update(file.read(_ENDS))
+    return status.st_size, found.hexdigest()

@@ -1,0 +1,177 @@
+"""The work on one part: read its rows, find the answers, write them atomically. Every engine runs the same task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from counterleaf.audit.checking.proofs import PROOF_SCHEMA, proofs_of
+from counterleaf.audit.folder import KEY, Folder, replacing
+from counterleaf.audit.inputs import Input
+from counterleaf.audit.plan import PLACE, Part, Unit
+from counterleaf.audit.reading.source import Content, Form, batches, read
+from counterleaf.batch.arrow.step import ArrowStep
+from counterleaf.core.stopping import raise_if_stopped
+from counterleaf.table.arrow.output import with_problems
+from counterleaf.table.features import Feature
+
+COUNTS = ("rows", "already", "can", "cannot", "open", "invalid", "unconfirmed")
+_ENCODED = ("status", "source_label", "label", "problem", "removed", "changed")  # columns with few different values
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """What a finished part reports: its number, and its rows by the kind of their answer."""
+
+    number: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs to do any part of an audit; it can be pickled.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of the audit.
+    run : str
+        The hash of the run.
+    step : ArrowStep
+        The question.
+    inputs : tuple of Input
+        The files.
+    forms : tuple of Form
+        Their columns.
+    proofs : bool
+        Whether the proofs are kept.
+    """
+
+    folder: str
+    run: str
+    step: ArrowStep
+    inputs: tuple[Input, ...]
+    forms: tuple[Form, ...]
+    proofs: bool = False
+
+    def do(self, unit: Unit) -> Iterator[PartRecord]:
+        """Do the parts of a unit, and yield a record for each once its file is complete.
+
+        Parameters
+        ----------
+        unit : Unit
+            The parts.
+        """
+        for part, content in self.contents(unit):
+            yield self.finish(part, content)
+
+    def contents(self, unit: Unit) -> Iterator[tuple[Part, Content]]:
+        """Yield the parts of a unit with their rows as they are read.
+
+        Parameters
+        ----------
+        unit : Unit
+            The parts.
+        """
+        source = self.inputs[unit.parts[0].file]
+        by_row = {part.span.row: part for part in unit.parts}
+        for span, content in read(source, [part.span for part in unit.parts], list(self._wanted)):
+            yield by_row[span.row], content
+
+    def finish(self, part: Part, content: Content) -> PartRecord:
+        """Find the answers for the rows of a part and write them.
+
+        Parameters
+        ----------
+        part : Part
+            The part.
+        content : object
+            Its rows, from ``contents``.
+        """
+        answers, proofs, row = [], [], part.span.row
+        for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self._wanted):
+            found = self.step(batch)
+            if problems:
+                found = with_problems(found, problems, len(self.step.schema) - len(self.step.answers))
+            if self.proofs:
+                proofs.append(proofs_of(self.step, batch, found, (part.file, row)))
+            place = [_same(part.file, batch.num_rows), pa.array(np.arange(row, row + batch.num_rows))]
+            answers.append(pa.RecordBatch.from_arrays([*place, *found.columns], schema=self.schema))
+            row += batch.num_rows
+            raise_if_stopped()  # a search that was stopped has not found what it would have found
+        table = pa.Table.from_batches(answers, self.schema)
+        record, folder = PartRecord(part.number, count(table)), Folder(self.folder)
+        if self.proofs:
+            self._write(folder.proofs(part.number), pa.Table.from_batches(proofs, PROOF_SCHEMA), record)
+        self._write(folder.part(part.number), table, record)
+        return record
+
+    def _write(self, path: Any, table: pa.Table, record: PartRecord) -> None:
+        about = {"run": self.run, "part": record.number, "counts": record.counts}
+        table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
+        encoded = [name for name in _ENCODED if name in table.schema.names]
+        encoded += [field.name for field in table.schema if pa.types.is_string(field.type) and field.name not in encoded]
+        encoded = [name for name in encoded if name != "proof"]
+        with replacing(path) as part:
+            parquet.write_table(
+                table,
+                part,
+                row_group_size=max(1, len(table)),
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=encoded or False,
+                write_page_checksum=True,
+            )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of a part."""
+        return pa.schema([*PLACE, *self.step.schema])
+
+    @property
+    def _wanted(self) -> dict[str, Feature | None]:
+        """The columns to read: the features, then other columns that are kept."""
+        features: dict[str, Feature | None] = {feature.name: feature for feature in self.step.explainer.schema}
+        return {**features, **{name: None for name in (self.step.keep or pa.schema([])).names if name not in features}}
+
+
+def _same(value: int, n: int) -> pa.Array:
+    return pa.array(np.full(n, value, np.int32))
+
+
+def count(table: Any) -> dict[str, int]:
+    """Return how many answers of a part are of each kind.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The answers.
+
+    Returns
+    -------
+    dict
+        ``already``: rows that have the target; ``can`` and ``cannot`` reach it, both proved; ``open``: the search stopped
+        before it had a proof; ``invalid`` rows; ``unconfirmed``: answers that the model does not confirm.
+    """
+    from pyarrow import compute
+
+    found = table["status"].value_counts().to_pylist()
+    kinds = {one["values"]: one["counts"] for one in found}
+    same = compute.and_(compute.equal(table["status"], "optimal"), compute.equal(table["n_changed"], 0))
+    already = int(compute.sum(same.cast(pa.int64())).as_py() or 0)
+    unconfirmed = int(compute.sum(compute.invert(table["confirmed"]).cast(pa.int64())).as_py() or 0)
+    return {
+        "rows": len(table),
+        "already": already,
+        "can": kinds.get("optimal", 0) - already,
+        "cannot": kinds.get("infeasible", 0),
+        "open": kinds.get("limit", 0),
+        "invalid": kinds.get("invalid", 0),
+        "unconfirmed": unconfirmed,
+    }

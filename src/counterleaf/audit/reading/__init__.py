@@ -1,0 +1,1 @@
+"""The rows of an audit from files: Parquet, CSV and JSON lines, a part at a time."""

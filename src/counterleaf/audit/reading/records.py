@@ -1,0 +1,155 @@
+"""Text files as records: lines of JSON, or rows of CSV, whose quoted cells may hold line breaks.
+
+A file is read once, when the audit is planned, to find the bytes at which each part begins and ends. Later each part is read
+alone; a compressed file is read from its beginning.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, flat
+from counterleaf.types import Array
+
+_BLOCK = 1 << 22  # bytes that are read at a time
+_LONGEST = 1 << 26  # bytes of a record
+_NEWLINE, _BLANKS = 10, np.array([9, 11, 12, 13, 32])
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Open a text file, compressed or not."""
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]
+
+
+def guarded(path: str, error: Exception) -> CounterleafError:
+    """Return the error for a compressed file that is damaged."""
+    return CounterleafError(f"{path} cannot be read: {flat(error)}")
+
+
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+def record_ends(file: BinaryIO, begin: int, separator: bytes | None) -> Iterator[Array]:
+    """Yield the positions after each record that is not blank, in several arrays.
+
+    Parameters
+    ----------
+    file : file
+        The file, at position ``begin``.
+    begin : int
+        The position of the first record.
+    separator : bytes or None
+        The separator of a CSV file, whose cells may be quoted; None for JSON lines.
+    """
+    rest, at = b"", begin  # the unfinished record, and its position
+    while block := file.read(_BLOCK):
+        content = rest + block
+        ends = _ends(content, separator)
+        used = int(ends[1])
+        yield at + ends[0]
+        rest, at = content[used:], at + used
+        if len(rest) > _LONGEST:
+            what = "line" if separator is None else "row, or a quoted cell that is not closed,"
+            raise CounterleafError(f"a {what} at byte {at:,} is longer than {_LONGEST >> 20} MiB")
+    if rest.strip():
+        yield np.array([at + len(rest)])
+
+
+def _ends(content: bytes, separator: bytes | None) -> tuple[Array, int]:
+    """Return the ends of the records that are not blank, and the position after the last complete record."""
+    if separator is None or b'"' not in content:
+        marks = np.frombuffer(content, np.uint8)
+        newlines = np.flatnonzero(marks == _NEWLINE)
+        if not len(newlines):
+            return np.zeros(0, np.int64), 0
+        starts = np.concatenate([[0], newlines[:-1] + 1])
+        blank = newlines == starts
+        doubtful = np.flatnonzero(~blank & np.isin(marks[starts], _BLANKS))
+        for k in doubtful.tolist():
+            blank[k] = is_blank(content[starts[k] : newlines[k]], separator)
+        return newlines[~blank] + 1, int(newlines[-1]) + 1
+    out, at, start = [], 0, 0  # the current line, and the record that it belongs to
+    is_open = False
+    while (end := content.find(b"\n", at)) >= 0:
+        line = content[at:end]
+        is_open = ends_inside_quotes(line, separator, is_open)
+        at = end + 1
+        if not is_open:
+            if not is_blank(content[start:end], separator):
+                out.append(at)
+            start = at
+    return np.array(out, np.int64), start
+
+
+def is_blank(line: bytes, separator: bytes | None) -> bool:
+    """Whether a line holds nothing but blanks; tabs that separate cells are not blanks."""
+    return not line.strip() and not (separator is not None and separator in line)
+
+
+def ends_inside_quotes(line: bytes, separator: bytes, is_open: bool) -> bool:
+    """Whether a quoted cell is still open at the end of a line; a quote opens a cell only as its first character."""
+    if b'"' not in line:
+        return is_open
+    at = 0
+    while True:
+        if is_open or line[at : at + 1] == b'"':
+            at = at if is_open else at + 1
+            while True:
+                close = line.find(b'"', at)
+                if close < 0:
+                    return True
+                if line[close + 1 : close + 2] != b'"':
+                    break
+                at = close + 2
+            is_open, at = False, close + 1
+        following = line.find(separator, at)
+        if following < 0:
+            return False
+        at = following + 1
+
+
+def split(content: bytes, separator: bytes | None) -> list[bytes]:
+    """Return the records of part of a file, blank ones left out, without their line breaks."""
+    ends, used = _ends(content, separator)
+    tail = [len(content)] if content[used:].strip() else []
+    out, at = [], 0
+    for end in [*ends.tolist(), *tail]:
+        out.append(content[at:end].lstrip(b"\r\n").removesuffix(b"\n").removesuffix(b"\r"))
+        at = end
+    return out
+
+
+def cut(ends: Iterator[Array], begin: int, part_rows: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (rows, begin, end) for each part: so that each has ``part_rows`` records, the last one fewer."""
+    rows, last = 0, begin
+    for block in ends:
+        taken = 0
+        while len(block) - taken >= part_rows - rows:
+            taken += part_rows - rows
+            end = int(block[taken - 1])
+            yield part_rows, begin, end
+            rows, begin = 0, end
+        rows += len(block) - taken
+        last = int(block[-1]) if len(block) else last
+    if rows:
+        yield rows, begin, last
+
+
+def read_ranges(path: str, ranges: list[tuple[int, int]]) -> Iterator[bytes]:
+    """Yield the bytes of increasing ranges of a file; a compressed file is read once for all of them."""
+    try:
+        with open_binary(path) as file:
+            for begin, end in ranges:
+                file.seek(begin)
+                content: Any = file.read(end - begin)
+                if len(content) != end - begin:
+                    raise CounterleafError(f"{path} is shorter than it was when the audit began; restore it")
+                yield content
+    except DAMAGED as error:
+        raise guarded(path, error) from None

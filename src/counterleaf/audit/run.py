@@ -1,0 +1,205 @@
+"""Run an audit: plan it or find its plan, do the parts that are missing, check a sample of the answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from counterleaf.audit.checking.sample import SampleResult, check_sample, read_sample, write_sample
+from counterleaf.audit.folder import PARTS, PROOFS, Folder
+from counterleaf.audit.inputs import Input, find_inputs
+from counterleaf.audit.local import Engine, local
+from counterleaf.audit.manifest import Manifest, Settings, describe, read_manifest, write_manifest
+from counterleaf.audit.parts import COUNTS, Task
+from counterleaf.audit.plan import Plan, kept_columns, make_plan
+from counterleaf.batch.batch import workers
+from counterleaf.errors import CounterleafError, check_whole_number
+from counterleaf.explainer import Explainer
+
+PART_ROWS, SLOW_PART_ROWS = 1 << 17, 10_000  # rows of a part, by default; fewer where each row takes long
+ENGINES: dict[str, Engine] = {"local": local}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSummary:
+    """The result of a run.
+
+    Parameters
+    ----------
+    counts : dict
+        The number of rows of each kind, see ``parts.count``.
+    done_before : int
+        The number of rows that an earlier run has answered.
+    seconds : float
+        The time for the other rows.
+    sample : SampleResult or None
+        The check of the sample, None if all proofs are kept.
+    """
+
+    counts: dict[str, int]
+    done_before: int
+    seconds: float
+    sample: SampleResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How an audit runs, which does not change its answers.
+
+    Parameters
+    ----------
+    engine : str
+        The name of the engine.
+    jobs : int
+        The number of workers; -1 for every core.
+    advance : callable
+        Called with the number of rows of the whole audit, and of those that are done.
+    """
+
+    engine: str = "local"
+    jobs: int = -1
+    advance: Callable[[int, int], None] = lambda total, done: None
+
+
+def run_audit(
+    explainer: Explainer,
+    patterns: Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    question: Mapping[str, Any],
+    *,
+    part_rows: int | None = None,
+    settings: Settings | None = None,
+    options: RunOptions | None = None,
+) -> AuditSummary:
+    """Answer a question about all rows of some files, and write the answers to a folder.
+
+    If the folder holds a part of the same audit, only the rest is done.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The model and its features.
+    patterns : iterable of str or path-like
+        Files, folders or patterns.
+    out : str or path-like
+        The folder.
+    question : mapping
+        The arguments of ``Explainer.arrow`` that make up the question.
+    part_rows : int, optional
+        The number of rows of a part.
+    settings : Settings, optional
+        What is written in addition to the answers.
+    options : RunOptions, optional
+        How the audit runs.
+
+    Returns
+    -------
+    AuditSummary
+        The counts.
+
+    Raises
+    ------
+    CounterleafError
+        If an argument, a file or the folder does not fit.
+    """
+    settings, options = settings or Settings(), options or RunOptions()
+    check_whole_number("part_rows", part_rows, 1)
+    if options.engine not in ENGINES:
+        raise CounterleafError(f"--engine is {options.engine!r}; expected {', '.join(ENGINES)}")
+    jobs, folder, model = workers(options.jobs), Folder(out), explainer.to_json()
+    explainer = Explainer.from_json(model)  # so that every run, engine and check has the same model
+    batched = explainer.arrow(**question).is_batched  # also finds mistakes before files are read
+    inputs = find_inputs(patterns)
+    _check_apart(inputs, folder)
+    folder.create()
+    with folder.locked():
+        earlier = read_manifest(folder) if folder.manifest.exists() else None
+        usual = PART_ROWS if batched and not settings.proofs else SLOW_PART_ROWS
+        plan = _plan(explainer, inputs, earlier, (part_rows, usual), settings)
+        manifest = describe(explainer, model, question, plan, _named(settings, plan))
+        _check_earlier(folder, earlier, manifest)
+        keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep)
+        step = explainer.arrow(**question, keep=keep, words=settings.words)
+        folder.clean()
+        if earlier is None:
+            write_manifest(folder, manifest, model)
+        task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, settings.proofs)
+        return _run(task, folder, manifest, options, jobs)
+
+
+def _named(settings: Settings, plan: Plan) -> Settings:
+    """Return settings in which ``all`` columns are named."""
+    if settings.keep != ("all",) or "all" in plan.forms[0].columns:
+        return settings
+    return Settings(plan.forms[0].columns, settings.words, settings.proofs)
+
+
+def _check_apart(inputs: list[Input], folder: Folder) -> None:
+    """Refuse to write into a folder that is searched for inputs: the next run would read the answers."""
+    here = Path(os.path.realpath(folder.path))
+    for source in inputs:
+        if here in Path(os.path.realpath(source.path)).parents:
+            raise CounterleafError(f"{source.path} is in the folder of the audit; pass another --out")
+
+
+def _plan(
+    explainer: Explainer, inputs: list[Input], earlier: Manifest | None, sizes: tuple[int | None, int], settings: Settings
+) -> Plan:
+    """Return the plan of the earlier run if it is about the same files, else a new one; ``sizes``: passed, and usual."""
+    rows = sizes[0] or sizes[1]
+    if earlier is not None:
+        rows = sizes[0] or earlier.plan.part_rows
+        old = {one.path: one for one in earlier.plan.inputs}
+        for one in inputs:
+            if one.path in old:
+                old[one.path].check()
+        same = [(one.kind, one.fingerprint) for one in inputs] == [(one.kind, one.fingerprint) for one in earlier.plan.inputs]
+        if same and rows == earlier.plan.part_rows:
+            return Plan(tuple(inputs), earlier.plan.forms, earlier.plan.parts, rows)
+    keep = () if settings.keep == ("all",) else settings.keep
+    return make_plan(inputs, explainer.schema, rows, keep)
+
+
+def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest) -> None:
+    if earlier is None:
+        folder.check_empty()
+        return
+    what = earlier.difference(manifest)
+    if what or earlier.run != manifest.run:
+        raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}; pass another --out")
+    known = {folder.part(part.number).name for part in manifest.plan.parts}
+    for place in (PARTS, PROOFS):
+        for path in sorted((folder.path / place).glob("*")) if (folder.path / place).is_dir() else ():
+            if path.name not in known and not path.name.startswith("."):
+                raise CounterleafError(f"{path} is not part of the audit; remove it, or pass another --out")
+
+
+def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jobs: int) -> AuditSummary:
+    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+    missing, total = set(), manifest.plan.rows
+    for part in manifest.plan.parts:
+        found = folder.check_part(part.number, manifest.run, task.proofs)
+        if found is None:
+            missing.add(part.number)
+        else:
+            counts.update(found)
+    before, start = counts["rows"], time.perf_counter()
+    options.advance(total, before)
+    if missing:
+        folder.sample.unlink(missing_ok=True)
+        for record in ENGINES[options.engine](task, manifest.plan.units(missing), jobs):
+            counts.update(record.counts)
+            options.advance(total, counts["rows"])
+    seconds = time.perf_counter() - start
+    sample = None
+    if not task.proofs:
+        sample = None if missing else read_sample(folder, manifest)
+        if sample is None:
+            sample = check_sample(task, manifest, jobs)
+            write_sample(folder, manifest, sample)
+    return AuditSummary(dict(counts), before, seconds, sample)

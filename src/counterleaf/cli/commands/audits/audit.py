@@ -1,0 +1,177 @@
+"""``counterleaf audit``: every row of large tables, with a folder of answers that survives interruptions."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterleaf.cli import declarations as shared
+from counterleaf.cli.declarations import Repeated
+from counterleaf.cli.options import QueryOptions, read_margin
+from counterleaf.cli.output import kind_of_model
+from counterleaf.cli.shell import FAILED, UNANSWERED, one_line
+from counterleaf.errors import CounterleafError, not_installed
+from counterleaf.explainer import Explainer
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.tree import Tree
+from counterleaf.storage.models import read_model
+
+if TYPE_CHECKING:
+    from counterleaf.audit.run import AuditSummary
+
+_ROWS = typer.Argument(help="Files, folders or quoted patterns: .parquet, .csv, .csv.gz, .jsonl, .ndjson (also with .gz).")
+_OUT = typer.Option(help="The folder of the audit. If it holds a part of the same audit, the rest is done.")
+_KEEP = typer.Option(metavar="COLUMN,...|all", help="Columns of the files to copy to the answers. Can be repeated.")
+_PART_ROWS = typer.Option(min=1, help="Rows of a part, the most that an interruption costs. Default: 131,072, or 10,000.")
+_PROOFS = typer.Option("--proofs", help="Keep the proof of every answer, for `verify`. Without it, 1,000 rows are checked.")
+_WORDS = typer.Option("--words", help="Add the column `changed`: the changes in words.")
+_JOBS = typer.Option(help="Number of workers; -1 uses every core.")
+_ENGINE = typer.Option(metavar="local", help="Where the work is done.")
+
+
+def audit(
+    model: Annotated[Path, shared.MODEL],
+    rows: Annotated[list[str], _ROWS],
+    out: Annotated[Path, _OUT],
+    target: Annotated[Repeated, shared.TARGET] = None,
+    at_least: Annotated[float | None, shared.AT_LEAST] = None,
+    at_most: Annotated[float | None, shared.AT_MOST] = None,
+    freeze: Annotated[Repeated, shared.FREEZE] = None,
+    only_increase: Annotated[Repeated, shared.ONLY_INCREASE] = None,
+    only_decrease: Annotated[Repeated, shared.ONLY_DECREASE] = None,
+    between: Annotated[Repeated, shared.BETWEEN] = None,
+    within: Annotated[Repeated, shared.WITHIN] = None,
+    fix: Annotated[Repeated, shared.FIX] = None,
+    allow: Annotated[Repeated, shared.ALLOW] = None,
+    forbid: Annotated[Repeated, shared.FORBID] = None,
+    linear: Annotated[Repeated, shared.LINEAR] = None,
+    implies: Annotated[Repeated, shared.IMPLIES] = None,
+    max_changes: Annotated[int | None, shared.MAX_CHANGES] = None,
+    among: Annotated[Path | None, shared.AMONG] = None,
+    constraints: Annotated[Path | None, shared.CONSTRAINTS] = None,
+    range_: Annotated[Repeated, shared.RANGE] = None,
+    step: Annotated[Repeated, shared.STEP] = None,
+    cost: Annotated[str | None, shared.COST] = None,
+    multiplier: Annotated[Repeated, shared.MULTIPLIER] = None,
+    margin: Annotated[Repeated, shared.MARGIN] = None,
+    support: Annotated[int | None, shared.SUPPORT] = None,
+    time_limit: Annotated[float | None, shared.TIME_LIMIT] = None,
+    keep: Annotated[Repeated, _KEEP] = None,
+    words: Annotated[bool, _WORDS] = False,
+    proofs: Annotated[bool, _PROOFS] = False,
+    part_rows: Annotated[int | None, _PART_ROWS] = None,
+    jobs: Annotated[int, _JOBS] = -1,
+    engine: Annotated[str, _ENGINE] = "local",
+) -> None:
+    """Find the cheapest change for every row of large tables, and write the answers to a folder.
+
+    The files are read in parts, so that memory does not grow with them, and each part of the answers is written atomically. An
+    audit that was interrupted goes on when the same command is started again; its answers are the same as without the
+    interruption. Rows that cannot be read or explained have the status "invalid" and the reason. The exit code is 3 if a time
+    limit left a row without a proof, and 4 if an answer was not confirmed or the check of the sample failed.
+
+    Examples, with the files of `counterleaf demo --save .`:
+
+    - `counterleaf audit model.json applicants.csv --target granted --out audit`
+    - `counterleaf audit model.json applicants.csv --target granted --keep all --proofs --out proved`
+    - `counterleaf verify proved`
+    """
+    arguments = dict(locals())
+    with one_line("the same command continues the audit"):
+        query, limits = QueryOptions.of(arguments), {"support": support, "time_limit": time_limit}
+        explainer = query.apply_ranges(_explainer(model, rows))
+        question = {
+            "target": query.read_target(explainer.tree),
+            "cost": query.read_cost(explainer),
+            "constraints": query.constraints(explainer.schema),
+            "margin": read_margin(margin, explainer.schema),
+            **{name: value for name, value in limits.items() if value is not None},
+        }
+        summary = _run(explainer, question, arguments)
+        for line in _report(summary, kind_of_model(explainer.tree), out):
+            typer.echo(line)
+    failed = summary.counts["unconfirmed"] or (summary.sample and summary.sample.failures)
+    if failed or summary.counts["open"]:
+        raise typer.Exit(FAILED if failed else UNANSWERED)
+
+
+def _run(explainer: Explainer, question: dict[str, Any], arguments: dict[str, Any]) -> AuditSummary:
+    try:
+        from counterleaf.audit.run import RunOptions, Settings, run_audit  # needs pyarrow
+    except ImportError:
+        raise not_installed("an audit", "pyarrow") from None
+    if arguments["jobs"] == 0:
+        raise CounterleafError("--jobs is 0; expected a number of workers from 1, or -1 for every core")
+    keep = tuple(name.strip() for text in arguments["keep"] or () for name in text.split(",") if name.strip())
+    settings = Settings(tuple(dict.fromkeys(keep)), arguments["words"], arguments["proofs"])
+    with _progress() as advance:
+        options = RunOptions(arguments["engine"], arguments["jobs"], advance)
+        named = {"part_rows": arguments["part_rows"], "settings": settings, "options": options}
+        return run_audit(explainer, arguments["rows"], arguments["out"], question, **named)
+
+
+def _explainer(path: Path, rows: list[str]) -> Explainer:
+    found = read_model(path)
+    if isinstance(found, (Tree, Ensemble)):
+        raise CounterleafError(
+            f"{path} holds a model without the names of its columns; save it with explainer.to_json(), which includes them"
+        )
+    return found
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows the number of rows and the rate on stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda total, done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    begun: dict[str, float] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("rows", total=None, rate="")
+
+        def advance(total: int, done: int) -> None:
+            first = begun.setdefault("rows", float(done))
+            seconds = time.perf_counter() - begun.setdefault("time", time.perf_counter())
+            rate = f"{(done - first) / seconds:,.0f} rows/s" if seconds > 0 and done > first else ""
+            bar.update(task, total=total, completed=done, rate=rate)
+
+        yield advance
+
+
+def _report(summary: AuditSummary, model: str, out: Path) -> list[str]:
+    """Return the result in plain words."""
+    counts = summary.counts
+    kinds = {
+        "already": "already have the target",
+        "can": "can reach it",
+        "cannot": "cannot (proved)",
+        "open": "stopped before a proof",
+        "invalid": "invalid",
+    }
+    listed = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
+    new = counts["rows"] - summary.done_before
+    rate = f" ({new / summary.seconds:,.0f} rows/s)" if new and summary.seconds > 0 else ""
+    before = f", and {summary.done_before:,} rows were there before" if summary.done_before else ""
+    time_taken = f"{new:,} rows took {summary.seconds:.1f} s{rate}{before}."
+    lines = [f"{out}: {counts['rows']:,} rows: {listed}. {time_taken}"]
+    answers = counts["already"] + counts["can"]
+    if counts["unconfirmed"]:
+        lines.append(f"The {model} does NOT confirm {counts['unconfirmed']:,} of {answers:,} answers.")
+    if summary.sample is None:
+        lines.append(f"The proofs are kept; check them with: counterleaf verify {out}")
+        return lines
+    checked, failures = len(summary.sample.rows), summary.sample.failures
+    lines += [f"FAIL file {file}, row {row}: {problem}" for file, row, problem in failures[:20]]
+    result = f"{len(failures):,} failed" if failures else "all passed"
+    lines.append(f"{checked:,} random rows were explained again and their proofs checked: {result}.")
+    return lines
