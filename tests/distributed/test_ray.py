@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(**posix),
     # Ray sets these attributes itself when it makes its settings
-    pytest.mark.filterwarnings("ignore:`use_(push_based_shuffle|polars)` is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:`use_(push_based_shuffle|polars|arrow_tensor_v2)` is deprecated:DeprecationWarning"),
 ]
 
 
@@ -26,7 +26,11 @@ def cluster():
         import ray
 
         ray.init(
-            num_cpus=2, include_dashboard=False, object_store_memory=200 * 2**20, logging_level=logging.ERROR, log_to_driver=False
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=200 * 2**20,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
         )
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray
