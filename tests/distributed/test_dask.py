@@ -1,8 +1,11 @@
 """cl.distributed.dask on workers of this machine: the answers of one process, bit for bit."""
 
+import os
+
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.engine_audits import check_audit, check_command, check_killed_audit
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
 
 import counterleaf as cl
@@ -88,3 +91,18 @@ def test_a_worker_that_dies_costs_time_only(client, tmp_path):
     found = cl.distributed.dask(dask_frame(rows, 20), explainer, keep=["id"], **question).compute()
     assert not (tmp_path / "kill").exists()
     same_bits(pa.Table.from_pandas(found, preserve_index=False), answers)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_audit_leaves_the_bits_of_the_local_engine(client, name, tmp_path):
+    check_audit("dask", name, tmp_path)
+
+
+@pytest.mark.skipif(**posix)
+def test_an_audit_survives_a_worker_that_is_killed(client, tmp_path):
+    workers = set(client.run(os.getpid).values())
+    check_killed_audit("dask", tmp_path, lambda process: process.pid in workers)
+
+
+def test_the_command_starts_dask_and_ends_it(tmp_path):
+    check_command("dask", tmp_path)

@@ -4,6 +4,7 @@ import logging
 
 import pyarrow as pa
 import pytest
+from support.engine_audits import check_audit, check_command, check_killed_audit
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
 
 import counterleaf as cl
@@ -89,3 +90,16 @@ def test_a_worker_that_dies_costs_time_only(cluster, tmp_path):
     found = cl.distributed.ray(ray_dataset(cluster, rows, 20), explainer, keep=["id"], **question)
     same_bits(collected(cluster, found), answers)
     assert not (tmp_path / "kill").exists()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_audit_leaves_the_bits_of_the_local_engine(cluster, name, tmp_path):
+    check_audit("ray", name, tmp_path)
+
+
+def test_an_audit_survives_a_worker_that_is_killed(cluster, tmp_path):
+    check_killed_audit("ray", tmp_path, lambda process: process.cmdline()[0].startswith("ray::work"))
+
+
+def test_the_command_starts_ray_and_ends_it(tmp_path):
+    check_command("ray", tmp_path)

@@ -5,6 +5,7 @@ import sys
 
 import pyarrow as pa
 import pytest
+from support.engine_audits import check_audit, check_command, check_killed_audit
 from support.engine_cases import CASES, engine_case, expected, killing_case, posix, same_bits, worker_path
 
 import counterleaf as cl
@@ -102,3 +103,19 @@ def test_a_worker_that_dies_costs_time_only(session, tmp_path):
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", before)
     assert not (tmp_path / "kill").exists()
     same_bits(found, answers)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_audit_leaves_the_bits_of_the_local_engine(session, name, tmp_path):
+    check_audit("spark", name, tmp_path)
+
+
+def test_an_audit_survives_a_worker_that_is_killed(session, tmp_path):
+    def is_worker(process):  # a child of the daemon of Python workers
+        return all("pyspark.daemon" in one.cmdline() for one in (process, process.parent()))
+
+    check_killed_audit("spark", tmp_path, is_worker)
+
+
+def test_the_command_starts_spark_and_ends_it(tmp_path):
+    check_command("spark", tmp_path)

@@ -44,7 +44,7 @@ def spark(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> 
         The parts, in the order in which they are finished.
     """
     with _context(jobs, address) as context:
-        listed, inbox = list(units), context.accumulator([], _inbox())
+        listed, inbox = list(units), context.accumulator([], _Inbox())
         call = functools.partial(_call, ship(task), inbox)
         job = _Job(context, context.parallelize(listed, len(listed)).map(call))
         seen: set[int] = set()
@@ -70,18 +70,15 @@ def _call(payload: bytes, inbox: Any, unit: Unit) -> Report:
     return report
 
 
-def _inbox() -> Any:
-    from pyspark.accumulators import AccumulatorParam
+class _Inbox:
+    """The sum of an accumulator: the reports so far. It has the methods of an AccumulatorParam of pyspark."""
 
-    class Inbox(AccumulatorParam[list[Report]]):
-        def zero(self, value: list[Report]) -> list[Report]:
-            return []
+    def zero(self, value: list[Report]) -> list[Report]:
+        return []
 
-        def addInPlace(self, value1: list[Report], value2: list[Report]) -> list[Report]:  # noqa: N802  # pyspark's name
-            value1 += value2
-            return value1
-
-    return Inbox()
+    def addInPlace(self, value1: list[Report], value2: list[Report]) -> list[Report]:  # noqa: N802  # the name of pyspark
+        value1 += value2
+        return value1
 
 
 class _Job(threading.Thread):

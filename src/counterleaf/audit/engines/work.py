@@ -80,7 +80,7 @@ def _records(task: Task, unit: Unit) -> Iterator[PartRecord]:
     folder = Folder(task.folder)
     if not folder.manifest.is_file():
         raise CounterleafError(
-            f"worker {platform.node()} does not see {folder.manifest}; the files and --out must be on a disk that all workers share"
+            f"worker {platform.node()} does not see {folder.manifest}; put the files and --out on a disk that all workers share"
         )
     missing = []
     for part in unit.parts:

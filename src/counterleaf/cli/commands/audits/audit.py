@@ -34,8 +34,8 @@ _WORDS = typer.Option("--words", help="Add the column `changed`: the changes in 
 _JOBS = typer.Option(help="Number of workers; -1 uses every core.")
 _ENGINE = typer.Option(metavar="local|spark|dask|ray", help="Where the work is done.")
 _ADDRESS = typer.Option(
-    help="The cluster of the engine: Spark's master, as in spark://host:7077, Dask's scheduler, as in tcp://host:8786, or Ray's "
-    "address, as in ray://host:10001. Default: this machine."
+    help="The cluster of the engine: the master of Spark, as in spark://host:7077, the scheduler of Dask, as in "
+    "tcp://host:8786, or the address of Ray, as in ray://host:10001. Default: this machine."
 )
 
 
