@@ -43,23 +43,50 @@ def local(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[PartRecord]:
         for unit in units:
             yield from task.do(unit)
         return
-    with _workers(task, jobs) as (pool, stop):
-        waiting: set[Future[list[PartRecord]]] = set()
-        try:
-            for call, argument in _calls(task, units):
-                waiting.add(pool.submit(call, argument))
-                while len(waiting) >= _AHEAD * jobs:
-                    yield from _finished(waiting)
-            while waiting:
+    slow = task.proofs or not task.step.is_batched  # mostly Python, row by row: threads would wait for each other
+    with _processes(task, jobs) if slow else _threads(task, jobs) as (pool, stop):
+        yield from _spread(pool, stop, _calls(task, units), jobs)
+
+
+def run_units(worker: Any, units: Iterable[Unit], jobs: int) -> Iterator[Any]:
+    """Yield what ``worker.do`` yields for each unit, with several processes.
+
+    Parameters
+    ----------
+    worker : object
+        A value that can be pickled, with a method ``do``.
+    units : iterable of Unit
+        The units.
+    jobs : int
+        The number of processes.
+    """
+    units = list(units)
+    if jobs == 1 or len(units) == 1:
+        for unit in units:
+            yield from worker.do(unit)
+        return
+    with _processes(worker, min(jobs, len(units))) as (pool, stop):
+        yield from _spread(pool, stop, ((_do, unit) for unit in units), jobs)
+
+
+def _spread(pool: Executor, stop: Callable[[], None], calls: Iterable[Any], jobs: int) -> Iterator[Any]:
+    """Hand out calls, a few at a time, and yield their results."""
+    waiting: set[Future[list[Any]]] = set()
+    try:
+        for call, argument in calls:
+            waiting.add(pool.submit(call, argument))
+            while len(waiting) >= _AHEAD * jobs:
                 yield from _finished(waiting)
-        except BaseException:
-            stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        while waiting:
+            yield from _finished(waiting)
+    except BaseException:
+        stop()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
 
 
-def _finished(waiting: set[Future[list[PartRecord]]]) -> Iterator[PartRecord]:
-    """Wait until some calls end; yield their records and leave the others."""
+def _finished(waiting: set[Future[list[Any]]]) -> Iterator[Any]:
+    """Wait until some calls end; yield their results and leave the others."""
     done, left = wait(waiting, return_when=FIRST_COMPLETED)
     waiting.clear()
     waiting.update(left)
@@ -77,7 +104,7 @@ def _calls(task: Task, units: Iterable[Unit]) -> Iterator[tuple[Callable[[Any], 
             yield _do, unit
 
 
-def _do(unit: Unit) -> list[PartRecord]:
+def _do(unit: Unit) -> list[Any]:
     task, stop = _mine()
     with stoppable(stop):
         return list(task.do(unit))
@@ -89,7 +116,7 @@ def _finish(pair: tuple[Part, Content]) -> list[PartRecord]:
         return [task.finish(*pair)]
 
 
-def _mine() -> tuple[Task, _core.Stop]:
+def _mine() -> tuple[Any, _core.Stop]:
     return _worker.task, _worker.stop
 
 
@@ -113,24 +140,21 @@ def _begin_process(pickled: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _workers(task: Task, jobs: int) -> Iterator[tuple[Executor, Callable[[], None]]]:
-    """Yield workers, and the function that stops them."""
-    pickled = pickle.dumps(task)
-    if is_slow(task):
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, context, _begin_process, (pickled,)) as processes:
+def _processes(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], None]]]:
+    """Yield worker processes, and the function that stops them."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, _begin_process, (pickle.dumps(task),)) as processes:
 
-            def terminate() -> None:
-                for process in list((processes._processes or {}).values()):
-                    process.terminate()
+        def terminate() -> None:
+            for process in list((processes._processes or {}).values()):
+                process.terminate()
 
-            yield processes, terminate
-        return
+        yield processes, terminate
+
+
+@contextlib.contextmanager
+def _threads(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], None]]]:
+    """Yield worker threads, and the function that stops them."""
     stop = _core.Stop()
-    with ThreadPoolExecutor(jobs, "audit", _begin, (pickled, stop)) as threads:
+    with ThreadPoolExecutor(jobs, "audit", _begin, (pickle.dumps(task), stop)) as threads:
         yield threads, stop.set
-
-
-def is_slow(task: Task) -> bool:
-    """Whether most of the work is done in Python, row by row: threads would wait for each other."""
-    return task.proofs or not task.step.is_batched

@@ -206,7 +206,8 @@ def read_manifest(folder: Folder | Any) -> Manifest:
 
 
 def _manifest_in(content: dict[str, Any]) -> Manifest:
-    inputs, forms, parts = [], [], []
+    inputs, forms = [], []
+    parts: list[Part] = []
     for k, one in enumerate(content["inputs"]):
         if one["kind"] not in (PARQUET, CSV, JSON):
             raise ValueError(f"an input of kind {brief(one['kind'])}")

@@ -22,7 +22,7 @@ from counterleaf.table.arrow.output import with_problems
 from counterleaf.table.features import Feature
 
 COUNTS = ("rows", "already", "can", "cannot", "open", "invalid", "unconfirmed")
-_ENCODED = ("status", "source_label", "label", "problem", "removed", "changed")  # columns with few different values
+_ENCODED = ("file", "leaf", "n_changed")  # columns with few different values, in addition to text
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +115,16 @@ class Task:
     def _write(self, path: Any, table: pa.Table, record: PartRecord) -> None:
         about = {"run": self.run, "part": record.number, "counts": record.counts}
         table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
-        encoded = [name for name in _ENCODED if name in table.schema.names]
-        encoded += [field.name for field in table.schema if pa.types.is_string(field.type) and field.name not in encoded]
-        encoded = [name for name in encoded if name != "proof"]
+        encoded = [field.name for field in table.schema if field.name in _ENCODED or _is_text(field)]
         with replacing(path) as part:
             parquet.write_table(
                 table,
                 part,
                 row_group_size=max(1, len(table)),
-                compression="zstd",
-                compression_level=1,
-                use_dictionary=encoded or False,
+                compression="zstd" if "proof" in table.schema.names else "snappy",
+                use_dictionary=encoded,
+                column_encoding={"row": "DELTA_BINARY_PACKED"},
+                write_statistics=False,
                 write_page_checksum=True,
             )
 
@@ -139,6 +138,11 @@ class Task:
         """The columns to read: the features, then other columns that are kept."""
         features: dict[str, Feature | None] = {feature.name: feature for feature in self.step.explainer.schema}
         return {**features, **{name: None for name in (self.step.keep or pa.schema([])).names if name not in features}}
+
+
+def _is_text(field: pa.Field) -> bool:
+    """Whether a column holds text of which there are few, unlike proofs."""
+    return bool(pa.types.is_string(field.type)) and field.name != "proof"
 
 
 def _same(value: int, n: int) -> pa.Array:

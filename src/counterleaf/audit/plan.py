@@ -89,7 +89,8 @@ def make_plan(inputs: Sequence[Input], schema: Schema, part_rows: int, keep: Seq
         If a file lacks a column, or there are no rows.
     """
     features = {feature.name: feature for feature in schema}
-    forms, parts = [], []
+    forms: list[Form] = []
+    parts: list[Part] = []
     for k, source in enumerate(inputs):
         form, spans = survey(source, features, part_rows)
         check_columns(list(form.columns), schema, source.path)

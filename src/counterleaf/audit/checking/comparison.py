@@ -104,7 +104,7 @@ def difference(answer: Explanation, line: Mapping[str, Any]) -> str:
     expected |= {name: None if best is None else getattr(best, name) for name in names}
     expected["n_changed"] = None if best is None else len(best.changes)
     for feature in answer.schema:
-        new = None if best is None or feature.name not in best.changes else best.changes[feature.name][1]
+        new: Any = None if best is None or feature.name not in best.changes else best.changes[feature.name][1]
         is_number = isinstance(feature, Numeric) and not is_missing(new)
         expected[NEW.format(feature.name)] = float(new) if is_number else new
     for name, value in expected.items():

@@ -70,7 +70,8 @@ def text_column(feature: Feature | None, texts: Sequence[str], decimal: str, pro
 
 def value_column(feature: Feature | None, values: Sequence[Any], problems: Problems) -> pa.Array:
     """Return the values of a JSON file as a column; ``problems`` gets the reasons for values that do not fit."""
-    kind, out = cell_type(feature), []
+    kind = cell_type(feature)
+    out: list[Any] = []
     for k, value in enumerate(values):
         if is_missing(value):
             out.append(None)

@@ -56,7 +56,7 @@ def decimal_mark(path: str, begin: int, separator: str, columns: Sequence[str], 
     places = [k for k, name in enumerate(columns) if isinstance(features.get(name), Numeric)]
     with open_binary(path) as file:
         file.seek(begin)
-        ends = next(iter(record_ends(file, begin, separator.encode())), [])
+        ends: Any = next(iter(record_ends(file, begin, separator.encode())), ())
         file.seek(begin)
         lines = split(file.read(int(ends[:_SAMPLE][-1]) - begin), separator.encode()) if len(ends) else []
     for line in lines:

@@ -20,7 +20,7 @@ _SAMPLE = 1000  # rows that show the columns
 def read_columns(path: str) -> list[str]:
     """Return the names in the first rows of a file, in order."""
     with open_binary(path) as file:
-        ends = next(iter(record_ends(file, 0, None)), [])
+        ends: Any = next(iter(record_ends(file, 0, None)), ())
         file.seek(0)
         lines = split(file.read(int(ends[:_SAMPLE][-1])), None) if len(ends) else []
     names: dict[str, None] = {}

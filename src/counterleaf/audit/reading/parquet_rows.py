@@ -10,13 +10,14 @@ from pyarrow import parquet
 
 from counterleaf.errors import CounterleafError, flat
 
-BATCH = 1 << 16  # rows that are decoded at a time
+_BATCH = 1 << 16  # rows that are decoded at a time
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
 def open_parquet(path: str) -> parquet.ParquetFile:
     """Open a file."""
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path, buffer_size=_BUFFER)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -69,7 +70,7 @@ def read(path: str, spans: Sequence[Any], names: Sequence[str]) -> Iterator[tupl
     groups = list(range(spans[0].begin, spans[0].end))
     waiting, found, position = list(spans), [], 0
     try:
-        for batch in open_parquet(path).iter_batches(BATCH, row_groups=groups, columns=list(names), use_threads=False):
+        for batch in open_parquet(path).iter_batches(_BATCH, row_groups=groups, columns=list(names), use_threads=False):
             begin, position = position, position + batch.num_rows
             while waiting and waiting[0].skip < position:
                 span = waiting[0]

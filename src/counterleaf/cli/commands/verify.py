@@ -12,6 +12,7 @@ import typer
 
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.progress import shown
+from counterleaf.cli.commands.audits.verification import verify_folder
 from counterleaf.cli.output import PROBLEM, kind_of_model
 from counterleaf.cli.shell import FAILED, AllowPickle, Trust, one_line
 from counterleaf.errors import CounterleafError, brief, flat
@@ -29,13 +30,18 @@ _UNEXPLAINED, _FOREIGN = "not explained", "not an answer"
 
 def verify(
     answers: Annotated[
-        Path, typer.Argument(help="The output of `explain --format json` or of `answer.to_json()`; `-` for standard input.")
+        Path,
+        typer.Argument(
+            help="The output of `explain --format json` or of `answer.to_json()`, the folder of an audit, or `-` for standard "
+            "input."
+        ),
     ],
     model: Annotated[
         Path | None, typer.Option(help="Compare every answer with this model as well: JSON, .skops or a pickle.")
     ] = None,
     allow_pickle: AllowPickle = False,
     trust: Trust = None,
+    jobs: Annotated[int, typer.Option(help="Number of workers for an audit; -1 uses every core.")] = -1,
 ) -> None:
     """Check answers from a file again: each must be intact, its proof must hold, and the model must confirm its label.
 
@@ -46,12 +52,18 @@ def verify(
     output lists the queries that were proved, and counts the answers with other bounds. The exit code is 4 if verification
     fails.
 
+    For the folder of an audit, all proofs that it keeps are checked, and compared with its answers, its model, its question
+    and the rows of its inputs. If it keeps no proofs, its random sample of rows is explained and checked again.
+
     Examples, with the files of `counterleaf demo --save .`:
 
     - `counterleaf explain model.json applicants.csv --row 3 --out answers.jsonl`
     - `counterleaf verify answers.jsonl`
     - `counterleaf verify answers.jsonl --model model.json`
     """
+    if answers.is_dir():
+        verify_folder(answers, model, jobs)
+        return
     with one_line("not all answers were checked"):
         check = None if model is None else _model_check(model, allow_pickle, trust or [])
         origin = "standard input" if answers == STDIN else str(answers)

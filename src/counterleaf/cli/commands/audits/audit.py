@@ -108,7 +108,8 @@ def audit(
 
 def _run(explainer: Explainer, question: dict[str, Any], arguments: dict[str, Any]) -> AuditSummary:
     try:
-        from counterleaf.audit.run import RunOptions, Settings, run_audit  # needs pyarrow
+        from counterleaf.audit.manifest import Settings  # these need pyarrow
+        from counterleaf.audit.run import RunOptions, run_audit
     except ImportError:
         raise not_installed("an audit", "pyarrow") from None
     if arguments["jobs"] == 0:
