@@ -212,6 +212,7 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
         for record in _records(task, manifest.plan.units(missing), options, jobs):
             counts.update(record.counts)
             options.advance(total, counts["rows"])
+        folder.clean()  # a worker that was killed may have left a file
     seconds = time.perf_counter() - start
     sample = None
     if not task.proofs:
