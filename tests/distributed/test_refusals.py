@@ -68,6 +68,7 @@ def test_spark_without_java(rows, tmp_path, monkeypatch):
 @pytest.mark.cluster
 def test_a_scheduler_that_does_not_answer(rows, tmp_path):
     import dask
+    import dask.distributed  # with its settings, before one of them is set
 
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         options = RunOptions("dask", address="tcp://127.0.0.1:1")

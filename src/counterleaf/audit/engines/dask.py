@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import signal
+import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -75,6 +77,20 @@ def _client(jobs: int, address: str | None) -> Iterator[Any]:
             client = default_client()
         except ValueError:  # there is none
             stack.enter_context(config.set({"distributed.scheduler.allowed-failures": RETRIES - 1}))
-            cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+            with _without_interrupts():
+                cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=50)
             client = stack.enter_context(Client(stack.enter_context(cluster)))
         yield client
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl-C, which reaches them as well: this process stops them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
