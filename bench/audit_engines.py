@@ -27,6 +27,7 @@ from pyarrow import parquet
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
+from counterleaf.audit.engines.work import ENVIRONMENT
 from counterleaf.audit.run import RunOptions, run_audit
 from counterleaf.experiments.benchmark.tables import machine, table_head, table_row
 
@@ -65,6 +66,8 @@ def started_spark(cores):
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{cores},4]").config("spark.ui.enabled", "false")
+    for name, value in ENVIRONMENT.items():
+        builder = builder.config(f"spark.executorEnv.{name}", value)
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "4g")
     session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 65_536).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
@@ -78,8 +81,10 @@ def started_spark(cores):
 
 @contextlib.contextmanager
 def started_dask(cores):
+    from dask import config
     from dask.distributed import Client, LocalCluster
 
+    config.set({"distributed.nanny.pre-spawn-environ": {**config.get("distributed.nanny.pre-spawn-environ"), **ENVIRONMENT}})
     options = {"n_workers": cores, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from counterleaf.audit.engines.work import AHEAD, RETRIES, ship, work
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed
@@ -76,7 +76,9 @@ def _client(jobs: int, address: str | None) -> Iterator[Any]:
         try:
             client = default_client()
         except ValueError:  # there is none
-            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": RETRIES - 1}))
+            environment = {**config.get("distributed.nanny.pre-spawn-environ"), **ENVIRONMENT}
+            settings = {"scheduler.allowed-failures": RETRIES - 1, "nanny.pre-spawn-environ": environment}
+            stack.enter_context(config.set({f"distributed.{name}": value for name, value in settings.items()}))
             with _without_interrupts():
                 cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=50)
             client = stack.enter_context(Client(stack.enter_context(cluster)))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from counterleaf.audit.engines.work import RETRIES, Report, ship, work
+from counterleaf.audit.engines.work import ENVIRONMENT, RETRIES, Report, ship, work
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
 from counterleaf.errors import CounterleafError, flat, not_installed
@@ -135,6 +135,8 @@ def _context(jobs: int, address: str | None) -> Iterator[Any]:
         conf = conf.setMaster(address)
     elif not submitted:
         conf = conf.setMaster(f"local[{jobs},{RETRIES}]").set("spark.ui.enabled", "false").set("spark.driver.host", "127.0.0.1")
+        for name, value in ENVIRONMENT.items():
+            conf = conf.set(f"spark.executorEnv.{name}", value)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     java = Path(os.environ.get("JAVA_HOME") or "none") / "bin" / "java"
