@@ -17,8 +17,8 @@ from counterleaf.errors import CounterleafError, flat
 
 AHEAD = 3  # units per core that are handed out, so that no worker waits for the next one
 RETRIES = 4  # attempts at a unit whose worker dies
-# For glibc in workers on this machine: keep the memory of a part for the next one. Without it, and with the settings of Dask, which
-# return memory at once, up to half of the time goes into new pages.
+# For glibc in workers on this machine: keep the memory of a part for the next one. With the settings of Dask, which return
+# memory at once, half of the time goes into new pages.
 ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
 
 _ready: Any = threading.local()
