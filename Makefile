@@ -71,10 +71,13 @@ wheel: .venv/tools
 	  counterleaf demo
 	$(if $(TESTS),PATH="$(CURDIR)/build/empty/bin" && python -m pytest -q -n 2 -m "not browser and not timed" $(TESTS))
 
-bench: core .venv/bench
+bench: core .venv/bench .venv/java
 	$(BIN)/counterleaf bench
 	$(BIN)/counterleaf bench --part ensembles
 	$(BIN)/python bench/growth.py
+	$(BIN)/python bench/audit.py
+	$(BIN)/python bench/audit_kills.py
+	$(BIN)/python bench/audit_engines.py
 	$(BIN)/python bench/ensemble_growth.py
 	$(BIN)/python bench/learners.py
 	$(BIN)/python -m counterleaf.experiments.learners

@@ -18,6 +18,7 @@ from support.cli_cases import call, mistake, rows_of, small
 import counterleaf as cl
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.manifest import read_manifest
+from counterleaf.audit.reading.columns import input_columns
 from counterleaf.audit.reading.parquet_rows import divide
 
 
@@ -332,6 +333,35 @@ def test_exit_codes_and_the_last_line(folder):
     assert done.err == ""
     again = call("audit", folder / "model.json", rows, *TARGET, "--freeze", "age,level", "--out", folder / "audit")
     assert "0 rows took 0.0 s, and 50 rows were there before." in again.out
+
+
+def test_a_folder_that_holds_its_audit(folder):
+    write_rows(folder / "rows.parquet", rows_of(30))
+    first = audit(folder, folder, *TARGET, "--part-rows", 10)
+    (folder / "audit/parts/part-00000001.parquet").unlink()
+    assert audit(folder, folder, *TARGET).equals(first)
+    assert audit(folder, folder / "**/*.parquet", *TARGET).equals(first)
+
+
+def test_rows_without_a_proof(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(30))
+    done = call("audit", folder / "model.json", rows, *TARGET, "--time-limit", "1e-9", "--out", folder / "audit", "--jobs", 1)
+    assert done.code == 3
+    assert "stopped before a proof" in done.out
+    assert "limit" in answers(folder / "audit")["status"].to_pylist()
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.jsonl.gz"])
+def test_columns_of_the_inputs(folder, name):
+    frame = rows_of(50).assign(sex=["f", "m"] * 25)
+    audit(folder, write_rows(folder / name, frame), *TARGET, "--part-rows", 20)
+    found = list(input_columns(read_manifest(folder / "audit"), small().schema, ["sex", "age"]))
+    assert [part.number for part, _ in found] == [0, 1, 2]
+    table = pa.concat_tables([one for _, one in found])
+    assert table["sex"].to_pylist() == frame["sex"].tolist()
+    assert table["age"].to_pylist() == frame["age"].tolist()
+    with pytest.raises(cl.CounterleafError, match=r"has no column 'sexx'; its columns are .*did you mean 'sex'"):
+        next(input_columns(read_manifest(folder / "audit"), small().schema, ["sexx"]))
 
 
 def test_tables_of_every_type(folder):

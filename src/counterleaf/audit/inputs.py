@@ -54,13 +54,15 @@ def kind_of(path: Path) -> str | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def find_inputs(patterns: Iterable[str | os.PathLike[str]]) -> list[Input]:
+def find_inputs(patterns: Iterable[str | os.PathLike[str]], out: Path | None = None) -> list[Input]:
     """Find the files that paths, folders and patterns name, in a fixed order.
 
     Parameters
     ----------
     patterns : iterable of str or path-like
         Files, folders (all files in them with a known suffix), or patterns such as ``rows/*.parquet``.
+    out : Path, optional
+        A folder whose files are not inputs, even if a folder or a pattern includes them.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def find_inputs(patterns: Iterable[str | os.PathLike[str]]) -> list[Input]:
     """
     paths: dict[str, Path] = {}
     for pattern in patterns:
-        for path in _matches(os.fspath(pattern)):
+        for path in _matches(os.fspath(pattern), None if out is None else Path(os.path.realpath(out))):
             paths.setdefault(os.path.realpath(path), path)
     if not paths:
         raise CounterleafError("there are no input files; expected files, folders or patterns such as 'rows/*.parquet'")
@@ -92,16 +94,18 @@ def find_inputs(patterns: Iterable[str | os.PathLike[str]]) -> list[Input]:
     return out
 
 
-def _matches(pattern: str) -> list[Path]:
+def _matches(pattern: str, out: Path | None) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
         found = sorted(one for one in path.rglob("*") if one.is_file() and kind_of(one) and not _is_hidden(one, path))
+        found = [one for one in found if out not in Path(os.path.realpath(one)).parents]
         if not found:
             raise CounterleafError(f"{pattern} has no file of a known type; expected {', '.join(_SUFFIXES)}")
         return found
     if path.exists():
         return [path]
     found = sorted(Path(one) for one in glob.glob(pattern, recursive=True) if os.path.isfile(one))
+    found = [one for one in found if out not in Path(os.path.realpath(one)).parents]
     if not found:
         what = "no file matches" if glob.has_magic(pattern) else "there is no file"
         raise CounterleafError(f"{what} {pattern}")

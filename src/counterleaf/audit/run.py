@@ -125,7 +125,7 @@ def run_audit(
     jobs, folder, model = workers(options.jobs), Folder(out), explainer.to_json()
     explainer = Explainer.from_json(model)  # so that every run, engine and check has the same model
     batched = explainer.arrow(**question).is_batched  # also finds mistakes before files are read
-    inputs = find_inputs(patterns)
+    inputs = find_inputs(patterns, folder.path)
     _check_apart(inputs, folder)
     folder.create()
     with folder.locked():

@@ -32,12 +32,12 @@ class SampleResult:
     failures: list[tuple[int, int, str]]
 
 
-def choose(manifest: Manifest, size: int = SIZE) -> dict[int, list[int]]:
+def choose(manifest: Manifest) -> dict[int, list[int]]:
     """Return the rows to check by part, as positions within the part; they follow from the hash of the run alone."""
     plan = manifest.plan
     chosen = np.arange(plan.rows)
-    if plan.rows > size:
-        chosen = np.sort(np.random.default_rng(int(manifest.run[:16], 16)).choice(plan.rows, size, replace=False))
+    if plan.rows > SIZE:
+        chosen = np.sort(np.random.default_rng(int(manifest.run[:16], 16)).choice(plan.rows, SIZE, replace=False))
     starts = np.cumsum([0, *(part.span.rows for part in plan.parts)])
     places = np.searchsorted(starts, chosen, side="right") - 1
     out: dict[int, list[int]] = {}

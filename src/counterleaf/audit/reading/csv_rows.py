@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import csv as fast
 
 from counterleaf.audit.reading.cells import Problems, cell_type, text_column
-from counterleaf.audit.reading.records import open_binary, record_ends, split
+from counterleaf.audit.reading.records import first_records, open_binary, record_ends, split
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.files import DECIMAL, MISSING_TEXTS
@@ -54,12 +54,7 @@ def decimal_mark(path: str, begin: int, separator: str, columns: Sequence[str], 
     if separator == ",":
         return "."
     places = [k for k, name in enumerate(columns) if isinstance(features.get(name), Numeric)]
-    with open_binary(path) as file:
-        file.seek(begin)
-        ends: Any = next(iter(record_ends(file, begin, separator.encode())), ())
-        file.seek(begin)
-        lines = split(file.read(int(ends[:_SAMPLE][-1]) - begin), separator.encode()) if len(ends) else []
-    for line in lines:
+    for line in first_records(path, begin, separator.encode(), _SAMPLE):
         cells = next(csv.reader([line.decode(errors="replace")], delimiter=separator), [])
         if any(DECIMAL.fullmatch(cells[k].strip()) for k in places if k < len(cells)):
             return ","

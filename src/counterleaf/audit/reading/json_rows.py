@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterleaf.audit.reading.cells import Problems, value_column
-from counterleaf.audit.reading.records import open_binary, record_ends, split
+from counterleaf.audit.reading.records import first_records, split
 from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.features import Feature
 
@@ -19,12 +19,8 @@ _SAMPLE = 1000  # rows that show the columns
 
 def read_columns(path: str) -> list[str]:
     """Return the names in the first rows of a file, in order."""
-    with open_binary(path) as file:
-        ends: Any = next(iter(record_ends(file, 0, None)), ())
-        file.seek(0)
-        lines = split(file.read(int(ends[:_SAMPLE][-1])), None) if len(ends) else []
     names: dict[str, None] = {}
-    for line in lines:
+    for line in first_records(path, 0, None, _SAMPLE):
         row, _ = _row(line)
         names.update(dict.fromkeys(row or ()))
     return list(names)

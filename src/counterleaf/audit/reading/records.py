@@ -120,9 +120,24 @@ def split(content: bytes, separator: bytes | None) -> list[bytes]:
     tail = [len(content)] if content[used:].strip() else []
     out, at = [], 0
     for end in [*ends.tolist(), *tail]:
-        out.append(content[at:end].lstrip(b"\r\n").removesuffix(b"\n").removesuffix(b"\r"))
+        while (line := content.find(b"\n", at, end - 1)) >= 0 and is_blank(content[at:line], separator):
+            at = line + 1
+        out.append(content[at:end].removesuffix(b"\n").removesuffix(b"\r"))
         at = end
     return out
+
+
+def first_records(path: str, begin: int, separator: bytes | None, most: int) -> list[bytes]:
+    """Return the first records of a file."""
+    with open_binary(path) as file:
+        file.seek(begin)
+        found: list[int] = []
+        for ends in record_ends(file, begin, separator):
+            found += ends[: most - len(found)].tolist()
+            if len(found) >= most:
+                break
+        file.seek(begin)
+        return split(file.read(found[-1] - begin), separator) if found else []
 
 
 def cut(ends: Iterator[Array], begin: int, part_rows: int) -> Iterator[tuple[int, int, int]]:
