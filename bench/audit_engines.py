@@ -85,7 +85,7 @@ def started_dask(cores):
     from dask.distributed import Client, LocalCluster
 
     config.set({"distributed.nanny.pre-spawn-environ": {**config.get("distributed.nanny.pre-spawn-environ"), **ENVIRONMENT}})
-    options = {"n_workers": cores, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": cores, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 

@@ -20,7 +20,11 @@ def client():
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, env={"PYTHONPATH": worker_path()}, silence_logs=50
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            env={"PYTHONPATH": worker_path()},
+            silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -80,7 +80,7 @@ def _client(jobs: int, address: str | None) -> Iterator[Any]:
             settings = {"scheduler.allowed-failures": RETRIES - 1, "nanny.pre-spawn-environ": environment}
             stack.enter_context(config.set({f"distributed.{name}": value for name, value in settings.items()}))
             with _without_interrupts():
-                cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+                cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50)
             client = stack.enter_context(Client(stack.enter_context(cluster)))
         yield client
 
