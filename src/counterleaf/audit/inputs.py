@@ -54,14 +54,14 @@ def kind_of(path: Path) -> str | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def find_inputs(patterns: Iterable[str | os.PathLike[str]], out: Path | None = None) -> list[Input]:
+def find_inputs(patterns: Iterable[str | os.PathLike[str]], without: Path | None = None) -> list[Input]:
     """Find the files that paths, folders and patterns name, in a fixed order.
 
     Parameters
     ----------
     patterns : iterable of str or path-like
         Files, folders (all files in them with a known suffix), or patterns such as ``rows/*.parquet``.
-    out : Path, optional
+    without : Path, optional
         A folder whose files are not inputs, even if a folder or a pattern includes them.
 
     Returns
@@ -76,7 +76,7 @@ def find_inputs(patterns: Iterable[str | os.PathLike[str]], out: Path | None = N
     """
     paths: dict[str, Path] = {}
     for pattern in patterns:
-        for path in _matches(os.fspath(pattern), None if out is None else Path(os.path.realpath(out))):
+        for path in _matches(os.fspath(pattern), None if without is None else Path(os.path.realpath(without))):
             paths.setdefault(os.path.realpath(path), path)
     if not paths:
         raise CounterleafError("there are no input files; expected files, folders or patterns such as 'rows/*.parquet'")

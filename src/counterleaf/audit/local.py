@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any
 
-from counterleaf import _core
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Part, Unit
 from counterleaf.audit.reading.source import Content
-from counterleaf.core.stopping import stoppable
 
 _AHEAD = 2  # units, or parts of a compressed file, per worker that are handed out
 _worker: Any = threading.local()
@@ -105,24 +103,16 @@ def _calls(task: Task, units: Iterable[Unit]) -> Iterator[tuple[Callable[[Any], 
 
 
 def _do(unit: Unit) -> list[Any]:
-    task, stop = _mine()
-    with stoppable(stop):
-        return list(task.do(unit))
+    return list(_worker.task.do(unit) if _worker.stop is None else _worker.task.do(unit, _worker.stop.is_set))
 
 
 def _finish(pair: tuple[Part, Content]) -> list[PartRecord]:
-    task, stop = _mine()
-    with stoppable(stop):
-        return [task.finish(*pair)]
+    return [_worker.task.finish(*pair) if _worker.stop is None else _worker.task.finish(*pair, _worker.stop.is_set)]
 
 
-def _mine() -> tuple[Any, _core.Stop]:
-    return _worker.task, _worker.stop
-
-
-def _begin(pickled: bytes, stop: _core.Stop | None = None) -> None:
+def _begin(pickled: bytes, stop: threading.Event | None = None) -> None:
     """Prepare a worker: it has its own copy of the task, since caches are not shared between threads."""
-    _worker.task, _worker.stop = pickle.loads(pickled), stop or _core.Stop()
+    _worker.task, _worker.stop = pickle.loads(pickled), stop
 
 
 def _begin_process(pickled: bytes) -> None:
@@ -154,7 +144,7 @@ def _processes(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], No
 
 @contextlib.contextmanager
 def _threads(task: Any, jobs: int) -> Iterator[tuple[Executor, Callable[[], None]]]:
-    """Yield worker threads, and the function that stops them."""
-    stop = _core.Stop()
+    """Yield worker threads, and the function that stops them, after the batch of rows that each of them works on."""
+    stop = threading.Event()
     with ThreadPoolExecutor(jobs, "audit", _begin, (pickle.dumps(task), stop)) as threads:
         yield threads, stop.set

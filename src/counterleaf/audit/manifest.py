@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import json
 import platform
@@ -35,7 +36,7 @@ class Settings:
     proofs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """An audit as its manifest describes it.
 
@@ -65,7 +66,7 @@ class Manifest:
     created: str
     versions: dict[str, str]
 
-    @property
+    @functools.cached_property
     def run(self) -> str:
         """The hash of all that the answers depend on."""
         content = {

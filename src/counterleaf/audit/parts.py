@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from counterleaf.audit.inputs import Input
 from counterleaf.audit.plan import PLACE, Part, Unit
 from counterleaf.audit.reading.source import Content, Form, batches, read
 from counterleaf.batch.arrow.step import ArrowStep
-from counterleaf.core.stopping import raise_if_stopped
+from counterleaf.core.stopping import StoppedError
 from counterleaf.table.arrow.output import with_problems
 from counterleaf.table.features import Feature
 
@@ -60,16 +60,18 @@ class Task:
     forms: tuple[Form, ...]
     proofs: bool = False
 
-    def do(self, unit: Unit) -> Iterator[PartRecord]:
+    def do(self, unit: Unit, stopped: Callable[[], bool] = lambda: False) -> Iterator[PartRecord]:
         """Do the parts of a unit, and yield a record for each once its file is complete.
 
         Parameters
         ----------
         unit : Unit
             The parts.
+        stopped : callable, optional
+            Whether the work is no longer needed.
         """
         for part, content in self.contents(unit):
-            yield self.finish(part, content)
+            yield self.finish(part, content, stopped)
 
     def contents(self, unit: Unit) -> Iterator[tuple[Part, Content]]:
         """Yield the parts of a unit with their rows as they are read.
@@ -84,7 +86,7 @@ class Task:
         for span, content in read(source, [part.span for part in unit.parts], list(self._wanted)):
             yield by_row[span.row], content
 
-    def finish(self, part: Part, content: Content) -> PartRecord:
+    def finish(self, part: Part, content: Content, stopped: Callable[[], bool] = lambda: False) -> PartRecord:
         """Find the answers for the rows of a part and write them.
 
         Parameters
@@ -93,6 +95,13 @@ class Task:
             The part.
         content : object
             Its rows, from ``contents``.
+        stopped : callable, optional
+            Whether the work is no longer needed; it is called after each batch of rows.
+
+        Raises
+        ------
+        StoppedError
+            If it is not.
         """
         answers, proofs, row = [], [], part.span.row
         for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self._wanted):
@@ -104,7 +113,8 @@ class Task:
             place = [_same(part.file, batch.num_rows), pa.array(np.arange(row, row + batch.num_rows))]
             answers.append(pa.RecordBatch.from_arrays([*place, *found.columns], schema=self.schema))
             row += batch.num_rows
-            raise_if_stopped()  # a search that was stopped has not found what it would have found
+            if stopped():
+                raise StoppedError
         table = pa.Table.from_batches(answers, self.schema)
         record, folder = PartRecord(part.number, count(table)), Folder(self.folder)
         if self.proofs:
