@@ -27,6 +27,7 @@ def cluster():
         import ray
 
         ray.init(
+            address="local",
             num_cpus=2,
             include_dashboard=False,
             object_store_memory=200 * 2**20,
