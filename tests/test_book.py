@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import counterleaf
-from counterleaf import cli, datasets
+from counterleaf import cli, datasets, distributed
 from counterleaf.cli.shell import CODES
 from counterleaf.experiments import baselines
 
