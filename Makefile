@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CMAKE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.venv/zig
 
-.PHONY: demo test quick coverage core format lint tidy sanitize wheel bench reproduce docs clean
+.PHONY: demo test quick coverage core format lint tidy sanitize wheel bench reproduce docs clean system
 
 demo:
 	@$(MAKE) --no-print-directory -j2 core .venv/run
@@ -18,7 +18,7 @@ demo:
 
 # the core compiles while the dependencies install; tests that measure time run alone
 test:
-	@$(MAKE) --no-print-directory -j3 core .venv/test .venv/browser
+	@$(MAKE) --no-print-directory -j3 core .venv/test system
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not timed"
 	$(BIN)/python -m pytest -q -s -m timed tests
 
@@ -27,7 +27,7 @@ quick: core .venv/test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser and not timed" tests
 
 # the lines that the tests run: build/coverage/index.html and build/coverage.xml
-coverage: core .venv/dev
+coverage: core .venv/dev .venv/java
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not timed" --cov --cov-report=term \
 	  --cov-report=html:build/coverage --cov-report=xml:build/coverage.xml $(or $(TESTS),tests)
 
@@ -59,7 +59,7 @@ sanitize: .venv/test
 	PYTHONPATH="$(CURDIR)/scripts/sanitized" COUNTERLEAF_CORE="$$(echo "$(CURDIR)"/build/sanitize/_core.*.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so)" \
-	  $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not timed" $(or $(TESTS),tests)
+	  $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not cluster and not timed" $(or $(TESTS),tests)
 
 # a wheel of less than 2 MB, tested in an environment without a compiler and without this directory
 wheel: .venv/tools
@@ -71,12 +71,13 @@ wheel: .venv/tools
 	  counterleaf demo
 	$(if $(TESTS),PATH="$(CURDIR)/build/empty/bin" && python -m pytest -q -n 2 -m "not browser and not timed" $(TESTS))
 
-bench: core .venv/bench
+bench: core .venv/bench .venv/java
 	$(BIN)/counterleaf bench
 	$(BIN)/counterleaf bench --part ensembles
 	$(BIN)/python bench/growth.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/audit_kills.py
+	$(BIN)/python bench/audit_engines.py
 	$(BIN)/python bench/ensemble_growth.py
 	$(BIN)/python bench/learners.py
 	$(BIN)/python -m counterleaf.experiments.learners
@@ -127,6 +128,19 @@ clean:
 	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
 	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
+
+# a Java for Spark; on Debian and Ubuntu, installed if missing
+.venv/java: .venv/pip
+	@command -v java || [ -x "$$JAVA_HOME/bin/java" ] || { \
+	  command -v apt-get >/dev/null || { echo "Spark needs Java 17 or later: install one, for example from https://adoptium.net"; exit 1; }; \
+	  become=; [ "$$(id -u)" = 0 ] || become=sudo; \
+	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends default-jre-headless; }
+	touch $@
+
+# one after the other: apt-get does not run twice at the same time
+system:
+	@$(MAKE) --no-print-directory .venv/browser
+	@$(MAKE) --no-print-directory .venv/java
 
 # the other packages are large and do not install everywhere; the table marks those that are missing
 .venv/bench: .venv/tools

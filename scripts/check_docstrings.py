@@ -20,7 +20,7 @@ from typing import Any
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import ERROR_MSGS, Validator, validate
 
-MODULES = ("counterleaf", "counterleaf.datasets")
+MODULES = ("counterleaf", "counterleaf.datasets", "counterleaf.distributed")
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from counterleaf import datasets as datasets
+    from counterleaf import distributed as distributed
     from counterleaf.answer.explanation import Counterfactual as Counterfactual
     from counterleaf.answer.explanation import Explanation as Explanation
     from counterleaf.answer.front import Front as Front
@@ -105,12 +106,14 @@ _HOME = {
 }
 _MODULES = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = sorted([*_MODULES, "datasets"])
+_PACKAGES = ("datasets", "distributed")
+
+__all__ = sorted([*_MODULES, *_PACKAGES])
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("counterleaf.datasets")
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -16,8 +16,6 @@ from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Part, Unit
 from counterleaf.audit.reading.source import Content
 
-Engine = Callable[[Task, Iterable[Unit], int], Iterator[PartRecord]]
-
 _AHEAD = 2  # units, or parts of a compressed file, per worker that are handed out
 _worker: Any = threading.local()
 

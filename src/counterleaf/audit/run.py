@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from counterleaf.audit.checking.sample import SampleResult, check_sample, read_sample, write_sample
+from counterleaf.audit.engines.dask import dask
+from counterleaf.audit.engines.ray import ray
+from counterleaf.audit.engines.spark import spark
 from counterleaf.audit.folder import PARTS, PROOFS, Folder
 from counterleaf.audit.inputs import Input, find_inputs
-from counterleaf.audit.local import Engine, local
+from counterleaf.audit.local import local
 from counterleaf.audit.manifest import Manifest, Settings, describe, read_manifest, write_manifest
-from counterleaf.audit.parts import COUNTS, Task
-from counterleaf.audit.plan import Plan, kept_columns, make_plan
+from counterleaf.audit.parts import COUNTS, PartRecord, Task
+from counterleaf.audit.plan import Plan, Unit, kept_columns, make_plan
 from counterleaf.batch.batch import workers
 from counterleaf.errors import CounterleafError, check_whole_number
 from counterleaf.explainer import Explainer
 
 PART_ROWS, SLOW_PART_ROWS = 1 << 17, 10_000  # rows of a part, by default; fewer where each row takes long
-ENGINES: dict[str, Engine] = {"local": local}
+CLUSTERS = {"spark": spark, "dask": dask, "ray": ray}
+ENGINES = ("local", *CLUSTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,16 @@ class RunOptions:
     engine : str
         The name of the engine.
     jobs : int
-        The number of workers; -1 for every core.
+        The number of workers on this machine; -1 for every core.
+    address : str or None
+        The cluster of another engine; by default it runs on this machine.
     advance : callable
         Called with the number of rows of the whole audit, and of those that are done.
     """
 
     engine: str = "local"
     jobs: int = -1
+    address: str | None = None
     advance: Callable[[int, int], None] = lambda total, done: None
 
 
@@ -111,6 +118,10 @@ def run_audit(
     check_whole_number("part_rows", part_rows, 1)
     if options.engine not in ENGINES:
         raise CounterleafError(f"--engine is {options.engine!r}; expected {', '.join(ENGINES)}")
+    if options.engine == "local" and options.address is not None:
+        raise CounterleafError(
+            f"--address is {options.address!r} and --engine is local; expected --engine {', '.join(CLUSTERS)}"
+        )
     jobs, folder, model = workers(options.jobs), Folder(out), explainer.to_json()
     explainer = Explainer.from_json(model)  # so that every run, engine and check has the same model
     batched = explainer.arrow(**question).is_batched  # also finds mistakes before files are read
@@ -179,6 +190,12 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
                 raise CounterleafError(f"{path} is not part of the audit; remove it, or pass another --out")
 
 
+def _records(task: Task, units: Iterator[Unit], options: RunOptions, jobs: int) -> Iterator[PartRecord]:
+    if options.engine == "local":
+        return local(task, units, jobs)
+    return CLUSTERS[options.engine](task, units, jobs, options.address)
+
+
 def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jobs: int) -> AuditSummary:
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     missing, total = set(), manifest.plan.rows
@@ -192,9 +209,10 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
     options.advance(total, before)
     if missing:
         folder.sample.unlink(missing_ok=True)
-        for record in ENGINES[options.engine](task, manifest.plan.units(missing), jobs):
+        for record in _records(task, manifest.plan.units(missing), options, jobs):
             counts.update(record.counts)
             options.advance(total, counts["rows"])
+        folder.clean()  # a worker that was killed may have left a file
     seconds = time.perf_counter() - start
     sample = None
     if not task.proofs:

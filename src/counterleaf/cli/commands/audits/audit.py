@@ -32,7 +32,11 @@ _PART_ROWS = typer.Option(min=1, help="Rows of a part, the most that an interrup
 _PROOFS = typer.Option("--proofs", help="Keep the proof of every answer, for `verify`. Without it, 1,000 rows are checked.")
 _WORDS = typer.Option("--words", help="Add the column `changed`: the changes in words.")
 _JOBS = typer.Option(help="Number of workers; -1 uses every core.")
-_ENGINE = typer.Option(metavar="local", help="Where the work is done.")
+_ENGINE = typer.Option(metavar="local|spark|dask|ray", help="Where the work is done.")
+_ADDRESS = typer.Option(
+    help="The cluster of the engine: the master of Spark, as in spark://host:7077, the scheduler of Dask, as in "
+    "tcp://host:8786, or the address of Ray, as in ray://host:10001. Default: this machine."
+)
 
 
 def audit(
@@ -68,6 +72,7 @@ def audit(
     part_rows: Annotated[int | None, _PART_ROWS] = None,
     jobs: Annotated[int, _JOBS] = -1,
     engine: Annotated[str, _ENGINE] = "local",
+    address: Annotated[str | None, _ADDRESS] = None,
 ) -> None:
     """Find the cheapest change for every row of large tables, and write the answers to a folder.
 
@@ -112,7 +117,7 @@ def _run(explainer: Explainer, question: dict[str, Any], arguments: dict[str, An
     keep = tuple(name.strip() for text in arguments["keep"] or () for name in text.split(",") if name.strip())
     settings = Settings(tuple(dict.fromkeys(keep)), arguments["words"], arguments["proofs"])
     with _progress() as advance:
-        options = RunOptions(arguments["engine"], arguments["jobs"], advance)
+        options = RunOptions(arguments["engine"], arguments["jobs"], arguments["address"], advance)
         named = {"part_rows": arguments["part_rows"], "settings": settings, "options": options}
         return run_audit(explainer, arguments["rows"], arguments["out"], question, **named)
 

@@ -1,0 +1,98 @@
+"""The parts of an audit as tasks of Dask."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from counterleaf.audit.engines.work import AHEAD, ENVIRONMENT, RETRIES, ship, work
+from counterleaf.audit.parts import PartRecord, Task
+from counterleaf.audit.plan import Unit
+from counterleaf.errors import CounterleafError, flat, not_installed
+
+
+def dask(task: Task, units: Iterable[Unit], jobs: int, address: str | None) -> Iterator[PartRecord]:
+    """Do units of an audit as tasks of Dask, and yield the record of each part that is finished.
+
+    Parameters
+    ----------
+    task : Task
+        The audit.
+    units : iterable of Unit
+        The parts that are missing.
+    jobs : int
+        The number of workers if Dask runs on this machine.
+    address : str or None
+        The scheduler, such as "tcp://host:8786"; by default this machine.
+
+    Yields
+    ------
+    PartRecord
+        The parts, in the order in which they are finished.
+    """
+    with _client(jobs, address) as client:
+        from dask.distributed import as_completed
+        from distributed.scheduler import KilledWorker
+
+        call, waiting = functools.partial(work, ship(task)), iter(units)
+
+        def submit(number: int) -> list[Any]:
+            return [client.submit(call, unit, pure=False) for unit in islice(waiting, number)]
+
+        futures = as_completed(submit(AHEAD * max(1, sum(client.nthreads().values()))))
+        try:
+            for future in futures:
+                try:
+                    report = future.result()
+                except KilledWorker:
+                    raise CounterleafError(f"Dask gave up on a part after {RETRIES} workers died on it") from None
+                futures.update(submit(1))
+                yield from report.checked()
+        finally:
+            client.cancel(list(futures.futures))
+
+
+@contextlib.contextmanager
+def _client(jobs: int, address: str | None) -> Iterator[Any]:
+    """Yield the client of this process, or connect to a scheduler, or start workers on this machine."""
+    try:
+        from dask import config
+        from dask.distributed import Client, LocalCluster, default_client
+    except ImportError:
+        raise not_installed("--engine dask", "dask[dataframe,distributed]") from None
+    with contextlib.ExitStack() as stack:
+        if address is not None:
+            try:
+                client = stack.enter_context(Client(address))
+            except (OSError, ValueError) as error:
+                raise CounterleafError(f"no Dask scheduler answers at {address} ({flat(error)})") from None
+            yield client
+            return
+        try:
+            client = default_client()
+        except ValueError:  # there is none
+            environment = {**config.get("distributed.nanny.pre-spawn-environ"), **ENVIRONMENT}
+            settings = {"scheduler.allowed-failures": RETRIES - 1, "nanny.pre-spawn-environ": environment}
+            stack.enter_context(config.set({f"distributed.{name}": value for name, value in settings.items()}))
+            with _without_interrupts():
+                cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50)
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
+        yield client
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl-C, which reaches them as well: this process stops them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

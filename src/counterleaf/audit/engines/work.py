@@ -1,0 +1,96 @@
+"""The part of an engine that runs in a worker: units of an audit, with errors as values."""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from counterleaf.audit.folder import Folder
+from counterleaf.audit.parts import PartRecord, Task
+from counterleaf.audit.plan import Unit
+from counterleaf.errors import CounterleafError, flat
+
+AHEAD = 3  # units per core that are handed out, so that no worker waits for the next one
+RETRIES = 4  # attempts at a unit whose worker dies
+# For glibc in workers on this machine: keep the memory of a part for the next one. With the settings of Dask, which return
+# memory at once, half of the time goes into new pages.
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
+
+_ready: Any = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The parts of a unit that are finished, or the reason why one is not: engines wrap an exception in many lines."""
+
+    records: tuple[PartRecord, ...]
+    problem: str = ""
+
+    def checked(self) -> tuple[PartRecord, ...]:
+        """Return the records.
+
+        Raises
+        ------
+        CounterleafError
+            If there is a problem.
+        """
+        if self.problem:
+            raise CounterleafError(self.problem)
+        return self.records
+
+
+def ship(task: Task) -> bytes:
+    """Return the pickle of an audit for workers, which may have another working directory."""
+    inputs = tuple(replace(source, path=str(Path(source.path).absolute())) for source in task.inputs)
+    return pickle.dumps(replace(task, folder=str(Path(task.folder).absolute()), inputs=inputs))
+
+
+def work(payload: bytes, unit: Unit) -> Report:
+    """Do a unit in a worker; parts that an earlier attempt has finished are not done again.
+
+    Parameters
+    ----------
+    payload : bytes
+        The audit, from ``ship``.
+    unit : Unit
+        The parts.
+
+    Returns
+    -------
+    Report
+        The records of all parts, or a problem in one line.
+    """
+    try:
+        return Report(tuple(_records(_loaded(payload), unit)))
+    except (CounterleafError, OSError) as error:
+        return Report((), flat(error))
+
+
+def _loaded(payload: bytes) -> Task:
+    """Return the audit of a pickle, which a thread of a worker reads once."""
+    if getattr(_ready, "payload", None) != payload:
+        _ready.payload, _ready.task = payload, pickle.loads(payload)
+    task: Task = _ready.task
+    return task
+
+
+def _records(task: Task, unit: Unit) -> Iterator[PartRecord]:
+    folder = Folder(task.folder)
+    if not folder.manifest.is_file():
+        raise CounterleafError(
+            f"worker {platform.node()} does not see {folder.manifest}; put the files and --out on a disk that all workers share"
+        )
+    missing = []
+    for part in unit.parts:
+        counts = folder.check_part(part.number, task.run, task.proofs)
+        if counts is None:
+            missing.append(part)
+        else:
+            yield PartRecord(part.number, counts)
+    if missing:
+        yield from task.do(replace(unit, parts=tuple(missing)))
