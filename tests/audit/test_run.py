@@ -151,7 +151,8 @@ def test_another_audit_in_the_same_folder_is_refused(folder):
         (["audit", folder / "model.json", other, "--out", folder / "audit", *TARGET], "other input files"),
         ([*command, other, *TARGET], "other input files"),
     ):
-        assert mistake(*arguments) == f"{folder}/audit holds an audit of {what}; pass another --out"
+        asked = " (target: 2; cost: L2())" if what == "another question" else ""
+        assert mistake(*arguments) == f"{folder}/audit holds an audit of {what}{asked}; pass another --out"
     write_rows(rows, rows_of(60, seed=6))
     assert mistake(*command, *TARGET) == (
         f"{rows} was changed since the audit began; restore it, or start a new audit with another --out"
@@ -329,10 +330,29 @@ def test_exit_codes_and_the_last_line(folder):
     assert "50 rows: " in done.out
     assert "already have the target" in done.out
     assert sum(counts.values()) == 50
-    assert "50 random rows were explained again and their proofs checked: all passed." in done.out
+    assert "50 random rows were explained again and their proofs checked in " in done.out
+    assert " s: all passed." in done.out
     assert done.err == ""
     again = call("audit", folder / "model.json", rows, *TARGET, "--freeze", "age,level", "--out", folder / "audit")
     assert "0 rows took 0.0 s, and 50 rows were there before." in again.out
+
+
+def test_a_row_that_has_the_target_and_has_to_change_has_it_already(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(60))
+    free = call("audit", folder / "model.json", rows, *TARGET, "--out", folder / "free")
+    forced = call("audit", folder / "model.json", rows, *TARGET, "--only-increase", "age=1", "--out", folder / "forced")
+    found = answers(folder / "forced")
+    same = [one for one in found.to_pylist() if one["status"] == "optimal" and one["source_label"] == one["label"]]
+    assert same
+    assert min(one["n_changed"] for one in same) == 1
+    assert f"{len(same)} already have the target" in forced.out
+    assert "already have the target" in free.out
+
+
+def test_an_audit_without_a_target_says_so(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(20))
+    done = call("audit", folder / "model.json", rows, "--out", folder / "audit")
+    assert "20 can get another class than their own (there is no --target)" in done.out
 
 
 def test_a_folder_that_holds_its_audit(folder):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from lightgbm import LGBMClassifier
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from support.cli_cases import call, mistake
@@ -136,3 +137,19 @@ def test_data_that_does_not_fit_is_one_line(folder):
     _write(folder)
     line = mistake("convert", "m.pkl", "--allow-pickle", "--data", "words.csv")
     assert line == "column 'sepal width (cm)' of the data holds text, and this model takes numbers: pass the whole pipeline"
+
+
+def test_text_becomes_the_categories_of_the_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"job": rng.choice(["cook", "nurse", "smith"], 300), "age": rng.integers(18, 80, 300)})
+    y = (table["job"] == "nurse") ^ (table["age"] > 50)
+    model = LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1).fit(table.astype({"job": "category"}), y)
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps(model))
+    table.to_csv("rows.csv", index=False)
+    done = call("convert", "m.pkl", "--allow-pickle", "--data", "rows.csv", "--out", "m.json")
+    assert (done.code, done.err) == (0, "")
+    assert "agrees with the model on all 300 rows tried" in done.out
+    assert call("explain", "m.json", "rows.csv", "--row", 1, "--target", str(not y[1]), "--out", "a.jsonl").code == 0
+    checked = call("verify", "a.jsonl", "--model", "m.pkl", "--allow-pickle")
+    assert (checked.code, checked.err) == (0, "")

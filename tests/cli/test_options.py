@@ -44,6 +44,8 @@ FEATURES = "'age', 'pay=net', 'job, main', 'owns: home', 'level', 'floor'"
         ("only_increase", "pay=net", [cl.only_increase("pay=net")]),
         ("only_increase", "age,pay=net", [cl.only_increase("age", "pay=net")]),
         ("only_increase", "age=2", [cl.only_increase("age", by=2)]),
+        ("only_increase", "age=:20%", [cl.only_increase("age", at_most="20%")]),
+        ("only_decrease", "age=1:3", [cl.only_decrease("age", by=1, at_most=3)]),
         ("only_decrease", "pay=net=0.5", [cl.only_decrease("pay=net", by=0.5)]),
         ("only_decrease", "level", [cl.only_decrease("level")]),
         ("allow", "job, main=cook", [cl.allow("job, main", ["cook"])]),
@@ -118,6 +120,10 @@ def test_among_is_a_file(tmp_path):
             "between('floor', 1, 2): feature 'floor' has categories without an order; use allow or forbid",
         ),
         (["--only-increase", "age=-2"], "by= of only_increase is -2.0; expected 0 or more"),
+        (
+            ["--only-increase", "age=1:2:3"],
+            "--only-increase is 'age=1:2:3'; expected NAME, NAME=BY or NAME=BY:MOST, where BY can be omitted",
+        ),
         (["--only-increase", "age=two"], "--only-increase of 'age' is 'two'; expected a number"),
         (
             ["--only-increase", "floor"],

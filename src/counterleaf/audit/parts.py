@@ -177,7 +177,10 @@ def count(table: Any) -> dict[str, int]:
 
     found = table["status"].value_counts().to_pylist()
     kinds = {one["values"]: one["counts"] for one in found}
-    same = compute.and_(compute.equal(table["status"], "optimal"), compute.equal(table["n_changed"], 0))
+    same = compute.equal(table["n_changed"], 0)
+    if "probability" not in table.schema.names:  # constraints may demand a change of a row that has the target
+        same = compute.or_(same, compute.fill_null(compute.equal(table["source_label"], table["label"]), False))
+    same = compute.and_(compute.equal(table["status"], "optimal"), same)
     already = int(compute.sum(same.cast(pa.int64())).as_py() or 0)
     unconfirmed = int(compute.sum(compute.invert(table["confirmed"]).cast(pa.int64())).as_py() or 0)
     return {

@@ -21,7 +21,7 @@ from counterleaf.audit.manifest import Manifest, Settings, describe, read_manife
 from counterleaf.audit.parts import COUNTS, PartRecord, Task
 from counterleaf.audit.plan import Plan, Unit, kept_columns, make_plan
 from counterleaf.batch.batch import workers
-from counterleaf.errors import CounterleafError, check_whole_number
+from counterleaf.errors import CounterleafError, check_whole_number, flat
 from counterleaf.explainer import Explainer
 
 PART_ROWS, SLOW_PART_ROWS = 1 << 17, 10_000  # rows of a part, by default; fewer where each row takes long
@@ -39,8 +39,8 @@ class AuditSummary:
         The number of rows of each kind, see ``parts.count``.
     done_before : int
         The number of rows that an earlier run has answered.
-    seconds : float
-        The time for the other rows.
+    seconds, checking : float
+        The time for the other rows, and for the check of the sample.
     sample : SampleResult or None
         The check of the sample, None if all proofs are kept.
     """
@@ -48,6 +48,7 @@ class AuditSummary:
     counts: dict[str, int]
     done_before: int
     seconds: float
+    checking: float
     sample: SampleResult | None
 
 
@@ -182,7 +183,8 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
         return
     what = earlier.difference(manifest)
     if what or earlier.run != manifest.run:
-        raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}; pass another --out")
+        asked = f" ({flat('; '.join(earlier.sentences))})" if what == "another question" else ""
+        raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}{asked}; pass another --out")
     known = {folder.part(part.number).name for part in manifest.plan.parts}
     for place in (PARTS, PROOFS):
         for path in sorted((folder.path / place).glob("*")) if (folder.path / place).is_dir() else ():
@@ -213,11 +215,11 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
             counts.update(record.counts)
             options.advance(total, counts["rows"])
         folder.clean()  # a worker that was killed may have left a file
-    seconds = time.perf_counter() - start
+    end = time.perf_counter()
     sample = None
     if not task.proofs:
         sample = None if missing else read_sample(folder, manifest)
         if sample is None:
             sample = check_sample(task, manifest, jobs)
             write_sample(folder, manifest, sample)
-    return AuditSummary(dict(counts), before, seconds, sample)
+    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample)

@@ -23,8 +23,12 @@ TARGET = typer.Option(
 AT_LEAST = typer.Option(help="The least probability of the target class, or the least value of a regression model.")
 AT_MOST = typer.Option(help="The highest probability of the target class, or the highest value of a regression model.")
 FREEZE = _constraint("These features do not change.", "NAME,...")
-ONLY_INCREASE = _constraint("The feature may only increase; `age=2`: by 2 or more, or `age=5%`.", "NAME[=BY]")
-ONLY_DECREASE = _constraint("The feature may only decrease; `debt=100`: by 100 or more.", "NAME[=BY]")
+ONLY_INCREASE = _constraint(
+    "The feature may only increase; `age=2`: by at least 2; `income=:20%`: by at most 20 %.", "NAME[=BY[:MOST]]"
+)
+ONLY_DECREASE = _constraint(
+    "The feature may only decrease; `debt=100`: by at least 100; `debt=:5%`: by at most 5 %.", "NAME[=BY[:MOST]]"
+)
 BETWEEN = _constraint("The feature stays within these limits; LOW or HIGH can be omitted.", "NAME=LOW:HIGH")
 WITHIN = _constraint("The feature changes by no less and no more than this, as in `income=-5%:10%`.", "NAME=LOW:HIGH")
 FIX = _constraint("The feature gets this value.", "NAME=VALUE")

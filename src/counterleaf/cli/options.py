@@ -291,8 +291,12 @@ def _directed(verb: str, make: Callable[..., Limit]) -> Callable[[Schema, str], 
     def read(schema: Schema, text: str) -> Limit:
         if "=" not in text or set(_parts(text, schema.names.__contains__)) <= set(schema.names):
             return make(*_names(schema, text))
-        feature, by = _pair(schema, text, f"--{verb}", "NAME or NAME=BY")
-        return make(feature.name, by=_distance(by, f"--{verb} of {feature.name!r}"))
+        feature, value = _pair(schema, text, f"--{verb}", "NAME, NAME=BY or NAME=BY:MOST")
+        ends = [part.strip() for part in value.split(":")]
+        if len(ends) > 2 or not any(ends):
+            raise CounterleafError(f"--{verb} is {text!r}; expected NAME, NAME=BY or NAME=BY:MOST, where BY can be omitted")
+        by, most = (_distance(end, f"--{verb} of {feature.name!r}") if end else None for end in (*ends, "")[:2])
+        return make(feature.name, by=0.0 if by is None else by, at_most=most)
 
     return read
 

@@ -22,7 +22,17 @@ from counterleaf.model.wrappers import Rescale, core_of, innermost
 from counterleaf.sparse import CSR
 from counterleaf.table.encoding import encode_table
 from counterleaf.table.features import Categorical, Feature, Finite, Numeric
-from counterleaf.table.frames import columns, is_frame, is_series, make_frame, numbers_of, select, stacked, with_columns
+from counterleaf.table.frames import (
+    columns,
+    is_frame,
+    is_series,
+    make_frame,
+    numbers_of,
+    select,
+    stacked,
+    with_categories,
+    with_columns,
+)
 from counterleaf.table.infer import with_cents
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
@@ -341,6 +351,9 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
                 if name not in dropped
             ]
         )
+    if data is None and found.named and not ends_in_pipeline(model):  # a model that takes text as categories only
+        cells = [found.known[name][0] if found.known.get(name) else 0.0 for name in found.names]
+        data = with_categories(make_frame([cells], names=found.names), {k: v for k, v in found.known.items() if v})
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)

@@ -12,11 +12,12 @@ from typing import Any
 from counterleaf.errors import CounterleafError, flat, not_installed, some
 from counterleaf.explainer import Explainer
 from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.readers.ensembles.table import categories_of
 from counterleaf.model.tree import Tree
 from counterleaf.model.wrappers import innermost
 from counterleaf.storage.files import read_frame
 from counterleaf.table.features import Numeric
-from counterleaf.table.frames import Frame, cells_of, column_names, copy_of, kind_of
+from counterleaf.table.frames import Frame, cells_of, column_names, copy_of, kind_of, with_categories
 from counterleaf.table.schema import Schema
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -125,7 +126,8 @@ def fitted_columns(estimator: Any, rows: Frame, origin: str) -> Frame:
     missing = [name for name in names if name not in rows.columns]
     if missing:
         raise CounterleafError(f"{origin} lacks the columns [{some(missing, 8)}]; the model was fitted with [{some(names, 8)}]")
-    return rows[names]
+    known = categories_of(estimator) if estimator is innermost(estimator) else {}
+    return with_categories(rows[names], {names[d]: values for d, values in known.items() if values})
 
 
 def read_rows(path: Path, schema: Schema) -> Frame:

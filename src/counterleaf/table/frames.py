@@ -101,6 +101,14 @@ def first_row(frame: Frame) -> dict[str, Any]:
     return {str(name): frame[name].to_list()[0] for name in frame.columns}
 
 
+def with_categories(frame: Frame, categories: Mapping[str, Sequence[Any]]) -> Frame:
+    """Return a pandas frame in which columns of text have the categories that a model knows, as it was fitted with."""
+    import pandas as pd
+
+    types = {name: pd.CategoricalDtype(list(values)) for name, values in categories.items() if kind_of(frame[name]) == "O"}
+    return frame.astype({name: kind for name, kind in types.items() if levels_of(frame[name])[0] is None})
+
+
 def frame_of_codes(columns: Mapping[Any, Any]) -> Frame:
     """Build a pandas frame of columns by name: arrays of numbers, or pairs of codes and categories, with -1 for missing."""
     import pandas as pd

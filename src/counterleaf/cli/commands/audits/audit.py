@@ -99,7 +99,7 @@ def audit(
             **{name: value for name, value in limits.items() if value is not None},
         }
         summary = _run(explainer, question, arguments)
-        for line in _report(summary, kind_of_model(explainer.tree), out):
+        for line in _report(summary, kind_of_model(explainer.tree), out, question["target"]):
             typer.echo(line)
     failed = summary.counts["unconfirmed"] or (summary.sample and summary.sample.failures)
     if failed or summary.counts["open"]:
@@ -154,12 +154,12 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield advance
 
 
-def _report(summary: AuditSummary, model: str, out: Path) -> list[str]:
+def _report(summary: AuditSummary, model: str, out: Path, target: Any) -> list[str]:
     """Return the result in plain words."""
     counts = summary.counts
     kinds = {
         "already": "already have the target",
-        "can": "can reach it",
+        "can": "can reach it" if target is not None else "can get another class than their own (there is no --target)",
         "cannot": "cannot (proved)",
         "open": "stopped before a proof",
         "invalid": "invalid",
@@ -179,5 +179,7 @@ def _report(summary: AuditSummary, model: str, out: Path) -> list[str]:
     checked, failures = len(summary.sample.rows), summary.sample.failures
     lines += [f"FAIL file {file}, row {row}: {problem}" for file, row, problem in failures[:20]]
     result = f"{len(failures):,} failed" if failures else "all passed"
-    lines.append(f"{checked:,} random rows were explained again and their proofs checked: {result}.")
+    lines.append(
+        f"{checked:,} random rows were explained again and their proofs checked in {summary.checking:.1f} s: {result}."
+    )
     return lines
