@@ -183,8 +183,8 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
         return
     what = earlier.difference(manifest)
     if what or earlier.run != manifest.run:
-        asked = f" ({flat('; '.join(earlier.sentences))})" if what == "another question" else ""
-        raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}{asked}; pass another --out")
+        which = f" ({flat('; '.join(earlier.sentences))})" if what == "another question" else ""
+        raise CounterleafError(f"{folder.path} holds an audit of {what or 'another version'}{which}; pass another --out")
     known = {folder.part(part.number).name for part in manifest.plan.parts}
     for place in (PARTS, PROOFS):
         for path in sorted((folder.path / place).glob("*")) if (folder.path / place).is_dir() else ():

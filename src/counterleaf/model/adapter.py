@@ -14,7 +14,7 @@ from counterleaf.model.ensembles.adaptation.wrappers import rescale_model
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.gaps import Routes
 from counterleaf.model.pipelines.fold import fold
-from counterleaf.model.pipelines.probing import frame_of, unused_value
+from counterleaf.model.pipelines.probing import frame_of, matching_columns, unused_value
 from counterleaf.model.pipelines.steps import Survey, check_kinds, ends_in_pipeline, names_of, survey
 from counterleaf.model.readers.table import as_model, category_columns, guard_of, read_model
 from counterleaf.model.tree import Tree
@@ -28,9 +28,9 @@ from counterleaf.table.frames import (
     is_series,
     make_frame,
     numbers_of,
+    row_of_categories,
     select,
     stacked,
-    with_categories,
     with_columns,
 )
 from counterleaf.table.infer import with_cents
@@ -258,7 +258,7 @@ class PipelineAdapter(ModelAdapter):
 
     def spread_codes(self, data: Any) -> Array:
         """Return the features of the data as one number per cell, NaN where a value is missing."""
-        return ModelAdapter.spread_codes(self, _matching_columns(data, self.found))
+        return ModelAdapter.spread_codes(self, matching_columns(data, self.found))
 
     def _predict_many(self, sheet: TableRows, at: Any, codes: tuple[Array, Array], method: str) -> Any:
         """Return what a method makes of the rows, group by group of rows whose columns have the same types."""
@@ -337,7 +337,7 @@ def adapt(model: Any, data: Any, schema: Schema | None, bounds: bool) -> ModelAd
 
 def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None, bounds: bool) -> ModelAdapter:
     if data is not None:
-        data = _matching_columns(data, found)
+        data = matching_columns(data, found)
     dropped = found.unused if found.named else frozenset()
     infers = schema is None and data is not None
     if infers:
@@ -352,8 +352,7 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
             ]
         )
     if data is None and found.named and not ends_in_pipeline(model):  # a model that takes text as categories only
-        cells = [found.known[name][0] if found.known.get(name) else 0.0 for name in found.names]
-        data = with_categories(make_frame([cells], names=found.names), {k: v for k, v in found.known.items() if v})
+        data = row_of_categories(found.names, found.known)
     folded = fold(found, schema, data)
     fills = {**dict.fromkeys(set(schema.names) & found.unused, 0.0), **folded.fills}
     row_columns = () if set(schema.names) == set(found.names) or not found.named else tuple(found.names)
@@ -364,29 +363,6 @@ def _adapt_pipeline(model: Any, found: Survey, data: Any, schema: Schema | None,
     gaps.check_allowed(schema, folded.routes)
     known = found, data, folded.whole
     return PipelineAdapter(model, schema, folded.tree, None, None, guard, found.rescale, *known, routes=folded.routes)
-
-
-def _matching_columns(data: Any, found: Survey) -> Any:
-    """Return the columns of the data that the pipeline was fitted on, checked to be complete and in its order.
-
-    An array for a pipeline that knows its columns by name becomes a frame with these names.
-    """
-    names = [name for name, _ in columns(data)]
-    if not (found.named and is_frame(data)):
-        if len(names) != len(found.names):
-            raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
-        return make_frame(np.asarray(data), names=found.names) if found.named else data
-    fitted, present = set(found.names), set(names)
-    missing = [name for name in found.names if name not in present and name not in found.unused]
-    if missing:
-        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the pipeline was fitted on [{some(found.names)}]")
-    names = [name for name in names if name in fitted]
-    if names != [name for name in found.names if name in present]:
-        raise CounterleafError(
-            f"data has its columns in another order: [{some(names)}]; the pipeline was fitted on [{some(found.names)}]: "
-            f"pass data[list(model.feature_names_in_)]"
-        )
-    return select(data, fitted)
 
 
 def _adapt_columns(

@@ -109,6 +109,12 @@ def with_categories(frame: Frame, categories: Mapping[str, Sequence[Any]]) -> Fr
     return frame.astype({name: kind for name, kind in types.items() if levels_of(frame[name])[0] is None})
 
 
+def row_of_categories(names: Sequence[str], categories: Mapping[str, Sequence[Any]]) -> Frame:
+    """Return a pandas frame with one row: the first category of each column that has some, and 0 for numbers."""
+    known = {name: values for name, values in categories.items() if len(values)}
+    return with_categories(make_frame([[known[name][0] if name in known else 0.0 for name in names]], names), known)
+
+
 def frame_of_codes(columns: Mapping[Any, Any]) -> Frame:
     """Build a pandas frame of columns by name: arrays of numbers, or pairs of codes and categories, with -1 for missing."""
     import pandas as pd

@@ -15,7 +15,7 @@ from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.pipelines.steps import Survey
 from counterleaf.model.tree import Tree
 from counterleaf.table.features import Categorical, Feature, Numeric
-from counterleaf.table.frames import cells_of, columns
+from counterleaf.table.frames import cells_of, columns, is_frame, make_frame, select
 from counterleaf.table.row_types import repeat_row, table_like
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array, is_missing
@@ -338,3 +338,26 @@ def unused_value(name: str, data: Any) -> Any:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
+
+
+def matching_columns(data: Any, found: Survey) -> Any:
+    """Return the columns of the data that the pipeline was fitted on, checked to be complete and in its order.
+
+    An array for a pipeline that knows its columns by name becomes a frame with these names.
+    """
+    names = [name for name, _ in columns(data)]
+    if not (found.named and is_frame(data)):
+        if len(names) != len(found.names):
+            raise CounterleafError(f"data has {len(names)} columns; the pipeline needs {len(found.names)}")
+        return make_frame(np.asarray(data), names=found.names) if found.named else data
+    fitted, present = set(found.names), set(names)
+    missing = [name for name in found.names if name not in present and name not in found.unused]
+    if missing:
+        raise CounterleafError(f"data lacks the columns [{some(missing)}]; the pipeline was fitted on [{some(found.names)}]")
+    names = [name for name in names if name in fitted]
+    if names != [name for name in found.names if name in present]:
+        raise CounterleafError(
+            f"data has its columns in another order: [{some(names)}]; the pipeline was fitted on [{some(found.names)}]: "
+            f"pass data[list(model.feature_names_in_)]"
+        )
+    return select(data, fitted)
