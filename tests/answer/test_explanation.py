@@ -119,6 +119,7 @@ def test_a_feature_that_has_the_name_of_a_column_is_refused():
 def test_the_public_names():
     assert set(cl.__all__) == {
         "TAOClassifier",
+        *("Audit", "distributed"),
         *("Explainer", "explain", "Explanation", "Counterfactual", "Certificate", "MarginPath", "Status", "CounterleafError"),
         *("Front", "FrontPath", "Changes"),
         *(
