@@ -7,7 +7,9 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from support.audit_cases import TARGET, audit, contents, differences, write_model, write_rows
 from support.cli_cases import call, mistake, rows_of, small
 
@@ -234,3 +236,80 @@ def test_compressed_files_are_read_once_for_all_workers(folder):
     audit(folder, rows, *TARGET, "--part-rows", 20, "--jobs", 3, out="three")
     assert contents(folder / "audit") == contents(folder / "three")
     assert not differences(small(), frame, alone, target=[2])
+
+
+def two_numbers(folder):
+    """The file of a tree that says yes if a is at least 0.5."""
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-0.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    write_model(folder, cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a", -3, 3), cl.Numeric("b", -3, 3)])))
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses", "problem"),
+    [
+        ("a;b\n0,25;1\n1,500;1\nx;1\n", ["optimal", "optimal", "invalid"], "feature 'a' is 'x'; expected a number"),
+        ("a;b\n0,25;1\n1.500;1\n", ["optimal", "invalid"], "feature 'a' is '1.500'; expected a number"),
+        ('a;b\n0,25;"1"\n1,500;1\n', ["optimal", "optimal"], None),
+        ("a,b,name\n-1,1,Jos\xe9\nx,1,Bob\n", ["optimal", "invalid"], "feature 'a' is 'x'; expected a number"),
+        ("a,b\nnan(1),1\n1,1\n", ["invalid", "optimal"], "feature 'a' is 'nan(1)'; expected a number"),
+        ("a;b\n0,25;1\n\r1;\r2\n", ["optimal", "invalid"], "the row cannot be read as CSV"),
+    ],
+)
+def test_a_cell_does_not_depend_on_the_other_rows_of_its_part(tmp_path, text, statuses, problem):
+    two_numbers(tmp_path)
+    (tmp_path / "rows.csv").write_bytes(text.encode("latin-1"))
+    for part_rows in (1, 10):
+        table = audit(tmp_path, tmp_path / "rows.csv", "--target", "yes", "--part-rows", part_rows, out=f"out{part_rows}")
+        assert table["status"].to_pylist() == statuses
+        found = [one for one in table["problem"].to_pylist() if one]
+        assert [one.startswith(problem) for one in found] == [True] * statuses.count("invalid") if problem else not found
+
+
+def test_bytes_that_are_not_text_in_a_column_that_is_kept(tmp_path):
+    two_numbers(tmp_path)
+    (tmp_path / "rows.csv").write_bytes("a,b,name\n-1,1,Jos\xe9\n-1,1,Bob\n".encode("latin-1"))
+    table = audit(tmp_path, tmp_path / "rows.csv", "--target", "yes", "--keep", "name")
+    assert table["problem"].to_pylist() == ["the row is not text in UTF-8", None]
+    assert table["name"].to_pylist() == [None, "Bob"]
+
+
+def test_a_long_cell(tmp_path):
+    two_numbers(tmp_path)
+    (tmp_path / "rows.csv").write_text("a;b;c\n1;1;" + 200_000 * "x" + "\n")
+    assert audit(tmp_path, tmp_path / "rows.csv", "--target", "yes")["status"].to_pylist() == ["optimal"]
+
+
+def test_whole_numbers_of_json_keep_their_digits(tmp_path):
+    two_numbers(tmp_path)
+    numbers = [1234567890123456789, -123456789012345678, 2**63 - 1, -(2**63), 10**25]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"id": one, "a": 1, "b": 1}) + "\n" for one in numbers))
+    table = audit(tmp_path, tmp_path / "rows.jsonl", "--target", "yes", "--keep", "id")
+    assert table["id"].to_pylist() == [*map(str, numbers[:4]), "1e+25"]
+
+
+@pytest.mark.parametrize("name", ["k.parquet", "k.csv", "k.jsonl"])
+def test_large_whole_numbers_as_categories(tmp_path, name):
+    first = 2**53
+    schema = cl.Schema([cl.Categorical("k", [first, first + 1, first + 2]), cl.Numeric("z", 0, 1)])
+    weights = np.zeros((3, 4))
+    weights[0, 1] = 1
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [-0.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    write_model(tmp_path, cl.Explainer(tree, schema=schema))
+    rows = write_rows(tmp_path / name, pd.DataFrame({"k": [first, first + 1, first + 2], "z": 0.5}))
+    table = audit(tmp_path, rows, "--target", "yes")
+    assert table["source_label"].to_pylist() == ["no", "yes", "no"]
+    assert table["new_k"].to_pylist() == [first + 1, None, first + 1]
+
+
+def test_names_that_do_not_fit(tmp_path):
+    two_numbers(tmp_path)
+    (tmp_path / "rows.jsonl").write_text('{"a": 1, "b": 1, "\\ud800": 2}\n')
+    command = ("audit", tmp_path / "model.json", "--target", "yes", "--out", tmp_path / "out")
+    assert mistake(*command, tmp_path / "rows.jsonl", "--keep", "all") == (
+        f"{tmp_path}/rows.jsonl has a column whose name holds half a character; rename it"
+    )
+    table = pa.table([[1.0], [1.0], [1], [2]], ["a", "b", "y", "y"])
+    parquet.write_table(table, tmp_path / "twice.parquet")
+    assert mistake(*command, tmp_path / "twice.parquet", "--keep", "y") == (
+        f"{tmp_path}/twice.parquet has two columns named 'y'; names must differ"
+    )

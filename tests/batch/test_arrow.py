@@ -328,3 +328,22 @@ def test_decimals_are_read_exactly():
     batch = pa.RecordBatch.from_arrays([pa.array(values, pa.decimal128(25, 20))], names=["x0"])
     out = compare_arrow(explainer, batch, target="yes")
     assert out.column("n_changed").to_pylist() == [0, 0, None]
+
+
+def test_columns_that_pandas_cannot_hold():
+    explainer, frame = loan_explainer()
+    loans_step, batch = explainer.arrow(target="granted"), batch_of(frame.iloc[:4])
+    place = batch.schema.get_field_index("job")
+    jobs = batch.column(place).to_pylist()
+    values = pa.array([*dict.fromkeys(jobs), jobs[0], None])
+    codes = pa.array([values.to_pylist().index(job) for job in jobs], pa.int8())
+    odd = batch.set_column(place, "job", pa.DictionaryArray.from_arrays(codes, values))
+    assert loans_step(odd).equals(loans_step(batch))  # pandas refuses a dictionary with equal or missing values
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 1]), pa.array(["a", "b"]).dictionary_encode())
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-0.5, 0, 0], [-1, 0, 1])
+    step = cl.Explainer(tree, schema=cl.Schema([cl.Categorical("k", ["a", "b"])])).arrow(target=1)
+    assert step(pa.RecordBatch.from_arrays([twice], ["k"]))["n_changed"].to_pylist() == [0, 1, 0, 1]
+    dates = pa.array([2**30], pa.int32()).cast(pa.date32())
+    numbers = cl.Explainer(tree).arrow(target=1)
+    message = refusal(numbers, pa.RecordBatch.from_arrays([dates, pa.array([1.0])], ["x0", "x1"]))
+    assert message == "column 'x0' holds values that pandas cannot represent (year 2941775 is out of range)"

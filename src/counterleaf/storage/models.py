@@ -157,7 +157,7 @@ def fit_rows(rows: Frame, schema: Schema, origin: str) -> Frame:
 def _number(cell: Any) -> Any:
     """Text that is a number as a float; other cells stay, and are refused later with their row."""
     try:
-        return float(cell) if isinstance(cell, str) else cell
+        return float(cell) if isinstance(cell, str) and "_" not in cell else cell
     except ValueError:
         return cell
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from counterleaf.errors import CounterleafError, brief, some
 from counterleaf.table.features import Feature, Numeric
-from counterleaf.table.files import DECIMAL, MISSING_TEXTS
+from counterleaf.table.files import MISSING_TEXTS
 from counterleaf.types import is_missing
 
 _MISSING = frozenset(MISSING_TEXTS)
+_EXACT = 2**53  # up to here, a float holds every whole number
 _BOOLEANS = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
 Problems = dict[int, str]  # from the position of a row to the reason why it cannot be read
@@ -29,7 +30,8 @@ def cell_type(feature: Feature | None) -> pa.DataType:
     if all(isinstance(value, bool) for value in feature.values):
         return pa.bool_()
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in feature.values):
-        return pa.float64()
+        whole = all(isinstance(value, int) for value in feature.values)
+        return pa.int64() if whole and max(map(abs, feature.values)) > _EXACT else pa.float64()
     return pa.string()
 
 
@@ -62,6 +64,8 @@ def text_column(feature: Feature | None, texts: Sequence[str], decimal: str, pro
                 value = _boolean(value)
                 if value is None:
                     problems.setdefault(k, _refusal(feature, text))
+            elif pa.types.is_integer(kind):
+                value = _whole(text, value)
             else:
                 value = float(value)
         values.append(value)
@@ -95,6 +99,8 @@ def _fitted(feature: Feature, value: Any, kind: pa.DataType) -> Any:
             raise CounterleafError(_refusal(feature, value))
         return found
     chosen = feature.values[feature.place(value)]
+    if pa.types.is_integer(kind):
+        return chosen
     return str(chosen) if pa.types.is_string(kind) else bool(chosen) if pa.types.is_boolean(kind) else float(chosen)
 
 
@@ -108,16 +114,26 @@ def _kept(value: Any) -> str:
 
 
 def _number(text: str, decimal: str) -> float | None:
-    """Return a text as a number, None if it is not one; digits in groups are not one."""
+    """Return a text as a number, None if it is not one; digits in groups are not one.
+
+    In a file with decimal commas, a point could separate thousands.
+    """
     text = text.strip()
-    if decimal == "," and DECIMAL.fullmatch(text):
-        text = text.replace(",", ".")
-    if "_" in text or not text.isascii():
+    if "_" in text or not text.isascii() or (decimal == "," and "." in text):
         return None
+    if decimal == ",":
+        text = text.replace(",", ".")
     try:
         return float(text)
     except ValueError:
         return None
+
+
+def _whole(text: str, value: float) -> int:
+    """Return a whole number with all of its digits; -1 in the place of a number that is no category."""
+    digits = text.strip()
+    exact = int(digits) if digits.lstrip("+-").isdigit() else int(value) if value.is_integer() else -1
+    return exact if abs(exact) < 2**63 else -1
 
 
 def _boolean(value: float) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import compute
 from pyarrow import csv as fast
 
 from counterleaf.audit.reading.cells import Problems, cell_type, text_column
@@ -44,9 +45,14 @@ def read_header(path: str) -> tuple[list[str], str, int]:
 
 def _cells(line: bytes, separator: str, path: str) -> list[str]:
     try:
-        return next(csv.reader([line.decode()], delimiter=separator), [])
+        return _parsed(line.decode(), separator)
     except (UnicodeDecodeError, csv.Error) as error:
         raise CounterleafError(f"{path} has no header that can be read ({flat(error)}); expected CSV in UTF-8") from None
+
+
+def _parsed(line: str, separator: str) -> list[str]:
+    csv.field_size_limit(_LARGEST)
+    return next(csv.reader([line], delimiter=separator), [])
 
 
 def decimal_mark(path: str, begin: int, separator: str, columns: Sequence[str], features: Mapping[str, Feature]) -> str:
@@ -55,7 +61,10 @@ def decimal_mark(path: str, begin: int, separator: str, columns: Sequence[str], 
         return "."
     places = [k for k, name in enumerate(columns) if isinstance(features.get(name), Numeric)]
     for line in first_records(path, begin, separator.encode(), _SAMPLE):
-        cells = next(csv.reader([line.decode(errors="replace")], delimiter=separator), [])
+        try:
+            cells = _parsed(line.decode(errors="replace"), separator)
+        except csv.Error:
+            continue  # the row is refused later
         if any(DECIMAL.fullmatch(cells[k].strip()) for k in places if k < len(cells)):
             return ","
     return "."
@@ -105,9 +114,14 @@ def _fast(content: bytes, rows: int, form: Any, wanted: Mapping[str, Feature | N
     if table.num_rows != rows:
         raise ValueError
     batches = table.combine_chunks().to_batches()
-    if len(batches) != 1:
+    if len(batches) != 1 or any(pa.types.is_floating(one.type) and _has_nan(one) for one in batches[0].columns):
         raise ValueError
     return batches[0]
+
+
+def _has_nan(column: pa.Array) -> bool:
+    """Whether a cell is some spelling of NaN that is not among the marks of missing values."""
+    return bool(compute.any(compute.is_nan(column)).as_py())
 
 
 def _slow(content: bytes, rows: int, form: Any, wanted: Mapping[str, Feature | None]) -> tuple[pa.RecordBatch, Problems]:
@@ -116,26 +130,30 @@ def _slow(content: bytes, rows: int, form: Any, wanted: Mapping[str, Feature | N
     lines = split(content, form.separator.encode())
     if len(lines) != rows:
         raise CounterleafError(f"the part has {len(lines)} rows and not {rows}; the file was changed since the audit began")
-    csv.field_size_limit(_LARGEST)
     places = [form.columns.index(name) for name in wanted]
     table: list[list[str]] = [[] for _ in places]
     for k, line in enumerate(lines):
         cells = _row(k, line, form, problems)
-        for column, place in zip(table, places, strict=True):
-            column.append(cells[place] if cells else "")
+        chosen = [cells[place] if cells else "" for place in places]
+        if not all(map(_is_text, chosen)):
+            problems[k], chosen = "the row is not text in UTF-8", [""] * len(places)
+        for column, cell in zip(table, chosen, strict=True):
+            column.append(cell)
     arrays = [
         text_column(feature, texts, form.decimal, problems) for feature, texts in zip(wanted.values(), table, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, names=list(wanted)), problems
 
 
+def _is_text(cell: str) -> bool:
+    """Whether a cell was UTF-8; other columns of its row may be anything."""
+    return cell.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in cell)
+
+
 def _row(k: int, line: bytes, form: Any, problems: Problems) -> list[str]:
     """Return the cells of a row, nothing if it cannot be read."""
     try:
-        cells = next(csv.reader([line.decode()], delimiter=form.separator), [])
-    except UnicodeDecodeError:
-        problems[k] = "the row is not text in UTF-8"
-        return []
+        cells = _parsed(line.decode(errors="surrogateescape"), form.separator)
     except csv.Error as error:
         problems[k] = f"the row cannot be read as CSV ({flat(error)})"
         return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +22,10 @@ def read_columns(path: str) -> list[str]:
     for line in first_records(path, 0, None, _SAMPLE):
         row, _ = _row(line)
         names.update(dict.fromkeys(row or ()))
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise CounterleafError(f"{path} has a column whose name holds half a character; rename it") from None
     return list(names)
 
 
@@ -56,4 +59,6 @@ def _row(line: bytes) -> tuple[dict[str, Any] | None, str]:
 
 def _whole_number(digits: str) -> int | float:
     """Return a whole number, or a float for one beyond the range of 64 bits, whose digits a float does not hold either."""
-    return int(digits) if len(digits) < 19 else float(digits) if math.isfinite(float(digits)) else math.inf
+    if len(digits) <= 20 and -(2**63) <= (whole := int(digits)) < 2**63:
+        return whole
+    return float(digits)

@@ -92,7 +92,10 @@ def column_type(source: Input, name: str, feature: Feature | None) -> pa.DataTyp
     """Return the type in which a column of a file is kept."""
     if source.kind != PARQUET:
         return cell_type(feature)
-    found = parquet_rows.open_parquet(source.path).schema_arrow.field(name).type
+    columns = parquet_rows.open_parquet(source.path).schema_arrow
+    if len(columns.get_all_field_indices(name)) > 1:
+        raise CounterleafError(f"{source.path} has two columns named {name!r}; names must differ")
+    found = columns.field(name).type
     return found.value_type if pa.types.is_dictionary(found) else found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.table.features import Finite, Numeric
 from counterleaf.table.rows import TableRows, place_of, places_of
 from counterleaf.table.schema import Schema
@@ -41,7 +41,7 @@ class ArrowRows(TableRows):
         """The same rows as a pandas frame."""
         wanted = {*self.schema.names, *self.schema.columns}
         names = [name for name in self.batch.schema.names if name in wanted]
-        return TableRows(self.batch.select(names).to_pandas(), self.schema)
+        return TableRows(_frame_of(self.batch, names), self.schema)
 
     @property
     def rows(self) -> Any:
@@ -81,7 +81,7 @@ class ArrowRows(TableRows):
         elif kinds.is_null(dtype):
             column = column.cast("float64")
         elif not (kinds.is_integer(dtype) or kinds.is_floating(dtype)):
-            return self._numbers(feature, column.to_pandas())
+            return self._numbers(feature, _in_pandas(column, f"column {feature.name!r}"))
         found = column.to_numpy(zero_copy_only=False)
         return self._checked(feature, np.asarray(found, np.float64), kinds.is_integer(dtype) or kinds.is_boolean(dtype))
 
@@ -130,10 +130,12 @@ def _places(feature: Finite, column: pa.Array) -> Array:
     """Return the position of each value; each different value is looked up once."""
     import pyarrow.types as kinds
 
+    while kinds.is_dictionary(column.type) and kinds.is_dictionary(column.type.value_type):
+        column = column.dictionary_decode()
     dtype = column.type.value_type if kinds.is_dictionary(column.type) else column.type
     simple = kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_integer(dtype) or kinds.is_boolean(dtype)
-    if not (simple or kinds.is_floating(dtype) or kinds.is_decimal(dtype) or kinds.is_null(dtype)):
-        return places_of(feature, column.to_pandas())
+    if not (simple or kinds.is_floating(dtype) or kinds.is_decimal128(dtype) or kinds.is_null(dtype)):
+        return places_of(feature, _in_pandas(column, f"column {feature.name!r}"))
     if kinds.is_null(dtype):
         return np.full(len(column), place_of(feature, None))
     encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
@@ -144,6 +146,31 @@ def _places(feature: Finite, column: pa.Array) -> Array:
             keys.fill_null(len(known) - 1) if len(known) - 1 <= _largest(keys) else keys.cast("int32").fill_null(len(known) - 1)
         )
     return np.asarray(known[keys.to_numpy()])
+
+
+def _frame_of(batch: pa.RecordBatch, names: list[str]) -> Any:
+    """Return some columns as a pandas frame; a dictionary with equal or missing values, which pandas refuses, is decoded."""
+    import pyarrow as pa
+
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise CounterleafError(f"the batch has two columns named {twice[0]!r}; names must differ")
+    table = pa.Table.from_batches([batch.select(names)])
+    for k, name in enumerate(names):
+        column = batch.column(name)
+        if pa.types.is_dictionary(column.type) and len(column.dictionary.drop_null().unique()) < len(column.dictionary):
+            table = table.set_column(k, name, column.dictionary_decode())
+    return _in_pandas(table, "the batch")
+
+
+def _in_pandas(content: Any, what: str) -> Any:
+    """Return a column or a table in pandas."""
+    import pyarrow as pa
+
+    try:
+        return content.to_pandas()
+    except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
+        raise CounterleafError(f"{what} holds values that pandas cannot represent ({flat(error)})") from None
 
 
 def _largest(keys: pa.Array) -> int:
