@@ -14,7 +14,7 @@ import counterleaf as cl
 
 pytest_plugins = ["support.page_fixtures"]
 HOSTILE = '<script>alert(1)</script> & "it\'s"\n=1+1'
-TABLES = ("groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts")
+TABLES = ("schema", "groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts", "origin")
 
 
 class Page(HTMLParser):
@@ -74,15 +74,20 @@ def test_the_page_says_what_a_reader_needs(audit):
         "The question",
         "L1('range')",
         "freeze('age', 'owner')",
+        "unchanged: age, owner",
+        "savings must be at least 0 and at most 6,000",
+        "hours may only rise, by at most 12",
+        "sex is not a feature; age is a feature that the model does not use",
+        "its 99 % quantile minus its 1 % quantile",
         "A model's costs are not the world's.",
-        "SHA-256 of the model",
+        "SHA-256 of the converted model",
         f"counterleaf {cl.__version__}",
         "No proof was checked again",
         "UTC",
         "Kavouras",
         "Ustun",
         "Equal choice of recourse",
-        "comparisons of groups and pairs of groups with the rest",
+        "comparisons of a group or pair of groups with all other rows",
         "95 % interval",
     ):
         assert part in text, part

@@ -77,8 +77,8 @@ def _draw_curves(figure: Figure, groups: Sequence[Group], names: Sequence[str], 
 
 
 def curve(group: Group, last: float, first: float = 0.0, points: int = _POINTS) -> tuple[Array, Array]:
-    """Return the share of the rows without the target that reach it, as steps over the cost."""
-    costs, counts = np.unique(group.costs, return_counts=True)
+    """Return the share of the rows without the target that reach it, as steps over the cost from ``first`` to ``last``."""
+    costs, counts = np.unique(group.costs[: np.searchsorted(group.costs, last, side="right")], return_counts=True)
     shares = np.cumsum(counts) / group.affected
     if len(costs) > points:
         keep = np.unique(np.linspace(0, len(costs) - 1, points).astype(np.int64))

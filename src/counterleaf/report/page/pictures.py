@@ -73,17 +73,26 @@ def bars(groups: Sequence[Group]) -> str:
     return _figure(parts, height, "Shares of the rows", said, f'<ul class="key">{key}</ul>')
 
 
-def curves(groups: Sequence[Group], caption: str) -> str:
-    """Return a picture of the share of the rows without the target that reach it, over the cost; empty if nobody does."""
+def curves(groups: Sequence[Group], whole: Group) -> str:
+    """Return a picture of the share of the rows without the target that reach it, over the cost; empty if nobody does.
+
+    The axis ends at the cost that covers 95 % of all rows with a change.
+    """
     drawn = [(k, group) for k, group in enumerate(groups) if group.affected]
     costs = [float(end) for _, group in drawn if group.can for end in (group.costs[0], group.costs[-1])]
     if not costs:
         return ""
-    left, right, top, bottom, height = 58, _WIDTH - 10, 12, 220, 264
-    low, high = min(0.0, *costs), max(0.0, *costs)
+    cut = max(whole.quantile(0.95), min(costs))
+    caption = "Of the rows without the target, the share that reaches it at a cost of at most the value on the axis."
+    if max(costs) > cut:
+        caption += (
+            f" The axis ends at the cost that covers 95 % of the rows with a change; the largest is {as_number(max(costs))}."
+        )
+    left, right, top, bottom, height = 58, _WIDTH - 10, 26, 234, 278
+    low, high = min(0.0, *costs), max(0.0, min(cut, max(costs)))
     high = high if high > low else low + 1.0
     parts = []
-    most = _ceiling(max(group.can / group.affected for _, group in drawn))
+    most = _ceiling(max(group.within(high) for _, group in drawn) or 1.0)
     for share in (0, most / 4, most / 2, most * 3 / 4, most):
         y = bottom - share / most * (bottom - top)
         parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
@@ -95,6 +104,7 @@ def curves(groups: Sequence[Group], caption: str) -> str:
         parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="{anchor}">{as_number(tick)}</text>')
     parts.append(f'<line class="axis" x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>')
     parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">cost</text>')
+    parts.append('<text x="0" y="12">share that reaches the target</text>')
     for k, group in drawn:
         xs, ys = curve(group, high, low, _POINTS)
         steps, before = [], None
