@@ -330,7 +330,7 @@ def test_one_row_and_groups_of_one_row(rows):
     assert "sex has one group only" in str(audit)
     audit = bank().audit(rows.head(3).assign(who=["a", "b", "c"]), target="granted", by="who")
     assert audit.groups["rows"].tolist() == [3, 1, 1, 1]
-    assert "Fewer than 30 rows: who = a, who = b, who = c" in str(audit)
+    assert "Fewer than 30 rows without the target: who = a (" in str(audit)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         audit.to_html()

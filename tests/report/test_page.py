@@ -59,7 +59,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(audit):
     assert text.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.tags.count("h1") == 1
     assert page.tags.count("table") == page.tags.count("caption")
-    pictures = [attrs for tag, attrs in page.attributes if tag == "svg" and attrs.get("role") == "img"]
+    pictures = [attrs for tag, attrs in page.attributes if attrs.get("role") == "img"]
     assert len(pictures) == 6
     assert all(attrs["aria-label"] for attrs in pictures)
     anchors = {attrs["href"][1:] for tag, attrs in page.attributes if tag == "a"}
@@ -164,7 +164,7 @@ def test_a_report_without_groups():
     assert page.tags.count("h2") == 6
     assert audit.pairs.columns.tolist() == audit.groups.columns.tolist()
     for name in TABLES:
-        assert len(getattr(audit, name).columns) > 3
+        assert len(getattr(audit, name).columns) > 1
 
 
 @pytest.mark.browser

@@ -24,7 +24,7 @@ def page(figures: Figures) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{clean(title)}</title><style>{STYLE}</style></head>\n<body>{pictures.patterns()}<header><h1>{clean(title)}</h1>"
+        f"<title>{clean(title)}</title><style>{STYLE}</style></head>\n<body><header><h1>{clean(title)}</h1>"
         f"{note}{paragraph(summary(figures), 'lead')}{_top(figures)}</header>"
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n<main>{content}</main></body></html>\n'
     )
@@ -106,7 +106,8 @@ def _column(figures: Figures, name: str, groups: Sequence[Group]) -> str:
         parts.append("<h3>Recourse fairness</h3>" + tables.of_fairness(figures, name, labels, lines))
     ways = [line for line in figures.choice_lines if line["by"] == name]
     if ways:
-        parts.append("<h3>Ways to the target</h3>" + tables.of_ways(name, labels, ways))
+        folded = details("The share of each group that reaches the target in each way", tables.of_ways(name, labels, ways))
+        parts.append("<h3>Ways to the target</h3>" + folded)
     elif figures.whole.can:
         parts.append(paragraph("Ways to the target and equal choice of recourse are not determined for ensembles.", "quiet"))
     features = [line for line in figures.features if line["by"] == name]

@@ -30,7 +30,14 @@ def of_features(figures: Figures) -> str:
     """Return the table of the model's features: use, values, constraints, prices and missing values."""
     filled = {line["feature"]: line["filled"] for line in figures.features if not line["by"]}
     gaps = any(line["missing"] for line in figures.inputs)
-    head = ["Feature", "Used by the model", "Values", "Constraint", "Cost of a change", *["Missing in", "Filled in"] * gaps]
+    head = [
+        "Feature",
+        "Used by the model",
+        "Values",
+        "Constraint",
+        "Cost of a change",
+        *["Missing (rows)", "Filled in (rows)"] * gaps,
+    ]
     rows = [
         [
             line["feature"],
@@ -38,11 +45,11 @@ def of_features(figures: Figures) -> str:
             line["values"],
             line["constraints"] or "none",
             line["price"],
-            *[f"{line['missing']:,} rows", f"{filled.get(line['feature'], 0):,} rows"] * gaps,
+            *[f"{line['missing']:,}", f"{filled.get(line['feature'], 0):,}"] * gaps,
         ]
         for line in figures.inputs
     ]
-    return table("The features: what the model uses, what may change, and what it costs", head, rows, wide=(2, 3), text=(1, 4))
+    return table("The features: what the model uses, what may change, and what it costs", head, rows, text=(1, 2, 3, 4))
 
 
 def of_groups(caption: str, groups: Sequence[Group], full: bool) -> str:

@@ -23,7 +23,7 @@ def text(figures: Figures) -> str:
     parts += _conflicts(figures)
     notes = words.remarks(figures)
     if notes:
-        parts += ["", *(f"Note: {note}" for note in notes)]
+        parts += ["", *(f"Note: {' '.join(note.splitlines())}" for note in notes)]
     return "\n".join(parts)
 
 

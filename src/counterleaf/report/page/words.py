@@ -234,7 +234,8 @@ def _about_gaps(figures: Figures) -> list[str]:
     filled = [line for line in figures.features if not line["by"] and line["filled"]]
     if not filled:
         return []
-    counts = ", ".join(f"{line['feature']} in {line['filled']:,} rows" for line in filled)
+    about = "at least " * (figures.cases.kept < 1)
+    counts = ", ".join(f"{line['feature']} in {about}{line['filled']:,} rows" for line in filled)
     fills = figures.schema.fills
     imputed = [f"{line['feature']} {as_number(fills[line['feature']])}" for line in filled if line["feature"] in fills]
     text = f"Changes that fill in a missing value: {counts}. They have no old value and are left out of the sizes of changes."
@@ -250,6 +251,6 @@ def _about_small_groups(figures: Figures) -> list[str]:
     listed = ", ".join(f"{group.name} ({group.affected:,})" for group in small[:6])
     more = f" and {len(small) - 6} more" if len(small) > 6 else ""
     return [
-        f"Fewer than {least:,} rows without the target: {listed}{more}. Figures of such groups say little: they have no "
+        f"Fewer than {least:,} rows without the target: {listed}{more}. Their figures about recourse say little: they have no "
         "intervals and do not count for the largest differences."
     ]
