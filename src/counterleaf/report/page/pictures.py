@@ -30,7 +30,8 @@ def bars(groups: Sequence[Group]) -> str:
     for group in groups:
         shares = [(key, getattr(group, key) / group.rows) for key, _ in used]
         pieces = "".join(
-            f'<span class="{key}" style="width:{100 * share:.3f}%">{f"<strong>{100 * share:.0f} %</strong>" * (share >= _LEAST)}</span>'
+            f'<span class="{key}" style="width:{100 * share:.3f}%">'
+            + (f"<strong>{100 * share:.0f} %</strong></span>" if share >= _LEAST else "</span>")
             for key, share in shares
             if share
         )

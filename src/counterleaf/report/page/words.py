@@ -145,7 +145,7 @@ def findings(figures: Figures) -> list[str]:
             elif found:
                 unclear.append(_FIGURES[measure])
         if unclear:
-            out.append(f"By {name}, no clear difference in {_listed(unclear)}: every 95 % interval contains 0.")
+            out.append(f"By {name}, no clear difference in {_listed(unclear)}: the 95 % intervals contain 0.")
     return [" ".join(sentence.splitlines()) for sentence in out]
 
 
