@@ -80,6 +80,18 @@ def test_prices_are_those_of_the_costs():
     low, high = np.quantile(rows["income"].dropna(), [0.01, 0.99], method="inverted_cdf")
     assert prices["income"] == f"1 per {high - low:,.0f}"
     assert prices["town"] == "1 for any change"
+    answers = explainer.explain_many(rows, target="yes", constraints=cl.freeze("town"), words=False)
+    changed = answers["cost"].notna().to_numpy()
+    fills = audit.schema.set_index("feature")["imputed"]
+    again = sum(
+        (answers[name].astype(float) - rows[name])
+        .abs()
+        .where(rows[name].notna(), (answers[name] - fills[name]).abs())
+        .fillna(0)
+        / float(prices[name].removeprefix("1 per ").replace(",", ""))
+        for name in NUMBERS
+    )
+    assert again[changed].to_numpy() == pytest.approx(answers.loc[changed, "cost"].to_numpy(float), rel=1e-3, abs=1e-6)
     cost = cl.L1(up={"income": 0.5}, down={"income": 0.25}) + cl.Changes()
     prices = explainer.audit(rows, target="yes", cost=cost, conflicts=0).schema["price"].tolist()
     assert prices[:2] == ["1 for any change, and 1 per 2 upwards, 1 per 4 downwards", "1 for any change, and 1 per 1"]

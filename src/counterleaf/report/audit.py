@@ -250,6 +250,9 @@ class Audit:
     def plot(self, by: str | None = None) -> Figure:
         """Draw the shares of each group, and the share that reaches the target against the cost.
 
+        The cost axis ends at the cost that covers 95 % of all rows with a change. Groups with fewer than ``min_rows`` rows
+        without the target have no curve.
+
         Parameters
         ----------
         by : str, optional
@@ -269,8 +272,9 @@ class Audit:
         if by is not None and by not in names:
             raise CounterleafError(f"the report has no groups by {by!r}{near(by, names) or f'; it has {some(names)}'}")
         chosen = by if by is not None else names[0] if names else None
-        groups = [self._figures.whole] if chosen is None else self._figures.groups[chosen]
-        return draw_audit(groups, chosen or "", self._figures.provenance.target)
+        figures = self._figures
+        groups = [figures.whole] if chosen is None else figures.groups[chosen]
+        return draw_audit(groups, (chosen or "", figures.provenance.target), figures.whole, figures.settings.min_rows)
 
     def to_html(self) -> str:
         """Return the report as one page that needs no other file.

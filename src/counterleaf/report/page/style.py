@@ -21,7 +21,7 @@ a { color: var(--link); }
 .lead { font-size: 1.15rem; }
 .quiet, figcaption, caption { color: var(--quiet); }
 nav ul { padding: 0; margin: 1rem 0; list-style: none; display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; }
-dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: 0.25rem 1rem; margin: 0.5rem 0; }
+dl { display: grid; grid-template-columns: fit-content(16rem) 1fr; gap: 0.25rem 1rem; margin: 0.5rem 0; }
 dt { color: var(--quiet); } dd { margin: 0; }
 figure { margin: 1rem 0; } figure > svg { display: block; width: 100%; height: auto; }
 .bar { display: flex; height: 1.7rem; margin: 0.1rem 0 0.5rem; } .bar span { display: flex; overflow: hidden; }

@@ -244,6 +244,7 @@ def of_conflicts(figures: Figures) -> str:
     if more := len(sets) - len(letters):
         out += paragraph(f"{more:,} other {'set is' if more == 1 else 'sets are'} in the table next to this page.", "quiet")
     lines = [line for grouping in figures.by for line in figures.conflicts.lines(grouping)]
+    lines = [line for line in lines if line["examined"] >= figures.settings.min_rows]
     if not lines:
         return out
     place = {figures.conflicts.text(one): letter for letter, (one, _) in zip(letters, sets, strict=False)}
