@@ -16,6 +16,7 @@ from counterleaf.question.constraints.kinds import (
     Implies,
     Limit,
     MaxChanges,
+    Near,
     Percent,
     Row,
     Stays,
@@ -53,7 +54,8 @@ def named(constraint: Constraint | Changed, schema: Schema) -> list[str]:
     if isinstance(constraint, (Choice, Changed)):
         return [_name(constraint.name, schema)]
     if isinstance(constraint, Row):
-        return list(dict.fromkeys(str(one).partition("=")[0] for one in constraint.coef))
+        known = [one if one in schema.names or not isinstance(one, str) else one.partition("=")[0] for one in constraint.coef]
+        return list(dict.fromkeys(_name(one, schema) for one in known))
     if isinstance(constraint, Implies):
         return list(dict.fromkeys([*named(constraint.condition, schema), *named(constraint.then, schema)]))
     return []
@@ -77,7 +79,8 @@ def in_words(constraint: Constraint | Changed, schema: Schema) -> str:
         values = " or ".join(map(word, constraint.values))
         return f"{_name(constraint.name, schema)} must {'' if constraint.allowed else 'not '}be {values}"
     if isinstance(constraint, Row):
-        terms = [f"{_value(value)} times {name}" if value != 1 else str(name) for name, value in constraint.coef.items()]
+        named_terms = [(one if isinstance(one, str) else _name(one, schema), value) for one, value in constraint.coef.items()]
+        terms = [f"{_value(value)} times {name}" if value != 1 else name for name, value in named_terms]
         return f"{' plus '.join(terms)} must be {_RELATIONS[constraint.relation]} {_value(constraint.rhs)}"
     if isinstance(constraint, Implies):
         return f"if {in_words(constraint.condition, schema)}, then {in_words(constraint.then, schema)}"
@@ -87,6 +90,8 @@ def in_words(constraint: Constraint | Changed, schema: Schema) -> str:
         return f"at least {constraint.least:,} rows of the data must reach the same leaf of the tree"
     if isinstance(constraint, Among):
         return f"the changed row must be one of {len(constraint.rows):,} given rows"
+    if isinstance(constraint, Near):
+        return f"the changed row must be as near to a row of its class as {100 * constraint.quantile:g} % of the data are"
     return str(constraint)
 
 

@@ -52,9 +52,10 @@ _DEFINITIONS = (
     ),
     (
         "Adverse impact ratio",
-        "The share of a group that has the target, divided by the highest such share of a group with enough rows. Some "
-        "authorities in the USA look closer at a ratio below 0.8 (the four-fifths rule). It is a rule of thumb: it depends on "
-        "which groups are formed, takes no account of chance or of reasons, and a ratio above 0.8 shows nothing by itself.",
+        "The share of a group that has the target, of its rows that could be explained, divided by the highest such share of "
+        "a group with enough rows. Some authorities in the USA look closer at a ratio below 0.8 (the four-fifths rule). It is "
+        "a rule of thumb: it depends on which groups are formed, takes no account of chance or of reasons, and a ratio above "
+        "0.8 shows nothing by itself.",
     ),
     (
         "Equal effectiveness",
