@@ -14,7 +14,7 @@ import counterleaf as cl
 
 pytest_plugins = ["support.page_fixtures"]
 HOSTILE = '<script>alert(1)</script> & "it\'s"\n=1+1'
-TABLES = ("groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts")
+TABLES = ("schema", "groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts", "origin")
 
 
 class Page(HTMLParser):
@@ -59,7 +59,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(audit):
     assert text.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.tags.count("h1") == 1
     assert page.tags.count("table") == page.tags.count("caption")
-    pictures = [attrs for tag, attrs in page.attributes if tag == "svg" and attrs.get("role") == "img"]
+    pictures = [attrs for tag, attrs in page.attributes if attrs.get("role") == "img"]
     assert len(pictures) == 6
     assert all(attrs["aria-label"] for attrs in pictures)
     anchors = {attrs["href"][1:] for tag, attrs in page.attributes if tag == "a"}
@@ -74,15 +74,20 @@ def test_the_page_says_what_a_reader_needs(audit):
         "The question",
         "L1('range')",
         "freeze('age', 'owner')",
+        "unchanged: age, owner",
+        "savings must be at least 0 and at most 6,000",
+        "hours may only rise, by at most 12",
+        "sex is not a feature; age is a feature that the model does not use",
+        "its 99 % quantile minus its 1 % quantile",
         "A model's costs are not the world's.",
-        "SHA-256 of the model",
+        "SHA-256 of the converted model",
         f"counterleaf {cl.__version__}",
         "No proof was checked again",
         "UTC",
         "Kavouras",
         "Ustun",
         "Equal choice of recourse",
-        "comparisons of groups and pairs of groups with the rest",
+        "comparisons of a group or pair of groups with all other rows",
         "95 % interval",
     ):
         assert part in text, part
@@ -159,7 +164,7 @@ def test_a_report_without_groups():
     assert page.tags.count("h2") == 6
     assert audit.pairs.columns.tolist() == audit.groups.columns.tolist()
     for name in TABLES:
-        assert len(getattr(audit, name).columns) > 3
+        assert len(getattr(audit, name).columns) > 1
 
 
 @pytest.mark.browser

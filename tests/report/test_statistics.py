@@ -8,8 +8,8 @@ from scipy import stats
 
 from counterleaf.report.cases import Cases, State
 from counterleaf.report.groups import Grouping
-from counterleaf.report.measures.bootstrap import interval, mean_draws, order_draws, share_draws
-from counterleaf.report.measures.comparisons import COST, SHARE, compare
+from counterleaf.report.measures.comparisons import COST, HAS, SHARE, compare
+from counterleaf.report.measures.intervals import interval, mean_draws, newcombe, order_draws, wilson
 
 
 def quantiles(draws):
@@ -21,11 +21,33 @@ def brute(values, figure, draws=20_000):
     return np.array([figure(np.sort(rng.choice(values, len(values)))) for _ in range(draws)])
 
 
-def test_a_bootstrapped_share_is_binomial():
-    values = np.repeat([0.0, 1.0], [17, 8])
-    drawn = share_draws(np.random.default_rng(0), 8, 25)
-    assert quantiles(drawn) == pytest.approx(quantiles(brute(values, np.mean)), abs=0.041)
-    assert drawn.std() == pytest.approx(np.sqrt(0.32 * 0.68 / 25), rel=0.03)
+@pytest.mark.parametrize(
+    ("one", "other", "ends"),
+    [
+        ((56, 70), (48, 80), (0.0524, 0.3339)),
+        ((9, 10), (3, 10), (0.1705, 0.8090)),
+        ((6, 7), (2, 7), (0.0582, 0.8062)),
+        ((10, 10), (0, 10), (0.6075, 1.0)),
+    ],
+)
+def test_newcombe_on_the_examples_of_the_paper(one, other, ends):
+    """Table II of Newcombe (1998), method 10."""
+    assert newcombe(one, other) == pytest.approx(ends, abs=5e-5)
+    assert newcombe(other, one) == pytest.approx((-ends[1], -ends[0]), abs=5e-5)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 4), (4, 4), (1, 30), (17, 60), (999, 1000)])
+def test_wilson_holds_the_shares_that_a_score_test_accepts(hits, n):
+    ends = stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert wilson(hits, n) == pytest.approx((ends.low, ends.high), abs=1e-12)
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.97, 0.55), (0.5, 0.5), (0.02, 0.01)])
+def test_newcombe_covers_the_difference_in_small_groups(p, q):
+    rng = np.random.default_rng(0)
+    pairs = zip(rng.binomial(30, p, 1000).tolist(), rng.binomial(200, q, 1000).tolist(), strict=True)
+    ends = [newcombe((a, 30), (b, 200)) for a, b in pairs]
+    assert np.mean([low <= p - q <= high for low, high in ends]) > 0.93
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
@@ -54,7 +76,7 @@ def test_a_bootstrapped_mean(n, method):
     values = np.round(values * 4) if method == "multinomial" else values
     values = np.r_[values, np.arange(1000.0, 1300.0)] / 1000 if method == "resampled rows" else values
     drawn, found = mean_draws(np.random.default_rng(0), values)
-    assert found == method
+    assert found == f"bootstrap ({method})"
     assert drawn.mean() == pytest.approx(values.mean(), rel=0.01)
     assert drawn.std() == pytest.approx(values.std() / np.sqrt(len(values)), rel=0.05)
     if method == "multinomial":
@@ -105,6 +127,15 @@ def test_comparisons_are_those_of_scipy(n, least):
             assert one.p == pytest.approx(p, rel=1e-9)
             assert (one.rows, one.rest_rows) == tuple(map(sum, table))
             assert one.effect == pytest.approx(table[0][0] / sum(table[0]) - table[1][0] / sum(table[1]))
+        valid, has = cases.state != State.INVALID, cases.state == State.HAS
+        table = [[(part & has).sum(), (part & valid & ~has).sum()] for part in (inside, ~inside)]
+        if min(map(sum, table)) >= least:
+            one = found[labels, HAS]
+            seen.add((labels, HAS))
+            exact = stats.contingency.expected_freq(table).min() < 5
+            p = stats.fisher_exact(table)[1] if exact else stats.chi2_contingency(table, correction=False)[1]
+            assert one.p == pytest.approx(p, rel=1e-9)
+            assert (one.value, one.rest_value) == pytest.approx(tuple(row[0] / sum(row) for row in table))
         costs, others = (cases.costs[part & (cases.state == State.CAN)] for part in (inside, ~inside))
         if min(len(costs), len(others)) >= least:
             one = found[labels, COST]
@@ -128,4 +159,5 @@ def test_groups_that_do_not_differ():
     assert {one.p for one in compare(everyone, groupings)} == {1.0}
     assert compare(everyone, groupings, 400) == []
     nobody = Cases(np.full(300, State.HAS, np.int8), np.full(300, np.nan), np.full(300, -1), ((0,),), {}, 1.0, 0, 0)
-    assert compare(nobody, groupings) == []
+    assert {one.figure for one in compare(nobody, groupings)} == {HAS}
+    assert {one.p for one in compare(nobody, groupings)} == {1.0}

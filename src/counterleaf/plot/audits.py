@@ -26,15 +26,16 @@ DASHES = ("-", "--", ":", "-.")
 _LINE, _POINTS = 22.0, 400  # points per bar, points of a curve
 
 
-def draw_audit(groups: Sequence[Group], by: str, target: str) -> Figure:
-    """Draw the groups of one column."""
-    names = short_names([" ".join(group.label.splitlines()) for group in groups])
+def draw_audit(groups: Sequence[Group], names: tuple[str, str], whole: Group, least: int) -> Figure:
+    """Draw the groups of one column; ``names`` are the column and the target. Curves need ``least`` rows without the target."""
+    (by, target), labels = names, short_names([" ".join(group.label.splitlines()) for group in groups])
     with style():
-        left = max(width(name, SMALL) for name in names) + 14
+        left = max(width(label, SMALL) for label in labels) + 14
         height = _LINE * len(groups)
         figure = new_figure(left + 620, max(height + 96, 262))
-        _draw_shares(figure, groups, names, (left, max(height + 96, 262) - height - 40))
-        _draw_curves(figure, groups, names, left + 330)
+        _draw_shares(figure, groups, labels, (left, max(height + 96, 262) - height - 40))
+        drawn = [(k, group) for k, group in enumerate(groups) if group.affected >= (least if by else 1)]
+        _draw_curves(figure, drawn, labels, (left + 330, whole))
         figure.suptitle(f"{by}: reaching {target}" if by else f"Reaching {target}", fontsize=10, x=0.5, y=0.985)
         return figure
 
@@ -56,11 +57,12 @@ def _draw_shares(figure: Figure, groups: Sequence[Group], names: Sequence[str], 
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, -24 / (_LINE * len(groups))), ncols=2, borderaxespad=0)
 
 
-def _draw_curves(figure: Figure, groups: Sequence[Group], names: Sequence[str], left: float) -> None:
+def _draw_curves(figure: Figure, drawn: Sequence[tuple[int, Group]], names: Sequence[str], place: tuple[float, Group]) -> None:
+    """Draw the curves up to the cost that covers 95 % of all rows with a change."""
+    left, whole = place
     height = figure.get_size_inches()[1] * 72
     axes = add_axes(figure, left, 42, 270, height - 82)
-    drawn = [(k, group) for k, group in enumerate(groups) if group.affected]
-    last = max((float(group.costs[-1]) for _, group in drawn if group.can), default=1.0) or 1.0
+    last = (whole.quantile(0.95) if whole.can else 1.0) or 1.0
     first = min((float(group.costs[0]) for _, group in drawn if group.can), default=0.0)
     for k, group in drawn:
         x, y = curve(group, last, min(first, 0.0))
@@ -77,8 +79,8 @@ def _draw_curves(figure: Figure, groups: Sequence[Group], names: Sequence[str], 
 
 
 def curve(group: Group, last: float, first: float = 0.0, points: int = _POINTS) -> tuple[Array, Array]:
-    """Return the share of the rows without the target that reach it, as steps over the cost."""
-    costs, counts = np.unique(group.costs, return_counts=True)
+    """Return the share of the rows without the target that reach it, as steps over the cost from ``first`` to ``last``."""
+    costs, counts = np.unique(group.costs[: np.searchsorted(group.costs, last, side="right")], return_counts=True)
     shares = np.cumsum(counts) / group.affected
     if len(costs) > points:
         keep = np.unique(np.linspace(0, len(costs) - 1, points).astype(np.int64))

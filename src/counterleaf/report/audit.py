@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from counterleaf.errors import CounterleafError, near, not_installed, some
 from counterleaf.plot.audits import draw_audit
 from counterleaf.question.query import known_options
-from counterleaf.report.cases import Collector, block_of
+from counterleaf.report.cases import Collector, block_of, missing_in
 from counterleaf.report.groups import GroupColumn, read_by
 from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.report.page.page import fragment, page
@@ -37,6 +37,8 @@ class ReportOptions(TypedDict, total=False):
     budgets: Any
     conflicts: int
     seed: int
+    title: str
+    note: str
 
 
 class AuditOptions(ReportOptions, total=False):
@@ -73,9 +75,10 @@ class Audit:
     **options : optional
         The rest of the question (``cost``, ``constraints``, ``margin``, ``support``, ``time_limit``, ``max_nodes``) and of the
         run (``n_jobs``, ``progress``, ``chunk_size``), as in ``explain_many``. ``search=True`` also looks for groups that
-        differ among all other columns, ``search=["job"]`` among some. ``min_rows`` is the least size of such groups (30).
-        ``budgets`` are costs for which groups are compared. ``conflicts`` is the number of rows without recourse whose
-        constraints in the way are determined (1,000; for an ensemble 100). ``seed`` seeds samples and bootstrap (0).
+        differ among all other columns, ``search=["job"]`` among some. ``min_rows`` is the number of rows that a group needs
+        to be compared (30). ``budgets`` are costs for which groups are compared. ``conflicts`` is the number of rows without
+        recourse whose constraints in the way are determined (1,000; for an ensemble 100). ``seed`` seeds samples and
+        bootstrap (0). ``title`` and ``note`` are the title of the page and a text on it, such as its author and purpose.
 
     Raises
     ------
@@ -114,7 +117,7 @@ class Audit:
         chosen = read_by(by, list(columns))
         searched = [SearchedColumn(name) for name in read_search(options.get("search", False), list(columns), chosen)]
         question = Question(explainer, target, {name: value for name, value in options.items() if name in _QUESTION})
-        question.words()  # a wrong question is refused here
+        question.query()  # a wrong question is refused here
         if answers is None:
             run: dict[str, Any] = {name: value for name, value in options.items() if name in _RUN}
             answers = explainer.explain_many(rows, target=target, words=False, **question.rest, **run)
@@ -126,7 +129,11 @@ class Audit:
             column.add(columns[column.by.column])
         for other in searched:
             other.add(columns[other.name])
-        origin = Origin(f"{table.n:,} rows in memory", UNCHECKED)
+        origin = Origin(
+            f"{table.n:,} rows in memory",
+            UNCHECKED,
+            {name: int(missing_in(column).sum()) for name, column in zip(table.schema.names, table.columns, strict=True)},
+        )
         self._figures = assemble(
             question,
             collector.cases(),
@@ -151,7 +158,7 @@ class Audit:
         partial : bool, default=False
             Whether to report on an audit of which parts are missing.
         **options : optional
-            ``search``, ``min_rows``, ``budgets``, ``conflicts`` and ``seed``, as in ``Audit``.
+            ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``seed``, ``title`` and ``note``, as in ``Audit``.
 
         Returns
         -------
@@ -184,6 +191,11 @@ class Audit:
         return fragment(self._figures)
 
     @property
+    def schema(self) -> Frame:
+        """One line for each feature: whether the model uses it, its values, constraints on it, its price, missing values."""
+        return _frame(self._figures.inputs)
+
+    @property
     def groups(self) -> Frame:
         """One line for all rows and for each group: counts, shares, costs, changes, and the cost for half of the group."""
         figures = self._figures
@@ -197,15 +209,16 @@ class Audit:
 
     @property
     def differences(self) -> Frame:
-        """The differences between the groups of each column, with bootstrap intervals."""
-        names = ["by", "group", "other", "measure", "value", "other_value", "difference", "low", "high", "level", "bootstrap"]
+        """The differences between the groups of each column, with intervals where both groups have ``min_rows`` rows."""
+        names = ["by", "group", "other", "measure", "value", "other_value", "rows", "other_rows", "difference", "low", "high"]
+        names += ["level", "method"]
         return _frame([one.line() for one in self._figures.differences], names)
 
     @property
     def features(self) -> Frame:
         """The features that change: in how many rows, by how much, and to which values, for each group and pair."""
-        names = ["by", "group", "feature", "rows", "share", "increases", "decreases", "q25", "median", "q75", "new_values"]
-        return _frame(self._figures.features, names)
+        names = ["by", "group", "feature", "rows", "share", "filled", "removed", "increases", "decreases"]
+        return _frame(self._figures.features, [*names, "q25", "median", "q75", "new_values"])
 
     @property
     def search(self) -> Frame:
@@ -216,12 +229,12 @@ class Audit:
     @property
     def fairness(self) -> Frame:
         """The notions of recourse fairness of the literature, for the groups of each column."""
-        return _frame(self._figures.fairness, ["by", "notion", "parameter", "group", "other", "value"])
+        return _frame(self._figures.fairness, ["by", "notion", "parameter", "group", "other", "rows", "value", "low", "high"])
 
     @property
     def choices(self) -> Frame:
         """The sets of features whose change alone reaches the target, and for how many of the examined rows of each group."""
-        return _frame(self._figures.choice_lines, ["by", "group", "features", "examined", "reaching", "share"])
+        return _frame(self._figures.choice_lines, ["by", "group", "features", "examined", "reaching", "share", "low", "high"])
 
     @property
     def conflicts(self) -> Frame:
@@ -229,8 +242,16 @@ class Audit:
         names = ["by", "group", "constraints", "size", "rows", "examined", "share"]
         return _frame(self._figures.conflict_lines, names)
 
+    @property
+    def origin(self) -> Frame:
+        """The question, the model, the input files with their fingerprints, the versions and the date, in full."""
+        return _frame(self._figures.provenance.lines())
+
     def plot(self, by: str | None = None) -> Figure:
         """Draw the shares of each group, and the share that reaches the target against the cost.
+
+        The cost axis ends at the cost that covers 95 % of all rows with a change. Groups with fewer than ``min_rows`` rows
+        without the target have no curve.
 
         Parameters
         ----------
@@ -251,8 +272,9 @@ class Audit:
         if by is not None and by not in names:
             raise CounterleafError(f"the report has no groups by {by!r}{near(by, names) or f'; it has {some(names)}'}")
         chosen = by if by is not None else names[0] if names else None
-        groups = [self._figures.whole] if chosen is None else self._figures.groups[chosen]
-        return draw_audit(groups, chosen or "", self._figures.provenance.target)
+        figures = self._figures
+        groups = [figures.whole] if chosen is None else figures.groups[chosen]
+        return draw_audit(groups, (chosen or "", figures.provenance.target), figures.whole, figures.settings.min_rows)
 
     def to_html(self) -> str:
         """Return the report as one page that needs no other file.
@@ -285,7 +307,7 @@ class Audit:
         CounterleafError
             If the name does not end in .html, or a file cannot be written.
         """
-        names = ("groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts")
+        names = ("schema", "groups", "pairs", "differences", "features", "search", "fairness", "choices", "conflicts", "origin")
         return save(Path(path), self.to_html(), {name: getattr(self, name) for name in names})
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.question.query import Probability, Value
-from counterleaf.table.frames import Column, Frame, cells_of, column_names, factorized, numbers_of, take
+from counterleaf.table.features import Feature
+from counterleaf.table.frames import Column, Frame, cells_of, column_names, factorized, kind_of, numbers_of, take
 from counterleaf.table.output import INVALID, STATUSES
 from counterleaf.table.rows import TableRows, differs
 from counterleaf.types import Array, is_missing
@@ -33,7 +34,7 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
-    """The changes of one feature: positions of the rows, codes before and after; a missing number is NaN."""
+    """The changes of one feature: positions of the rows, codes before and after; a missing number is NaN, imputed or not."""
 
     rows: Array
     old: Array
@@ -206,10 +207,24 @@ def block_of(rows: TableRows, answers: Frame, target: Any) -> Block:
             new = rows.column_codes(feature, answers[feature.name])
             lines = np.flatnonzero(answered & differs(old, new))
             if len(lines):
-                changes[d] = Values(lines, old[lines], new[lines])
+                changes[d] = Values(lines, stated(rows, feature, take(rows.columns[d], lines)), new[lines])
     unconfirmed = int((answered & ~truths(answers["confirmed"])).sum())
     problems = problem_counts(answers["problem"], status) if "problem" in names else {}
     return Block(status, costs, has_target(answers["source_label"], target), changes, unconfirmed, problems)
+
+
+def stated(rows: TableRows, feature: Feature, column: Column) -> Array:
+    """Return the codes of a column as the table has them: NaN where a number is missing, also if the model imputes one."""
+    codes = rows.column_codes(feature, column)
+    return np.where(missing_in(column), np.nan, codes) if feature.name in rows.schema.fills else codes
+
+
+def missing_in(column: Column) -> Array:
+    """Return which values of a column are missing."""
+    kind = kind_of(column)
+    if kind == "b":
+        return np.zeros(len(column), bool)
+    return np.isnan(numbers_of(column, "")) if kind in "iuf" else factorized(column)[0] < 0
 
 
 def problem_counts(column: Column, status: Array) -> dict[str, int]:

@@ -29,6 +29,8 @@ class Settings:
     min_rows: int = 30
     budgets: tuple[float, ...] = ()
     conflicts: int | None = None  # rows without recourse that are examined; None for the usual number
+    title: str = ""  # of the page
+    note: str = ""  # free text on the page
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +41,23 @@ class Figures:
     """
 
     cases: Cases
-    schema: Schema
+    model: tuple[Schema, tuple[dict[str, Any], ...]]  # the schema, and a line for each feature
     by: tuple[Grouping, ...]
     searched: tuple[Grouping, ...]
     found: tuple[Conflicts | None, Choices | None]  # None if they were not sought
     provenance: Provenance
     notes: tuple[str, ...]
     settings: Settings
+
+    @property
+    def schema(self) -> Schema:
+        """The features."""
+        return self.model[0]
+
+    @property
+    def inputs(self) -> tuple[dict[str, Any], ...]:
+        """A line for each feature: whether the model uses it, its values, constraints, price and missing values."""
+        return self.model[1]
 
     @property
     def conflicts(self) -> Conflicts | None:
@@ -83,7 +95,11 @@ class Figures:
     @functools.cached_property
     def differences(self) -> list[between.Difference]:
         """The differences between the groups of each column."""
-        return [one for groups in self.groups.values() for one in between.differences(groups, self.settings.seed)]
+        return [
+            one
+            for groups in self.groups.values()
+            for one in between.differences(groups, self.settings.seed, self.settings.min_rows)
+        ]
 
     @functools.cached_property
     def features(self) -> list[dict[str, Any]]:
@@ -106,7 +122,7 @@ class Figures:
     @functools.cached_property
     def fairness(self) -> list[dict[str, Any]]:
         """The notions of fairness of the literature, for each column."""
-        lines = [line for groups in self.groups.values() for line in fairness(groups, self.budgets)]
+        lines = [line for groups in self.groups.values() for line in fairness(groups, self.budgets, self.settings.min_rows)]
         for grouping in self.by if self.choices is not None else ():
             lines += choice(grouping, [line for line in self.choice_lines if line["by"] == grouping.name])
         return lines
@@ -116,7 +132,8 @@ class Figures:
         """The sets of features that reach the target, for all rows and every group."""
         if self.choices is None:
             return []
-        return [line for grouping in (everyone(len(self.cases)), *self.by) for line in self.choices.lines(grouping)]
+        divisions, least = (everyone(len(self.cases)), *self.by), self.settings.min_rows
+        return [line for grouping in divisions for line in self.choices.lines(grouping, least)]
 
     @functools.cached_property
     def conflict_lines(self) -> list[dict[str, Any]]:

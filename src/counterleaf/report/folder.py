@@ -6,6 +6,7 @@ column of numbers without bounds). The columns that the audit kept are read from
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,9 @@ from counterleaf.report.cases import (
     Values,
     classes_of,
     has_target,
+    missing_in,
     problem_counts,
+    stated,
     status_codes,
     truths,
 )
@@ -199,11 +202,11 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     arguments = audited.manifest.arguments
     explainer = read_explainer(audited.folder, audited.manifest)
     question = Question(explainer, arguments.pop("target"), arguments)
-    question.words()
+    question.query()
     cases = _cases(audited, question, settings.seed)
     sampled = samples(question, cases, settings)
     grouped, others = [GroupColumn(one, text=True) for one in chosen], [SearchedColumn(name, text=True) for name in searched]
-    rows = _read_inputs(audited, question, cases, (grouped, others), sampled)
+    rows, missing = _read_inputs(audited, question, cases, (grouped, others), sampled)
     position = {int(row): k for k, row in enumerate(sampled.tolist())}
 
     def rows_at(places: Array) -> TableRows:
@@ -211,22 +214,25 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
 
     notes = []
     if audited.rows < audited.manifest.plan.rows:
-        missing = audited.manifest.plan.rows - audited.rows
+        absent = audited.manifest.plan.rows - audited.rows
         notes.append(
-            f"The audit is not finished: {missing:,} of {audited.manifest.plan.rows:,} rows are missing in this report."
+            f"The audit is not finished: {absent:,} of {audited.manifest.plan.rows:,} rows are missing in this report."
         )
-    origin = Origin(_origin(audited), audited.checked())
+    origin = Origin(_origin(audited), audited.checked(), missing, _files(audited))
     figures = assemble(question, cases, (grouped, others), rows_at, origin, settings, notes)
     provenance = replace(figures.provenance, model_hash=audited.manifest.model)
     return replace(figures, provenance=provenance)
 
 
+def _files(audited: _Audited) -> tuple[tuple[str, str], ...]:
+    return tuple((Path(one.path).name, one.fingerprint) for one in audited.manifest.plan.inputs)
+
+
 def _origin(audited: _Audited) -> str:
-    manifest = audited.manifest
-    files = [f"{Path(one.path).name} (fingerprint {one.fingerprint[:16]})" for one in manifest.plan.inputs]
-    listed = ", ".join(files[:8]) + (f" and {len(files) - 8:,} more files" if len(files) > 8 else "")
+    manifest, n = audited.manifest, len(audited.manifest.plan.inputs)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
-    return f"{audited.rows:,} rows of {listed}; audited {manifest.created} with {versions}; run {manifest.run}"
+    files = f"{n:,} {'file' if n == 1 else 'files'}"
+    return f"{audited.rows:,} rows of {files}; audited {manifest.created} with {versions}; run {manifest.run}"
 
 
 def _cases(audited: _Audited, question: Question, seed: int) -> Cases:
@@ -283,15 +289,15 @@ def _read_inputs(
     cases: Cases,
     columns: tuple[Sequence[GroupColumn], Sequence[SearchedColumn]],
     sampled: Array,
-) -> Frame:
-    """Collect the groups, fill in the old values of the changes, and return the sampled rows."""
+) -> tuple[Frame, Counter[str]]:
+    """Collect the groups, fill in the old values of the changes, and return the sampled rows and the missing values."""
     schema, kept = question.explainer.schema, set(audited.manifest.settings.keep)
     collected: list[tuple[str, Any]] = [(one.by.column, one) for one in columns[0]] + [(one.name, one) for one in columns[1]]
     needed = [name for name, _ in collected]
-    needed += [schema.names[d] for d in cases.values] if not len(sampled) else schema.names
-    needed = list(dict.fromkeys(needed))
+    needed = list(dict.fromkeys([*needed, *schema.names]))
     from_parts, wanted = [name for name in needed if name in kept], [name for name in needed if name not in kept]
     encoder, start, rows = TableRows(make_frame([], schema.names), schema), 0, []
+    missing: Counter[str] = Counter()
     source: Any = audited.inputs(schema, wanted) if wanted else ((part, None) for part in audited.parts)
     for expected, (part, found) in zip(audited.parts, source, strict=True):
         assert part is expected  # the positions of the rows follow from the order of the parts
@@ -301,19 +307,21 @@ def _read_inputs(
             table = more if found is None else found.assign(**{name: more[name] for name in from_parts})
         for name, one in collected:
             one.add(table[name])
+        missing.update({name: int(missing_in(table[name]).sum()) for name in schema.names})
         for d, values in cases.values.items():
             _fill(values, start, part.span.rows, encoder, (schema.features[d], table[schema.names[d]]))
         low, high = np.searchsorted(sampled, (start, start + part.span.rows))
         if high > low:
             rows.append(take(table[schema.names], sampled[low:high] - start))
         start += part.span.rows
-    return concat([_plain(one, schema.features) for one in rows]) if rows else make_frame([], schema.names)
+    whole = concat([_plain(one, schema.features) for one in rows]) if rows else make_frame([], schema.names)
+    return whole, missing
 
 
 def _fill(values: Values, start: int, n: int, encoder: TableRows, column: tuple[Feature, Any]) -> None:
     low, high = np.searchsorted(values.rows, (start, start + n))
     if high > low:
-        values.old[low:high] = encoder.column_codes(column[0], take(column[1], values.rows[low:high] - start))
+        values.old[low:high] = stated(encoder, column[0], take(column[1], values.rows[low:high] - start))
 
 
 def _plain(rows: Frame, features: Sequence[Feature]) -> Frame:

@@ -225,6 +225,10 @@ class GroupColumn:
         order = [k for k in order if counts[k]]
         notes = []
         if len(order) > MOST:
+            if 2 * len(order) > counts.sum():
+                raise CounterleafError(
+                    f"column {name!r} has {len(order):,} different values in {counts.sum():,} rows; group by another column"
+                )
             common = sorted(order, key=lambda k: -counts[k])[: MOST - 1]
             notes.append(
                 f"{name} has {len(order):,} different values: the {MOST - 1} most frequent are groups, the others are {OTHER}."

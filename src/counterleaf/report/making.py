@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,17 @@ import numpy as np
 from counterleaf.errors import CounterleafError, brief, check_whole_number, number
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.question.constraints.functions import freeze
-from counterleaf.question.constraints.kinds import listed
-from counterleaf.report.cases import Cases, State
+from counterleaf.question.constraints.kinds import Constraint, Support, listed
+from counterleaf.question.query import Query
+from counterleaf.report.cases import Cases, State, status_codes
 from counterleaf.report.figures import Figures, Settings
 from counterleaf.report.groups import MOST, By, GroupColumn, Grouping, read_by
 from counterleaf.report.measures import choices, conflicts
 from counterleaf.report.measures.comparisons import MIN_ROWS
+from counterleaf.report.measures.inputs import input_lines
 from counterleaf.report.provenance import Provenance, model_hash, model_words, now, question_words, target_words, versions
-from counterleaf.table.frames import numbers_of
+from counterleaf.table.frames import Frame, numbers_of
+from counterleaf.table.output import STATUSES
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
@@ -43,27 +46,38 @@ class Question:
         """The constraints as a tuple."""
         return tuple(listed(self.rest.get("constraints", ())))
 
-    def words(self) -> tuple[tuple[str, str], ...]:
-        """Return the question in words; a wrong question is refused."""
-        query = self.explainer._query(self.target, **{"cost": None, "constraints": (), **self.rest})
-        return question_words(query, self.explainer.schema)
+    def query(self) -> Query:
+        """Return the question as the search reads it; a wrong question is refused."""
+        return self.explainer._query(self.target, **{"cost": None, "constraints": (), **self.rest})
+
+    def stuck(self, rows: Any, constraints: Sequence[Constraint]) -> Array:
+        """Return which rows provably cannot reach the target within some of the constraints."""
+        support = self.rest.get("support") if any(isinstance(one, Support) for one in constraints) else None
+        rules = [one for one in constraints if not isinstance(one, Support)]
+        try:
+            found = self._explained(rows, {"constraints": rules, "support": support})
+        except CounterleafError:  # without some constraint, the cost may be unbounded
+            return np.zeros(len(rows), bool)
+        return np.asarray(status_codes(found["status"]) == STATUSES.index("infeasible"))
 
     def reached(self, rows: TableRows, features: Sequence[str]) -> Array:
         """Return which rows reach the target if only these features change."""
         others = [name for name in self.explainer.schema.names if name not in features]
         rules = [*self.constraints, *([freeze(*others)] if others else [])]
-        found = self.explainer.explain_many(
-            rows.rows, target=self.target, words=False, progress=False, **{**self.rest, "constraints": rules}
-        )
-        return ~np.isnan(numbers_of(found["cost"], "cost"))
+        return ~np.isnan(numbers_of(self._explained(rows.rows, {"constraints": rules})["cost"], "cost"))
+
+    def _explained(self, rows: Any, options: dict[str, Any]) -> Frame:
+        return self.explainer.explain_many(rows, target=self.target, words=False, progress=False, **{**self.rest, **options})
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the rows come from, and whether proofs were checked."""
+    """Where the rows come from, whether proofs were checked, and how many values are missing."""
 
     rows: str
     checked: str
+    missing: Mapping[str, int]  # values of each feature
+    files: tuple[tuple[str, str], ...] = ()  # with their fingerprints
 
 
 def read_settings(options: Any) -> Settings:
@@ -75,7 +89,8 @@ def read_settings(options: Any) -> Settings:
     if isinstance(budgets, str) or not isinstance(budgets, Iterable):
         raise CounterleafError(f"budgets is {brief(budgets)}; expected a list of costs")
     costs = tuple(number(budget, "a budget") for budget in budgets)
-    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most)
+    title, note = str(options.get("title") or ""), str(options.get("note") or "")
+    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most, title, note)
 
 
 def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str]:
@@ -112,7 +127,10 @@ class SearchedColumn:
         """Return the groups; None if there are too many or just one."""
         if not self._fits:
             return None
-        grouping, notes = self._collected.grouping()
+        try:
+            grouping, notes = self._collected.grouping()
+        except CounterleafError:
+            return None
         too_many = bool(notes) and not self._collected.is_numeric
         return None if too_many or not 1 < len(grouping) <= MOST + 2 else grouping
 
@@ -151,7 +169,7 @@ def assemble(
         The figures.
     """
     explainer, remarks = question.explainer, list(notes)
-    words = question.words()
+    query = question.query()
     groupings = []
     for column in columns[0]:
         grouping, said = column.grouping()
@@ -160,17 +178,20 @@ def assemble(
     others = [one for one in (column.grouping() for column in columns[1]) if one is not None]
     provenance = Provenance(
         target_words(question.target),
-        words,
+        question_words(query, explainer.schema),
         model_words(explainer),
         model_hash(explainer),
+        (str(query.cost), *map(str, query.constraints)),
         origin.rows,
         origin.checked,
+        origin.files,
         versions(),
         now(),
     )
     searched = (*groupings, *others)
     found = _conflicts(question, cases, rows_at, settings), _choices(question, cases, rows_at, settings)
-    return Figures(cases, explainer.schema, tuple(groupings), searched, found, provenance, tuple(remarks), settings)
+    inputs = tuple(input_lines(explainer, query, origin.missing))
+    return Figures(cases, (explainer.schema, inputs), tuple(groupings), searched, found, provenance, tuple(remarks), settings)
 
 
 def samples(question: Question, cases: Cases, settings: Settings) -> Array:
@@ -197,9 +218,8 @@ def _conflicts(question: Question, cases: Cases, rows_at: RowsAt, settings: Sett
         return None
     rows = rows_at(sample)
     total = int(np.count_nonzero(cases.state == State.CANNOT))
-    return conflicts.find_conflicts(
-        lambda k: question.explainer.explain(rows.one(k), target=question.target, **question.rest), sample, total
-    )
+    rules = conflicts.by_feature(question.query().constraints)
+    return conflicts.find_conflicts(lambda places, some: question.stuck(rows.part(places), some), rules, sample, total)
 
 
 def _choices(question: Question, cases: Cases, rows_at: RowsAt, settings: Settings) -> choices.Choices | None:

@@ -15,6 +15,7 @@ from counterleaf.errors import CounterleafError, with_article
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.question.query import Probability, Query, Value
 from counterleaf.report.cases import classes_of
+from counterleaf.report.constraint_words import cost_words, in_words
 from counterleaf.table.schema import Schema
 
 UNCHECKED = "No proof was checked again: answers in memory keep no proofs."
@@ -28,10 +29,20 @@ class Provenance:
     question: tuple[tuple[str, str], ...]  # name and text of each part
     model: str
     model_hash: str
+    code: tuple[str, ...]  # cost and constraints as they are written in Python
     origin: str  # of the rows
     checked: str  # how many proofs were checked again
+    files: tuple[tuple[str, str], ...]  # input files of a folder with their fingerprints
     versions: tuple[tuple[str, str], ...]
     date: str
+
+    def lines(self) -> list[dict[str, str]]:
+        """Return everything in full as lines of a table."""
+        parts = [*self.question, *(("code", one) for one in self.code), ("model", self.model)]
+        parts += [("SHA-256 of the converted model", self.model_hash), ("rows", self.origin)]
+        parts += [(f"fingerprint of {name}", fingerprint) for name, fingerprint in self.files]
+        parts += [("proofs", self.checked), *self.versions, ("date", self.date)]
+        return [{"name": name, "value": value} for name, value in parts]
 
 
 def target_words(target: Any) -> str:
@@ -45,8 +56,8 @@ def target_words(target: Any) -> str:
 
 def question_words(query: Query, schema: Schema) -> tuple[tuple[str, str], ...]:
     """Return the parts of a question in words."""
-    parts = [("target", target_words(query.target)), ("cost", str(query.cost))]
-    parts += [("constraint", str(one)) for one in query.constraints] or [("constraints", "none")]
+    parts = [("target", target_words(query.target)), ("cost", cost_words(query.cost))]
+    parts += [("constraint", in_words(one, schema)) for one in query.constraints] or [("constraints", "none")]
     margin = query.margin
     if isinstance(margin, tuple):
         named = [f"{value:.4g} of {name}" for name, value in zip(schema.names, margin, strict=True) if value]

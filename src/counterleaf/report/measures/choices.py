@@ -7,6 +7,7 @@ search in which all other features are frozen, so a set also counts for a row fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from counterleaf.report.cases import Cases, State
 from counterleaf.report.groups import Grouping
+from counterleaf.report.measures.intervals import wilson
 from counterleaf.table.schema import Schema
 from counterleaf.types import Array
 
@@ -30,13 +32,14 @@ class Choices:
     sets: tuple[tuple[str, ...], ...]
     reached: Array  # (rows, sets) bool
 
-    def lines(self, grouping: Grouping) -> Iterator[dict[str, Any]]:
-        """Yield a line for every group and every set, the most effective first."""
+    def lines(self, grouping: Grouping, least: int) -> Iterator[dict[str, Any]]:
+        """Yield a line for every group and every set, the most effective first; an interval needs ``least`` rows."""
         codes = grouping.codes[self.rows].astype(np.int64)
         sizes = np.bincount(codes, minlength=len(grouping))
         for g in np.flatnonzero(sizes).tolist():
             counts = self.reached[codes == g].sum(axis=0)
             for k in sorted(range(len(self.sets)), key=lambda k: (-counts[k], k)):
+                low, high = wilson(int(counts[k]), int(sizes[g])) if sizes[g] >= least else (math.nan, math.nan)
                 yield {
                     "by": grouping.name,
                     "group": grouping.labels[g],
@@ -44,6 +47,8 @@ class Choices:
                     "examined": int(sizes[g]),
                     "reaching": int(counts[k]),
                     "share": float(counts[k] / sizes[g]),
+                    "low": low,
+                    "high": high,
                 }
 
 

@@ -1,8 +1,9 @@
 """The groups that differ most: every group, and every pair of groups of two columns, against the other rows.
 
-Two figures are compared. The share without recourse, among the rows without the target that are decided, is compared by the
-chi-square test, or by Fisher's exact test if an expected count is below 5. The costs of the rows with a change are compared
-by the Mann-Whitney test with its correction for ties. The p-values of all comparisons are adjusted together by Holm's method.
+Three figures are compared. The share that already has the target, among the rows that could be explained, and the share without
+recourse, among the rows without the target that are decided, are compared by the chi-square test, or by Fisher's exact test if
+an expected count is below 5. The costs of the rows with a change are compared by the Mann-Whitney test with its correction for
+ties. The p-values of all comparisons are adjusted together by Holm's method.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from counterleaf.types import Array
 
 MIN_ROWS = 30  # that a group and the rest need for a comparison
 LEVEL = 0.05
-SHARE, COST = "share without recourse", "cost"
+HAS, SHARE, COST = "share with the target", "share without recourse", "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Comparison:
 
     columns: tuple[str, ...]
     labels: tuple[str, ...]
-    figure: str  # SHARE or COST
+    figure: str  # HAS, SHARE or COST
     rows: int  # of the group that the comparison is about
     rest_rows: int
     value: float  # the share, or the median cost
@@ -85,8 +86,12 @@ def compare(cases: Cases, groupings: Sequence[Grouping], min_rows: int = MIN_ROW
         All comparisons that were made.
     """
     ranked = _Ranked.of(cases)
-    decided = np.flatnonzero((cases.state == State.CANNOT) | (cases.state == State.CAN) | (cases.state == State.FOUND))
-    cannot = cases.state[decided] == State.CANNOT
+    state = cases.state
+    decided = np.flatnonzero((state == State.CANNOT) | (state == State.CAN) | (state == State.FOUND))
+    shares = [(SHARE, decided, state[decided] == State.CANNOT)]
+    if (state == State.HAS).any():
+        valid = np.flatnonzero(state != State.INVALID)
+        shares.insert(0, (HAS, valid, state[valid] == State.HAS))
     found: list[Comparison] = []
     singles = [(one,) for one in groupings]
     for columns in (*singles, *itertools.combinations(groupings, 2)):
@@ -97,17 +102,21 @@ def compare(cases: Cases, groupings: Sequence[Grouping], min_rows: int = MIN_ROW
         used = range(1) if len(cells) == 2 else range(len(cells))  # of two groups, each is the rest of the other
         labels = [tuple(one.labels[k] for one, k in zip(columns, cell, strict=True)) for cell in cells]
         names = tuple(one.name for one in columns)
-        found += _shares(names, [labels[k] for k in used], (codes[decided], cannot, len(cells)), min_rows)
+        for figure, rows, hit in shares:
+            found += _shares(figure, (names, [labels[k] for k in used]), (codes[rows], hit, len(cells)), min_rows)
         found += ranked.compared(names, [labels[k] for k in used], codes, len(cells), min_rows)
     return sorted(_holm(found), key=lambda one: (not one.clear, -abs(one.effect), one.adjusted))
 
 
 def _shares(
-    names: tuple[str, ...], labels: Sequence[tuple[str, ...]], data: tuple[Array, Array, int], min_rows: int
+    figure: str,
+    groups: tuple[tuple[str, ...], Sequence[tuple[str, ...]]],
+    data: tuple[Array, Array, int],
+    min_rows: int,
 ) -> list[Comparison]:
-    codes, cannot, size = data
-    n, hits = np.bincount(codes, minlength=size), np.bincount(codes[cannot], minlength=size)
-    total, all_hits, out = len(codes), int(cannot.sum()), []
+    (names, labels), (codes, hit, size) = groups, data
+    n, hits = np.bincount(codes, minlength=size), np.bincount(codes[hit], minlength=size)
+    total, all_hits, out = len(codes), int(hit.sum()), []
     for k, label in enumerate(labels):
         rest = total - int(n[k])
         if min(n[k], rest) < min_rows:
@@ -115,7 +124,7 @@ def _shares(
         mine, others = int(hits[k]), all_hits - int(hits[k])
         p, test = _share_test(mine, int(n[k]), others, rest)
         value, rest_value = mine / int(n[k]), others / rest
-        out.append(Comparison(names, label, SHARE, int(n[k]), rest, value, rest_value, value - rest_value, p, test))
+        out.append(Comparison(names, label, figure, int(n[k]), rest, value, rest_value, value - rest_value, p, test))
     return out
 
 

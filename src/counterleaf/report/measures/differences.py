@@ -1,4 +1,4 @@
-"""Differences between the groups of a column, with bootstrap intervals."""
+"""Differences between the groups of a column, with intervals where both groups have enough rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from counterleaf.report.measures.bootstrap import BINOMIAL, LEVEL, ORDER, interval, mean_draws, order_draws, share_draws
 from counterleaf.report.measures.group import Group
+from counterleaf.report.measures.intervals import LEAST, LEVEL, NEWCOMBE, ORDER, interval, mean_draws, newcombe, order_draws
 from counterleaf.types import Array
 
 MEASURES = (
@@ -25,16 +25,19 @@ MEASURES = (
     "changes_mean",
     "half_without_target",
 )
+TOO_FEW = "too few rows"
 SHARES = frozenset(measure for measure in MEASURES if measure.startswith("share"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A figure of one group, and its bootstrap draws."""
+    """A figure of one group: the rows it is about; for a share, how many of them, else bootstrap draws if these are enough."""
 
     value: float
-    draws: Array
-    method: str
+    rows: int
+    hits: int = 0
+    draws: Array | None = None
+    method: str = NEWCOMBE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,10 @@ class Difference:
     measure: str
     value: float
     other_value: float
+    rows: int  # of the group that the figure is about
+    other_rows: int
     difference: float
-    low: float
+    low: float  # NaN if there are too few rows
     high: float
     method: str
 
@@ -59,13 +64,13 @@ class Difference:
 
     def line(self) -> dict[str, Any]:
         """The difference as a line of a table."""
-        names = ("by", "group", "other", "measure", "value", "other_value", "difference", "low", "high")
-        return {**{name: getattr(self, name) for name in names}, "level": LEVEL, "bootstrap": self.method}
+        names = ("by", "group", "other", "measure", "value", "other_value", "rows", "other_rows")
+        ends = {name: getattr(self, name) for name in ("difference", "low", "high")}
+        return {**{name: getattr(self, name) for name in names}, **ends, "level": LEVEL, "method": self.method}
 
 
-def estimate(group: Group, measure: str, seed: int) -> Estimate | None:
+def estimate(group: Group, measure: str, seed: int, least: int) -> Estimate | None:
     """Return a figure of a group with draws that depend on the seed and the group alone; None if it has no such rows."""
-    rng = np.random.default_rng([seed, *(zlib.crc32(text.encode(errors="replace")) for text in (*_key(group), measure))])
     counted = {
         "share_has": (group.has, group.rows),
         "share_can": (group.can, group.rows),
@@ -74,39 +79,50 @@ def estimate(group: Group, measure: str, seed: int) -> Estimate | None:
     }
     if measure in counted:
         hits, n = counted[measure]
-        return Estimate(hits / n, share_draws(rng, hits, n), BINOMIAL) if n else None
-    if measure == "half_without_target":
-        if not group.affected:
-            return None
-        ordered = np.append(group.costs, np.full(group.open, np.nan)) if group.open else group.costs
-        return Estimate(group.cost_for(0.5), order_draws(rng, ordered, 0.5, group.affected), ORDER)
-    if not group.can:
+        return Estimate(hits / n, n, hits) if n else None
+    n = group.affected if measure == "half_without_target" else group.can
+    if not n:
         return None
+    values = {"cost_median": group.quantile(0.5), "cost_mean": group.mean_cost, "changes_mean": group.mean_changes}
+    value = values.get(measure, group.cost_for(0.5))
+    if n < max(least, LEAST):
+        return Estimate(value, n)
+    return Estimate(value, n, 0, *_draws(group, measure, seed))
+
+
+def _draws(group: Group, measure: str, seed: int) -> tuple[Array, str]:
+    words = (group.by, group.label, measure)
+    rng = np.random.default_rng([seed, *(zlib.crc32(text.encode(errors="replace")) for text in words)])
+    if measure == "half_without_target":
+        ordered = np.append(group.costs, np.full(group.open, np.nan)) if group.open else group.costs
+        return order_draws(rng, ordered, 0.5, group.affected), ORDER
     if measure == "cost_median":
-        return Estimate(group.quantile(0.5), order_draws(rng, group.costs, 0.5), ORDER)
+        return order_draws(rng, group.costs, 0.5), ORDER
     if measure == "cost_mean":
-        return Estimate(group.mean_cost, *mean_draws(rng, group.costs))
-    return Estimate(group.mean_changes, *mean_draws(rng, np.arange(len(group.changes)), group.changes))
+        return mean_draws(rng, group.costs)
+    return mean_draws(rng, np.arange(len(group.changes)), group.changes)
 
 
-def _key(group: Group) -> tuple[str, str]:
-    return group.by, group.label
-
-
-def differences(groups: Sequence[Group], seed: int) -> Iterator[Difference]:
-    """Yield the differences between all pairs of groups of one column."""
+def differences(groups: Sequence[Group], seed: int, least: int) -> Iterator[Difference]:
+    """Yield the differences between all pairs of groups of one column; intervals need ``least`` rows in both groups."""
     for measure in MEASURES:
-        known = [(group, estimate(group, measure, seed)) for group in groups]
+        known = [(group, estimate(group, measure, seed, least)) for group in groups]
         for (a, one), (b, other) in itertools.combinations(known, 2):
             if one is not None and other is not None:
-                yield _difference((a, one), (b, other), measure)
+                low, high, method = _interval(one, other, measure in SHARES, least)
+                infinite = math.isinf(one.value) and math.isinf(other.value)
+                gap = math.nan if infinite else one.value - other.value
+                values = one.value, other.value, one.rows, other.rows
+                yield Difference(a.by, a.label, b.label, measure, *values, gap, low, high, method)
 
 
-def _difference(a: tuple[Group, Estimate], b: tuple[Group, Estimate], measure: str) -> Difference:
-    (first, one), (second, other) = a, b
+def _interval(one: Estimate, other: Estimate, share: bool, least: int) -> tuple[float, float, str]:
+    if min(one.rows, other.rows) < least:
+        return math.nan, math.nan, TOO_FEW
+    if share:
+        return *newcombe((one.hits, one.rows), (other.hits, other.rows)), NEWCOMBE
+    if one.draws is None or other.draws is None:
+        return math.nan, math.nan, TOO_FEW
     with np.errstate(invalid="ignore"):
-        low, high = interval(one.draws - other.draws)
-    infinite = math.isinf(one.value) and math.isinf(other.value)
-    gap = math.nan if infinite else one.value - other.value
-    method = one.method if one.method == other.method else f"{one.method}; {other.method}"
-    return Difference(first.by, first.label, second.label, measure, one.value, other.value, gap, low, high, method)
+        ends = interval(one.draws - other.draws)
+    return *ends, one.method if one.method == other.method else f"{one.method}; {other.method}"

@@ -18,8 +18,10 @@ import numpy as np
 from counterleaf.report.groups import Grouping
 from counterleaf.report.measures.choices import SHARES
 from counterleaf.report.measures.group import QUARTERS, Group
+from counterleaf.report.measures.intervals import wilson
 
-EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
+IMPACT, EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
+    "adverse impact ratio",
     "equal effectiveness",
     "equal conditional mean recourse",
     "equal effectiveness within budget",
@@ -29,7 +31,7 @@ EFFECTIVENESS, CONDITIONAL, BUDGET, COST_OF, CHOICE, TRADE_OFF = (
 )
 
 
-def fairness(groups: Sequence[Group], budgets: Sequence[float]) -> list[dict[str, Any]]:
+def fairness(groups: Sequence[Group], budgets: Sequence[float], least: int) -> list[dict[str, Any]]:
     """Return the figures of each group of a column behind every notion, one line each.
 
     Parameters
@@ -38,41 +40,67 @@ def fairness(groups: Sequence[Group], budgets: Sequence[float]) -> list[dict[str
         The groups of one column.
     budgets : sequence of float
         Costs for which the effectiveness is compared.
+    least : int
+        The rows that a group needs for an interval, and to be the one with the highest share.
 
     Returns
     -------
     list of dict
-        Lines with the notion, its parameter, the group and its value; for the trade-off, the other group too.
+        Lines with the notion, its parameter, the group, the rows that it is about and its value, for shares with Wilson's
+        interval; for the trade-off, the other group too.
     """
     affected = [group for group in groups if group.affected]
-    lines = []
+    lines = _impact(groups, least)
     for group in affected:
-        lines.append(_line(EFFECTIVENESS, math.nan, group, group.can / group.affected))
+        lines.append(_share_line(EFFECTIVENESS, math.nan, group, group.can, least))
     for group in affected:
-        lines.append(_line(CONDITIONAL, math.nan, group, group.mean_cost))
+        lines.append(_line(CONDITIONAL, math.nan, group, group.can, group.mean_cost))
     for budget, group in itertools.product(budgets, affected):
-        lines.append(_line(BUDGET, budget, group, group.within(budget)))
+        hits = int(np.searchsorted(group.costs, budget, side="right"))
+        lines.append(_share_line(BUDGET, budget, group, hits, least))
     for share, group in itertools.product(QUARTERS, affected):
-        lines.append(_line(COST_OF, share, group, group.cost_for(share)))
+        lines.append(_line(COST_OF, share, group, group.affected, group.cost_for(share)))
     for one, other in itertools.combinations(affected, 2):
         distance, at = trade_off(one, other)
-        lines.append({**_line(TRADE_OFF, at, one, distance), "other": other.label})
+        lines.append({**_line(TRADE_OFF, at, one, min(one.affected, other.affected), distance), "other": other.label})
     return lines
 
 
+def _impact(groups: Sequence[Group], least: int) -> list[dict[str, Any]]:
+    """Return the share with the target of each group, divided by the highest such share of a group with enough rows."""
+    shares = {group.label: group.has / (group.rows - group.invalid) for group in groups if group.rows > group.invalid}
+    enough = [group for group in groups if group.rows - group.invalid >= least]
+    best = max((shares[group.label] for group in enough), default=0.0)
+    return [_line(IMPACT, math.nan, one, one.rows - one.invalid, shares[one.label] / best) for one in enough] if best else []
+
+
 def choice(grouping: Grouping, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many sets of features are a choice for each group, from the lines of ``Choices`` of its column."""
+    """Return how many sets of features are a choice for each group, from the lines of ``Choices`` of its column.
+
+    The count is uncertain, from ``low`` to ``high``, by the sets whose interval contains the share that makes a choice.
+    """
     out = []
     for share, label in itertools.product(SHARES, grouping.labels):
         mine = [line for line in lines if line["group"] == label]
         if mine:
-            count = float(sum(line["share"] >= share for line in mine))
-            out.append({"by": grouping.name, "notion": CHOICE, "parameter": share, "group": label, "other": "", "value": count})
+            value, low, high = (float(sum(line[name] >= share for line in mine)) for name in ("share", "low", "high"))
+            if math.isnan(mine[0]["low"]):
+                low = high = math.nan
+            known = {"by": grouping.name, "notion": CHOICE, "parameter": share, "group": label, "other": ""}
+            out.append({**known, "rows": mine[0]["examined"], "value": value, "low": low, "high": high})
     return out
 
 
-def _line(notion: str, parameter: float, group: Group, value: float) -> dict[str, Any]:
-    return {"by": group.by, "notion": notion, "parameter": parameter, "group": group.label, "other": "", "value": value}
+def _line(notion: str, parameter: float, group: Group, rows: int, value: float) -> dict[str, Any]:
+    start = {"by": group.by, "notion": notion, "parameter": parameter, "group": group.label, "other": ""}
+    return {**start, "rows": rows, "value": value, "low": math.nan, "high": math.nan}
+
+
+def _share_line(notion: str, parameter: float, group: Group, hits: int, least: int) -> dict[str, Any]:
+    line = _line(notion, parameter, group, group.affected, hits / group.affected)
+    if group.affected >= least:
+        line["low"], line["high"] = wilson(hits, group.affected)
+    return line
 
 
 def trade_off(one: Group, other: Group) -> tuple[float, float]:

@@ -61,21 +61,21 @@ class FeatureChanges:
 
 
 def _nothing() -> dict[str, Any]:
-    return {"increases": 0, "decreases": 0, "q25": math.nan, "median": math.nan, "q75": math.nan, "new_values": ""}
+    counts = {"filled": 0, "removed": 0, "increases": 0, "decreases": 0}
+    return {**counts, "q25": math.nan, "median": math.nan, "q75": math.nan, "new_values": ""}
 
 
 def _described(feature: Feature, old: Array, new: Array) -> dict[str, Any]:
+    """Return the differences of a number, rows without an old value left out, or the new values of a category."""
     out = _nothing()
     if not isinstance(feature, Numeric):
+        out["filled"] = int((np.isnan(old) | (old >= len(feature.values))).sum())
         out["new_values"] = _frequent(feature.values, new)
         return out
     moves = np.sort((new - old)[~np.isnan(old) & ~np.isnan(new)])
+    out["filled"], out["removed"] = int(np.isnan(old).sum()), int(np.isnan(new).sum())
     out["increases"], out["decreases"] = int((moves > 0).sum()), int((moves < 0).sum())
-    out |= dict(zip(("q25", "median", "q75"), (order_statistic(moves, share) for share in QUARTERS), strict=True))
-    filled, removed = int(np.isnan(old).sum()), int(np.isnan(new).sum())
-    notes = [f"filled in ({filled:,})"] * (filled > 0) + [f"{MISSING} ({removed:,})"] * (removed > 0)
-    out["new_values"] = ", ".join(notes)
-    return out
+    return out | dict(zip(("q25", "median", "q75"), (order_statistic(moves, share) for share in QUARTERS), strict=True))
 
 
 def _frequent(values: tuple[Any, ...], codes: Array) -> str:

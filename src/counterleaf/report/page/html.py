@@ -48,6 +48,11 @@ def table(
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{clean(caption)}">{content}</div>'
 
 
+def details(summary: str, content: str) -> str:
+    """Return content that is folded until the reader opens it."""
+    return f"<details><summary>{clean(summary)}</summary>{content}</details>"
+
+
 def section(anchor: str, title: str, *parts: str) -> str:
     """Return a section with a heading."""
     return f'<section id="{anchor}"><h2>{clean(title)}</h2>{"".join(parts)}</section>'

@@ -1,4 +1,4 @@
-"""Pictures of the page as SVG: bars of shares, and curves of the share that reaches the target over the cost."""
+"""Pictures of the page: bars of shares, and curves of the share that reaches the target over the cost as SVG."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 
 from counterleaf.plot.audits import curve
-from counterleaf.plot.canvas import short_names
 from counterleaf.report.measures.group import Group
+from counterleaf.report.page.html import clean
 from counterleaf.report.page.words import as_number, percent
 
 KINDS = (
@@ -19,71 +19,53 @@ KINDS = (
     ("invalid", "could not be explained"),
 )
 _DASHES = ("", "9 5", "2 4", "12 4 2 4")
-_WIDTH, _BAR, _GAP, _POINTS = 480, 26, 22, 240
-_LEAST = 0.09  # the share from which a bar has its percentage on it
-
-
-def _hatches() -> str:
-    """Return patterns that tell the kinds apart without colour."""
-    lines = {"can": "M0,8 L8,0", "cannot": "M0,0 L8,8 M0,8 L8,0", "open": "M4,0 L4,8"}
-    return "".join(
-        f'<pattern id="h-{key}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" '
-        f'style="fill:var(--{key})"/><path d="{path}" style="stroke:var(--paper)" stroke-opacity="0.35" stroke-width="1.2"/>'
-        "</pattern>"
-        for key, path in lines.items()
-    )
-
-
-def _fill(key: str) -> str:
-    return f"fill:url(#h-{key})" if key in ("can", "cannot", "open") else f"fill:var(--{key})"
-
-
-def patterns() -> str:
-    """Return the definitions that all pictures of a page share."""
-    return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{_hatches()}</defs></svg>'
+_WIDTH, _POINTS = 480, 240
+_LEAST = 0.12  # the share from which a bar has its percentage on it
 
 
 def bars(groups: Sequence[Group]) -> str:
     """Return a picture of what became of the rows of each group, with a key and a text in place of it."""
     used = [kind for kind in KINDS if any(getattr(group, kind[0]) for group in groups)]
-    names = short_names([" ".join(group.label.splitlines()) for group in groups])
-    height = len(groups) * (_BAR + _GAP)
     parts = []
-    for row, (group, name) in enumerate(zip(groups, names, strict=True)):
-        top, x = row * (_BAR + _GAP) + _GAP, 0.0
-        parts.append(f'<text x="0" y="{top - 5}">{escape(name)} ({group.rows:,} {"row" if group.rows == 1 else "rows"})</text>')
-        for key, _ in used:
-            share = getattr(group, key) / group.rows
-            wide = share * _WIDTH
-            if share:
-                parts.append(f'<rect x="{x:.2f}" y="{top}" width="{wide:.2f}" height="{_BAR}" style="{_fill(key)}"/>')
-            if share >= _LEAST:
-                label = f'<text x="{x + wide / 2:.2f}" y="{top + _BAR / 2 + 5}" text-anchor="middle" '
-                halo = 'style="paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round"'
-                parts.append(f"{label}{halo}>{100 * share:.0f} %</text>")
-            x += wide
+    for group in groups:
+        shares = [(key, getattr(group, key) / group.rows) for key, _ in used]
+        pieces = "".join(
+            f'<span class="{key}" style="width:{100 * share:.3f}%">'
+            + (f"<strong>{100 * share:.0f} %</strong></span>" if share >= _LEAST else "</span>")
+            for key, share in shares
+            if share
+        )
+        rows = f"{group.rows:,} {'row' if group.rows == 1 else 'rows'}"
+        parts.append(f'<div>{clean(group.label)} ({rows})</div><div class="bar">{pieces}</div>')
     said = "; ".join(
         f"{group.label}: " + ", ".join(f"{percent(getattr(group, key) / group.rows)} {text}" for key, text in used)
         for group in groups
     )
-    key = "".join(
-        f'<li><svg viewBox="0 0 36 14" aria-hidden="true"><rect width="36" height="14" style="{_fill(kind)}"/></svg>{text}</li>'
-        for kind, text in used
-    )
-    return _figure(parts, height, "Shares of the rows", said, f'<ul class="key">{key}</ul>')
+    key = "".join(f'<li><span class="{kind}"></span>{text}</li>' for kind, text in used)
+    picture = f'<div role="img" aria-label="{clean(f"Shares of the rows. {said}")}">{"".join(parts)}</div>'
+    return f'<figure>{picture}<ul class="key">{key}</ul></figure>'
 
 
-def curves(groups: Sequence[Group], caption: str) -> str:
-    """Return a picture of the share of the rows without the target that reach it, over the cost; empty if nobody does."""
+def curves(groups: Sequence[Group], whole: Group) -> str:
+    """Return a picture of the share of the rows without the target that reach it, over the cost; empty if nobody does.
+
+    The axis ends at the cost that covers 95 % of all rows with a change.
+    """
     drawn = [(k, group) for k, group in enumerate(groups) if group.affected]
     costs = [float(end) for _, group in drawn if group.can for end in (group.costs[0], group.costs[-1])]
     if not costs:
         return ""
-    left, right, top, bottom, height = 58, _WIDTH - 10, 12, 220, 264
-    low, high = min(0.0, *costs), max(0.0, *costs)
+    cut = max(whole.quantile(0.95), min(costs))
+    caption = "Of the rows without the target, the share that reaches it at a cost of at most the value on the axis."
+    if max(costs) > cut:
+        caption += (
+            f" The axis ends at the cost that covers 95 % of the rows with a change; the largest is {as_number(max(costs))}."
+        )
+    left, right, top, bottom, height = 58, _WIDTH - 10, 26, 204, 248
+    low, high = min(0.0, *costs), max(0.0, min(cut, max(costs)))
     high = high if high > low else low + 1.0
     parts = []
-    most = _ceiling(max(group.can / group.affected for _, group in drawn))
+    most = _ceiling(max(group.within(high) for _, group in drawn) or 1.0)
     for share in (0, most / 4, most / 2, most * 3 / 4, most):
         y = bottom - share / most * (bottom - top)
         parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
@@ -95,6 +77,7 @@ def curves(groups: Sequence[Group], caption: str) -> str:
         parts.append(f'<text x="{x:.1f}" y="{bottom + 20}" text-anchor="{anchor}">{as_number(tick)}</text>')
     parts.append(f'<line class="axis" x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>')
     parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">cost</text>')
+    parts.append('<text x="0" y="12">share that reaches the target</text>')
     for k, group in drawn:
         xs, ys = curve(group, high, low, _POINTS)
         steps, before = [], None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from counterleaf.plot.canvas import short_names
 from counterleaf.report.figures import Figures
-from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.measures.group import Group
 from counterleaf.report.page import words
 
@@ -17,19 +16,19 @@ def text(figures: Figures) -> str:
     """Return the report as ``print`` shows it."""
     groups = [figures.whole, *(group for column in figures.groups.values() for group in column)]
     parts = [words.summary(figures), "", *_table(groups)]
-    sentences = spoken(figures)
+    sentences = words.findings(figures)
     if sentences:
         parts += ["", *sentences]
     parts += _compared(figures)
     parts += _conflicts(figures)
     notes = words.remarks(figures)
     if notes:
-        parts += ["", *(f"Note: {note}" for note in notes)]
+        parts += ["", *(f"Note: {' '.join(note.splitlines())}" for note in notes)]
     return "\n".join(parts)
 
 
 def _table(groups: Sequence[Group]) -> list[str]:
-    head = ["", "rows", "has target", "can", "cannot", "median cost", "quartiles", "changes", "half at"]
+    head = ["", "rows", "has target", "can", "cannot", "median cost", "quartiles", "changes", "cost for half"]
     some_open = any(group.open or group.invalid for group in groups)
     head = [*head[:5], "open", "invalid", *head[5:]] if some_open else head
     lines = [head]
@@ -48,41 +47,21 @@ def _table(groups: Sequence[Group]) -> list[str]:
     ]
 
 
-def spoken(figures: Figures) -> list[str]:
-    """Return the largest differences of each column in sentences."""
-    out = []
-    for name, groups in figures.groups.items():
-        mine = [one for one in figures.differences if one.by == name]
-        for measure in ("share_has", "share_reaching", "cost_median"):
-            found = words.largest(mine, groups, measure)
-            if found is not None:
-                out.append(words.in_words(found))
-    return [" ".join(sentence.splitlines()) for sentence in out]
-
-
-def counted(figures: Figures) -> str:
-    """Return how many comparisons were made, and how many of them are significant."""
-    found = figures.comparisons
-    clear = sum(one.clear for one in found)
-    return (
-        f"{len(found):,} comparisons of groups and pairs of groups with the rest, with at least {figures.settings.min_rows:,} "
-        f"rows on both sides: {clear:,} {'is' if clear == 1 else 'are'} significant after Holm's correction for all of them "
-        "(5 % level)."
-    )
-
-
 def _compared(figures: Figures) -> list[str]:
-    if not figures.searched or not figures.comparisons:
-        return [] if not figures.searched else ["", f"No group had {MIN_ROWS} rows to compare with the rest."]
+    if not figures.searched:
+        return []
+    if not figures.comparisons:
+        return ["", f"No group has {figures.settings.min_rows:,} rows to compare with the rest."]
     clear = [one for one in figures.comparisons if one.clear][:_LISTED]
-    return ["", counted(figures), *(f"  {' '.join(words.compared(one).splitlines())}" for one in clear)]
+    return ["", words.counted(figures), *(f"  {' '.join(words.compared(one).splitlines())}" for one in clear)]
 
 
 def _conflicts(figures: Figures) -> list[str]:
-    lines = [line for line in figures.conflict_lines if not line["by"]]
-    if not lines:
+    found = figures.conflicts
+    if found is None:
         return []
-    examined = lines[0]["examined"]
-    out = ["", f"In the way of the rows without recourse ({examined:,} examined):"]
-    out += [f"  {line['rows']:,}  {' '.join(line['constraints'].splitlines())}" for line in lines[:_LISTED]]
-    return out + [f"  and {len(lines) - _LISTED:,} other sets of constraints"] * (len(lines) > _LISTED)
+    sets = found.common()
+    out = ["", f"In the way of the rows without recourse ({len(found.rows):,} examined):"]
+    out += [f"  {count:,}  {' '.join(words.conflict(figures, one).splitlines())}" for one, count in sets[:_LISTED]]
+    more = len(sets) - _LISTED
+    return out + [f"  and {more:,} other {'set' if more == 1 else 'sets'} of constraints"] * (more > 0)

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 
 from counterleaf.report.cases import State
+from counterleaf.report.constraint_words import all_in_words
 from counterleaf.report.figures import Figures
-from counterleaf.report.measures.comparisons import COST, MIN_ROWS, Comparison
-from counterleaf.report.measures.differences import SHARES, Difference
+from counterleaf.report.measures.comparisons import COST, HAS, Comparison
+from counterleaf.report.measures.conflicts import NO_CONSTRAINT
+from counterleaf.report.measures.differences import SHARES, TOO_FEW, Difference
 from counterleaf.report.measures.group import Group
 
 MINUS = "\N{MINUS SIGN}"
@@ -20,7 +22,13 @@ MEASURES = {
     "cost_median": "median cost",
     "cost_mean": "mean cost",
     "changes_mean": "mean number of changes",
-    "half_without_target": "cost at which half of those without the target reach it",
+    "half_without_target": "cost for half of those without the target",
+}
+
+_FIGURES = {  # of the sentences at the top
+    "share_has": "the share with the target",
+    "share_reaching": "the share of the others that can reach it",
+    "cost_median": "the median cost",
 }
 
 
@@ -54,9 +62,14 @@ def signed(value: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a difference of shares in percentage points, with its sign."""
-    value = round(100 * share, 1) + 0.0
-    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{abs(value):.1f}"
+    """Return a difference of shares in percentage points, with its sign; it is 0 only if the difference is."""
+    return f"{'+' if share > 0 else MINUS if share < 0 else ''}{_points(share)}"
+
+
+def _points(share: float) -> str:
+    """Return the size of a difference of shares in percentage points."""
+    size = abs(100 * share)
+    return f"{size:.1f}" if size >= 0.05 or not size else f"{size:.1g}"
 
 
 def summary(figures: Figures) -> str:
@@ -83,44 +96,24 @@ def half(group: Group) -> str:
 
 
 def in_words(one: Difference) -> str:
-    """Return a difference as a sentence: "sex = f needs 0.12 more than sex = m; 95 % interval 0.08 more to 0.15 more"."""
-    if math.isinf(one.value) or math.isinf(one.other_value):
-        what = MEASURES[one.measure]
-        values = ", ".join(
-            f"{as_number(value)} for {_named(one, label)}"
-            for label, value in ((one.group, one.value), (one.other, one.other_value))
-        )
-        return f"{what[0].upper()}{what[1:]}: {values}."
-    return _share_sentence(one) if one.measure in SHARES else _cost_sentence(one)
-
-
-def _named(one: Difference, label: str) -> str:
-    return f"{one.by} = {label}"
-
-
-def _share_sentence(one: Difference) -> str:
-    first, second = _named(one, one.group), _named(one, one.other)
-    more = "more" if one.difference >= 0 else "fewer"
-    points = f"{abs(100 * one.difference):.1f} percentage points {more}{_interval(one, 100, ('fewer', 'more'))}."
+    """Return a difference as a sentence: "the median cost is 0.081 with sex = f, against 0.076 with sex = m: 0.005 more"."""
+    first, second = (f"{one.by} = {label}" for label in (one.group, one.other))
+    share = one.measure in SHARES
+    shown = percent if share else as_number
+    value, other = shown(one.value), shown(one.other_value)
+    gap = "" if math.isnan(one.difference) or math.isinf(one.difference) else f": {_gap(one, one.difference)}{_interval(one)}"
     if one.measure == "share_reaching":
-        values = f"{percent(one.value)} with {first} can reach it, against {percent(one.other_value)} with {second}"
-        return f"Of the rows without the target, {values}: {points}"
-    what, rest = MEASURES[one.measure], f"against {percent(one.other_value)} with {second}"
-    return f"{percent(one.value)} of the rows with {first} {what}, {rest}: {points}"
+        return f"of the rows without the target, {value} with {first} can reach it, against {other} with {second}{gap}."
+    if share:
+        return f"{value} of the rows with {first} {MEASURES[one.measure]}, against {other} with {second}{gap}."
+    return f"the {MEASURES[one.measure]} is {value} with {first}, against {other} with {second}{gap}."
 
 
-def _cost_sentence(one: Difference) -> str:
-    first, second = _named(one, one.group), _named(one, one.other)
-    unit = " changes" if one.measure == "changes_mean" else ""
-    typical = {"cost_median": "in the median", "half_without_target": "for half of the rows without the target"}
-    where = typical.get(one.measure, "on average")
-    if one.difference == 0:
-        both = f"{first} and {second} need the same {where} ({as_number(one.value)}{unit})"
-        return f"{both}{_interval(one, 1, ('less', 'more'))}."
-    more = "more" if one.difference > 0 else "less"
-    values = f"{as_number(one.value)} against {as_number(one.other_value)}"
-    size = three_digits(abs(one.difference))
-    return f"{first} needs {size}{unit} {more} than {second} {where} ({values}){_interval(one, 1, ('less', 'more'))}."
+def _gap(one: Difference, gap: float) -> str:
+    """Return a difference with its unit and its direction."""
+    if one.measure in SHARES:
+        return f"{_points(gap)} percentage points {'more' if gap >= 0 else 'fewer'}"
+    return f"{three_digits(abs(gap))} {'more' if gap >= 0 else 'less'}"
 
 
 def three_digits(value: float) -> str:
@@ -128,35 +121,60 @@ def three_digits(value: float) -> str:
     return as_number(float(f"{value:.3g}"))
 
 
-def _interval(one: Difference, scale: int, ways: tuple[str, str]) -> str:
+def _interval(one: Difference) -> str:
     """Return the interval in words; each end says in which direction it lies if the two differ."""
     if math.isnan(one.low) or math.isnan(one.high):
         return "; no interval"
-    ends = [one.low * scale, one.high * scale]
-    texts = [f"{abs(end):.1f}" if scale == 100 else three_digits(abs(end)) for end in ends]
-    if ends[0] < 0 < ends[1]:
-        return f"; 95 % interval {texts[0]} {ways[0]} to {texts[1]} {ways[1]}, so the direction is not certain"
-    low, high = texts if ends[0] >= 0 else reversed(texts)
+    low, high = (_gap(one, end).replace(" percentage points", "") for end in (one.low, one.high))
+    if one.high < 0 or one.low > 0:  # the direction once, the end that is nearer to 0 first
+        near, far = (low, high) if one.low > 0 else (high, low)
+        low, high = near.rpartition(" ")[0], far
     return f"; 95 % interval {low} to {high}"
 
 
-def largest(differences: Sequence[Difference], groups: Sequence[Group], measure: str) -> Difference | None:
-    """Return the largest difference between two groups of a column with enough rows; None if they are equal."""
-    enough = {group.label for group in groups if group.rows >= MIN_ROWS}
-    found = [one for one in differences if one.measure == measure and {one.group, one.other} <= enough]
-    found = [one for one in found if one.difference and not math.isnan(one.difference)]
-    return max(found, key=lambda one: abs(one.difference), default=None)
+def findings(figures: Figures) -> list[str]:
+    """Return for each column its largest clear differences in sentences, and the figures without a clear difference."""
+    out = []
+    for name, groups in figures.groups.items():
+        unclear, largest = [], "" if len(groups) == 2 else "the largest clear difference: "
+        for measure in ("share_has", "share_reaching", "cost_median"):
+            found = [one for one in figures.differences if (one.by, one.measure) == (name, measure) and one.method != TOO_FEW]
+            clear = [one for one in found if one.clear]
+            if clear:
+                out.append(f"By {name}, {largest}{in_words(max(clear, key=lambda one: abs(one.difference)))}")
+            elif found:
+                unclear.append(_FIGURES[measure])
+        if unclear:
+            out.append(f"By {name}, no clear difference in {_listed(unclear)}: the 95 % intervals contain 0.")
+    return [" ".join(sentence.splitlines()) for sentence in out]
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} or {items[-1]}"
+
+
+def counted(figures: Figures) -> str:
+    """Return how many comparisons were made, of what, and how many of them are significant."""
+    found, least = figures.comparisons, figures.settings.min_rows
+    clear = sum(one.clear for one in found)
+    made = "1 comparison" if len(found) == 1 else f"{len(found):,} comparisons"
+    how_many = "None" if not clear else "1" if clear == 1 else f"{clear:,}"
+    return (
+        f"{made} of a group or pair of groups with all other rows, if both have at least {least:,} rows: the share with the "
+        f"target, the share without recourse among those without it, and the cost. {how_many} "
+        f"{'are' if clear > 1 else 'is'} significant at the 5 % level after Holm's correction for the number of comparisons."
+    )
 
 
 def compared(one: Comparison) -> str:
     """Return one comparison as a sentence."""
     p = "p < 0.0001" if one.adjusted < 1e-4 else f"p = {one.adjusted:.2g}"
+    more = "more" if one.effect > 0 else "less"
     if one.figure == COST:
-        dearer = "more" if one.effect > 0 else "less"
         medians = f"median {as_number(one.value)} against {as_number(one.rest_value)}"
-        return f"{one.name}: recourse costs {dearer} than for the rest ({medians}; {p})"
-    more = "more often" if one.effect > 0 else "less often"
-    return f"{one.name}: no recourse {more} than the rest ({percent(one.value)} against {percent(one.rest_value)}; {p})"
+        return f"{one.name}: recourse costs {more} than for the rest ({medians}; {p})"
+    what = "has the target" if one.figure == HAS else "no recourse"
+    return f"{one.name}: {what} {more} often than the rest ({percent(one.value)} against {percent(one.rest_value)}; {p})"
 
 
 def remarks(figures: Figures) -> list[str]:
@@ -189,10 +207,7 @@ def remarks(figures: Figures) -> list[str]:
             f"The constraints in the way were determined for {len(conflicts.rows):,} of the {conflicts.total:,} rows without "
             "recourse, a random sample."
         )
-    small = [group.name for groups in figures.groups.values() for group in groups if group.rows < MIN_ROWS]
-    if small:
-        listed = ", ".join(small[:6]) + (f" and {len(small) - 6} more" if len(small) > 6 else "")
-        out.append(f"Fewer than {MIN_ROWS} rows: {listed}. Figures of such groups say little.")
+    out += _about_gaps(figures) + _about_small_groups(figures)
     if whole.invalid:
         reasons = "; ".join(f"{text} ({count:,})" for text, count in figures.cases.problems)
         out.append(f"{whole.invalid:,} rows could not be explained. The most frequent reasons: {reasons or 'not known'}.")
@@ -206,3 +221,36 @@ def remarks(figures: Figures) -> list[str]:
         if len(groups) == 1:
             out.append(f"{name} has one group only, so there is nothing to compare.")
     return out
+
+
+def conflict(figures: Figures, places: Sequence[int]) -> str:
+    """Return a set of constraints in the way in words."""
+    assert figures.conflicts is not None
+    return all_in_words([figures.conflicts.constraints[k] for k in places], figures.schema) or NO_CONSTRAINT
+
+
+def _about_gaps(figures: Figures) -> list[str]:
+    """Return what happened to missing values."""
+    filled = [line for line in figures.features if not line["by"] and line["filled"]]
+    if not filled:
+        return []
+    about = "at least " * (figures.cases.kept < 1)
+    counts = ", ".join(f"{line['feature']} in {about}{line['filled']:,} rows" for line in filled)
+    fills = figures.schema.fills
+    imputed = [f"{line['feature']} {as_number(fills[line['feature']])}" for line in filled if line["feature"] in fills]
+    text = f"Changes that fill in a missing value: {counts}. They have no old value and are left out of the sizes of changes."
+    text += f" Their costs and limits count from the value that the pipeline imputes: {', '.join(imputed)}." * bool(imputed)
+    return [text]
+
+
+def _about_small_groups(figures: Figures) -> list[str]:
+    least = figures.settings.min_rows
+    small = [group for groups in figures.groups.values() for group in groups if group.affected < least]
+    if not small:
+        return []
+    listed = ", ".join(f"{group.name} ({group.affected:,})" for group in small[:6])
+    more = f" and {len(small) - 6} more" if len(small) > 6 else ""
+    return [
+        f"Fewer than {least:,} rows without the target: {listed}{more}. Their figures about recourse say little: they have no "
+        "intervals and do not count for the largest differences."
+    ]

@@ -18,10 +18,12 @@ _BY = typer.Option(
 )
 _OUT = typer.Option(help="The page (.html). Its tables are written next to it as CSV and Parquet.")
 _SEARCH = typer.Option("--search", help="Look for groups that differ among all columns of the input, not only those of --by.")
-_MIN_ROWS = typer.Option(min=2, help="The least number of rows of a group that is compared with the rest.")
+_MIN_ROWS = typer.Option(min=2, help="The number of rows that a group needs to be compared.")
 _BUDGET = typer.Option(help="A cost for which the groups are compared. Can be repeated. Default: the quartiles of all costs.")
 _CONFLICTS = typer.Option(min=0, help="Rows without recourse whose constraints in the way are determined. Default: 1,000.")
 _SEED = typer.Option(min=0, help="Seeds the samples and the bootstrap.")
+_TITLE = typer.Option(help="The title of the page.")
+_NOTE = typer.Option(help="A text on the page, such as the author and the purpose.")
 _PARTIAL = typer.Option("--partial", help="Report on an audit that is not finished.")
 
 
@@ -34,6 +36,8 @@ def report(
     budget: Annotated[list[float] | None, _BUDGET] = None,
     conflicts: Annotated[int | None, _CONFLICTS] = None,
     seed: Annotated[int, _SEED] = 0,
+    title: Annotated[str, _TITLE] = "",
+    note: Annotated[str, _NOTE] = "",
     partial: Annotated[bool, _PARTIAL] = False,
 ) -> None:
     """Report who can reach the target, at what cost, and how groups differ, as a page that needs no other file.
@@ -51,12 +55,12 @@ def report(
     with one_line("nothing was written"):
         if out.suffix.lower() not in (".html", ".htm"):
             raise CounterleafError(f"--out is {out}; expected a name that ends in .html")
-        from counterleaf.report.audit import Audit  # slow to import
+        from counterleaf.report.audit import Audit, ReportOptions  # slow to import
 
-        options = {} if conflicts is None else {"conflicts": conflicts}
-        found = Audit.read(
-            folder, by=by or (), partial=partial, search=search, min_rows=min_rows, budgets=budget or (), seed=seed, **options
-        )
+        options = ReportOptions(search=search, min_rows=min_rows, budgets=budget or (), seed=seed, title=title, note=note)
+        if conflicts is not None:
+            options["conflicts"] = conflicts
+        found = Audit.read(folder, by=by or (), partial=partial, **options)
         files = found.save(out)
         typer.echo(str(found))
         typer.echo(f"\nWrote {out} and {len(files) - 1} tables next to it")

@@ -1,9 +1,10 @@
-"""Bootstrap intervals that are exact and cheap for samples of any size.
+"""Intervals: Wilson's for a share, Newcombe's for a difference of shares, and the bootstrap for order statistics and means.
 
-A bootstrap sample draws n of n rows with replacement. The number of its rows with a property is binomial. Its k-th smallest
-value is the value at position ceil(n U) of the ordered sample, where U is the k-th smallest of n uniform numbers and has the
-distribution Beta(k, n - k + 1). So neither needs a resampled row. The mean is drawn from the multinomial distribution of the
-different values if these are few, from resampled rows if the sample is small, and otherwise from its normal approximation.
+A bootstrapped share has no variance at 0 and 100 %; Wilson's interval has its width there too. A bootstrap sample draws n of n
+rows with replacement. Its k-th smallest value is the value at position ceil(n U) of the ordered sample, where U is the k-th
+smallest of n uniform numbers and has the distribution Beta(k, n - k + 1), so that no row has to be resampled. The mean is drawn
+from the multinomial distribution of the different values if these are few, from resampled rows if the sample is small, and
+otherwise from its normal approximation.
 """
 
 from __future__ import annotations
@@ -16,20 +17,32 @@ from counterleaf.types import Array
 
 DRAWS = 10_000
 LEVEL = 0.95
+LEAST = 10  # rows that a bootstrap needs
+_Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _FEW_VALUES, _FEW_ROWS = 200, 1000
 
-BINOMIAL, ORDER, MULTINOMIAL, RESAMPLED, NORMAL = (
-    "binomial",
-    "order statistic",
-    "multinomial",
-    "resampled rows",
-    "normal approximation",
+NEWCOMBE, ORDER, MULTINOMIAL, RESAMPLED, NORMAL = (
+    "Newcombe",
+    "bootstrap (order statistic)",
+    "bootstrap (multinomial)",
+    "bootstrap (resampled rows)",
+    "bootstrap (normal approximation)",
 )
 
 
-def share_draws(rng: np.random.Generator, hits: int, n: int) -> Array:
-    """Return bootstrap draws of a share."""
-    return rng.binomial(n, hits / n, DRAWS) / n
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share by Wilson's score method (1927); it holds for shares of 0 and 1 too."""
+    share, spread = hits / n, _Z * _Z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = _Z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / n / 4)
+    return (0.0 if not hits else middle - half), (1.0 if hits == n else middle + half)
+
+
+def newcombe(one: tuple[int, int], other: tuple[int, int]) -> tuple[float, float]:
+    """Return the 95 % interval of a difference of two shares, each as hits and rows (Newcombe 1998, method 10)."""
+    p, q = one[0] / one[1], other[0] / other[1]
+    (low, high), (other_low, other_high) = wilson(*one), wilson(*other)
+    return p - q - math.hypot(p - low, other_high - q), p - q + math.hypot(high - p, q - other_low)
 
 
 def order_draws(rng: np.random.Generator, ordered: Array, share: float, n: int | None = None, rest: float = math.inf) -> Array:
