@@ -213,3 +213,16 @@ def test_an_ensemble_says_that_its_ways_are_not_determined():
     model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(data[["a", "b"]], data["a"] > 0.5)
     text = cl.Explainer(model, data=data[["a", "b"]]).audit(data, target=True, by="g").to_html()
     assert "are not determined for ensembles" in text
+
+
+def test_the_largest_clear_difference_says_among_how_many():
+    rows = applicants(3000)
+    rows["team"] = np.where(rows["owner"], "x", np.where(rows["hours"] < 30, "y", "z"))
+    audit = bank().audit(rows, target="granted", by="team", conflicts=0)
+    found = audit.differences[audit.differences["measure"] == "share_has"]
+    clear = found[(found["low"] > 0) | (found["high"] < 0)]
+    start = f"By team, the groups of {len(clear)} of 3 pairs differ clearly (not adjusted for their number), these most: "
+    line = next(line for line in str(audit).splitlines() if line.startswith(start))
+    most = clear.loc[clear["difference"].abs().idxmax()]
+    assert f"team = {most['group']} already have the target, against" in line
+    assert f"{abs(100 * most['difference']):.1f} percentage points {'more' if most['difference'] > 0 else 'fewer'}" in line

@@ -135,13 +135,15 @@ def _interval(one: Difference) -> str:
 def findings(figures: Figures) -> list[str]:
     """Return for each column its largest clear differences in sentences, and the figures without a clear difference."""
     out = []
-    for name, groups in figures.groups.items():
-        unclear, largest = [], "" if len(groups) == 2 else "the largest clear difference: "
+    for name in figures.groups:
+        unclear = []
         for measure in ("share_has", "share_reaching", "cost_median"):
             found = [one for one in figures.differences if (one.by, one.measure) == (name, measure) and one.method != TOO_FEW]
             clear = [one for one in found if one.clear]
             if clear:
-                out.append(f"By {name}, {largest}{in_words(max(clear, key=lambda one: abs(one.difference)))}")
+                how_many = f"the groups of {len(clear)} of {len(found)} pairs differ clearly"
+                start = f"{how_many} (not adjusted for their number), these most: " if len(found) > 1 else ""
+                out.append(f"By {name}, {start}{in_words(max(clear, key=lambda one: abs(one.difference)))}")
             elif found:
                 unclear.append(_FIGURES[measure])
         if unclear:
