@@ -245,3 +245,30 @@ def test_without_pyarrow(folder, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert mistake("report", folder / "audit") == "a report on a folder needs pyarrow; install with: pip install pyarrow"
+
+
+def test_text_that_looks_like_numbers_is_not_one_group(tmp_path):
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0.0], [0, 0], [0, 0]], [-0.5, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    explainer = cl.Explainer(tree, schema=cl.Schema([cl.Numeric("a", -3, 3), cl.Numeric("b", -3, 3)]))
+    frame = pd.DataFrame({"a": np.linspace(-3, 3, 200), "b": 0.0, "zip": ["007", "7", "7.0", "nan"] * 50})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    run_audit(explainer, [tmp_path / "rows.parquet"], tmp_path / "audit", {"target": "yes"})
+    read = cl.Audit.read(tmp_path / "audit", by=["zip"], conflicts=0).groups
+    made = explainer.audit(frame, target="yes", by=["zip"], conflicts=0).groups
+    assert read["group"].tolist() == made["group"].tolist() == ["all rows", "007", "7", "7.0", "nan"]
+    assert read["rows"].tolist() == [200, 50, 50, 50, 50]
+    frame.assign(zip=["007", "7"] * 100).to_csv(tmp_path / "rows.csv", index=False)
+    run_audit(explainer, [tmp_path / "rows.csv"], tmp_path / "text", {"target": "yes"})
+    assert cl.Audit.read(tmp_path / "text", by=["zip"], conflicts=0).groups["group"].tolist() == ["all rows", "007", "7"]
+
+
+def test_a_removed_feature_whose_name_holds_the_separator(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a; z", "b"])
+    X.iloc[::3, 0] = np.nan
+    model = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, np.where(X["a; z"].isna() | (X.b > 0), "yes", "no"))
+    schema = cl.Schema([cl.Numeric("a; z", -4, 4, missing="allowed"), cl.Numeric("b", -4, 4)])
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    run_audit(cl.Explainer(model, schema=schema), [tmp_path / "rows.csv"], tmp_path / "audit", {"target": "yes"})
+    features = cl.Audit.read(tmp_path / "audit", conflicts=0).features.set_index("feature")
+    assert features.loc["a; z", "removed"] > 0

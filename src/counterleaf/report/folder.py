@@ -16,6 +16,7 @@ import numpy as np
 
 from counterleaf.audit.checking.sample import read_sample
 from counterleaf.audit.folder import Folder, open_folder, read_metadata
+from counterleaf.audit.inputs import PARQUET
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
 from counterleaf.audit.plan import Part
 from counterleaf.audit.reading.columns import input_columns
@@ -37,6 +38,7 @@ from counterleaf.report.figures import Figures
 from counterleaf.report.groups import GroupColumn, read_by
 from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings, samples
 from counterleaf.table.arrow.output import NEW
+from counterleaf.table.arrow.rows import in_pandas
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import Frame, concat, make_frame, numbers_of, take
 from counterleaf.table.rows import TableRows
@@ -168,7 +170,7 @@ def _frame(table: Any) -> Frame:
     texts = [k for k, kind in enumerate(table.schema.types) if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
     for k in texts:
         table = table.set_column(k, table.schema.names[k], table.column(k).dictionary_encode())
-    return table.to_pandas()
+    return in_pandas(table, "a column of the report")
 
 
 def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, Any]) -> Figures:
@@ -205,7 +207,8 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     question.query()
     cases = _cases(audited, question, settings.seed)
     sampled = samples(question, cases, settings)
-    grouped, others = [GroupColumn(one, text=True) for one in chosen], [SearchedColumn(name, text=True) for name in searched]
+    text = audited.manifest.plan.inputs[0].kind != PARQUET  # cells of text files have no types
+    grouped, others = [GroupColumn(one, text=text) for one in chosen], [SearchedColumn(name, text=text) for name in searched]
     rows, missing = _read_inputs(audited, question, cases, (grouped, others), sampled)
     position = {int(row): k for k, row in enumerate(sampled.tolist())}
 
@@ -273,8 +276,12 @@ def _add_removed(changes: dict[int, Values], column: Any, names: Sequence[str]) 
     removed: dict[int, list[int]] = {}
     lines = np.flatnonzero(column.notna().to_numpy())
     for line, text in zip(lines.tolist(), take(column, lines).tolist(), strict=True):
-        for name in text.split(_APART):
-            removed.setdefault(names.index(name), []).append(line)
+        name = ""
+        for piece in text.split(_APART):  # a name may hold the separator
+            name = f"{name}{_APART}{piece}" if name else piece
+            if name in names:
+                removed.setdefault(names.index(name), []).append(line)
+                name = ""
     for d, rows in removed.items():
         known = changes.get(d, Values(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
         both = np.concatenate([known.rows, rows])

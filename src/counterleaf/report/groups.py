@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from counterleaf.types import Array
 MISSING, OTHER, ALL = "(missing)", "(other)", "all rows"
 MOST = 12  # groups of a column; of more values, the most frequent are kept
 _MOST_VALUES = 100_000  # different values of a column
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +209,11 @@ class GroupColumn:
         return _of_numbers(name, whole) if self._numeric else self._of_values(name, whole)
 
     def _numbers_in_text(self, codes: Array) -> Array:
-        """Return the numbers of a column if all of its texts are numbers, else its codes."""
-        try:
-            numbers = np.array([*(float(value) for value in self._values), np.nan])
-        except (TypeError, ValueError):
-            return codes
-        if any(isinstance(value, bool) for value in self._values):
+        """Return the numbers of a column if all of its texts are different numbers as programs write them, else its codes."""
+        if not all(isinstance(value, str) and _NUMBER.fullmatch(value) for value in self._values):
+            return codes  # "007" is a code
+        numbers = np.array([*(float(value) for value in self._values), np.nan])
+        if len(np.unique(numbers[:-1])) < len(self._values):
             return codes
         self._numeric = True
         return numbers[codes]

@@ -130,7 +130,7 @@ def _number(text: str, decimal: str) -> float | None:
 
 
 def _whole(text: str, value: float) -> int:
-    """Return a whole number with all of its digits; -1 in the place of a number that is no category."""
+    """Return a whole number with all of its digits; -1 in place of a number that cannot be a category."""
     digits = text.strip()
     exact = int(digits) if digits.lstrip("+-").isdigit() else int(value) if value.is_integer() else -1
     return exact if abs(exact) < 2**63 else -1

@@ -81,7 +81,7 @@ class ArrowRows(TableRows):
         elif kinds.is_null(dtype):
             column = column.cast("float64")
         elif not (kinds.is_integer(dtype) or kinds.is_floating(dtype)):
-            return self._numbers(feature, _in_pandas(column, f"column {feature.name!r}"))
+            return self._numbers(feature, in_pandas(column, f"column {feature.name!r}"))
         found = column.to_numpy(zero_copy_only=False)
         return self._checked(feature, np.asarray(found, np.float64), kinds.is_integer(dtype) or kinds.is_boolean(dtype))
 
@@ -135,7 +135,7 @@ def _places(feature: Finite, column: pa.Array) -> Array:
     dtype = column.type.value_type if kinds.is_dictionary(column.type) else column.type
     simple = kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_integer(dtype) or kinds.is_boolean(dtype)
     if not (simple or kinds.is_floating(dtype) or kinds.is_decimal128(dtype) or kinds.is_null(dtype)):
-        return places_of(feature, _in_pandas(column, f"column {feature.name!r}"))
+        return places_of(feature, in_pandas(column, f"column {feature.name!r}"))
     if kinds.is_null(dtype):
         return np.full(len(column), place_of(feature, None))
     encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
@@ -160,10 +160,10 @@ def _frame_of(batch: pa.RecordBatch, names: list[str]) -> Any:
         column = batch.column(name)
         if pa.types.is_dictionary(column.type) and len(column.dictionary.drop_null().unique()) < len(column.dictionary):
             table = table.set_column(k, name, column.dictionary_decode())
-    return _in_pandas(table, "the batch")
+    return in_pandas(table, "the batch")
 
 
-def _in_pandas(content: Any, what: str) -> Any:
+def in_pandas(content: Any, what: str) -> Any:
     """Return a column or a table in pandas."""
     import pyarrow as pa
 
