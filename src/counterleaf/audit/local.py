@@ -43,7 +43,7 @@ def local(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[PartRecord]:
         return
     slow = task.proofs or not task.step.is_batched  # mostly Python, row by row: threads would wait for each other
     with _processes(task, jobs) if slow else _threads(task, jobs) as (pool, stop):
-        yield from _spread(pool, stop, _calls(task, units), jobs)
+        yield from _spread(pool, stop, _calls(task, units, jobs), jobs)
 
 
 def run_units(worker: Any, units: Iterable[Unit], jobs: int) -> Iterator[Any]:
@@ -92,10 +92,14 @@ def _finished(waiting: set[Future[list[Any]]]) -> Iterator[Any]:
         yield from future.result()
 
 
-def _calls(task: Task, units: Iterable[Unit]) -> Iterator[tuple[Callable[[Any], list[PartRecord]], Any]]:
-    """Yield the calls of workers: a unit each, or, for a compressed file, a part that was read here."""
+def _calls(task: Task, units: Iterable[Unit], jobs: int) -> Iterator[tuple[Callable[[Any], list[PartRecord]], Any]]:
+    """Yield the calls of workers: a unit each, or, for a compressed file, a part that was read here.
+
+    With fewer units than workers, such as one large row group, all are read here, so that every worker has a part.
+    """
+    units = list(units)
     for unit in units:
-        if unit.sequential:
+        if unit.sequential or len(units) < jobs:
             for pair in task.contents(unit):
                 yield _finish, pair
         else:
