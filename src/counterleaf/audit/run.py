@@ -43,6 +43,8 @@ class AuditSummary:
         The time for the other rows, and for the check of the sample.
     sample : SampleResult or None
         The check of the sample, None if all proofs are kept.
+    checked_before : bool
+        Whether an earlier run has checked it.
     """
 
     counts: dict[str, int]
@@ -50,6 +52,7 @@ class AuditSummary:
     seconds: float
     checking: float
     sample: SampleResult | None
+    checked_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +219,9 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
             options.advance(total, counts["rows"])
         folder.clean()  # a worker that was killed may have left a file
     end = time.perf_counter()
-    sample = None
-    if not task.proofs:
-        sample = None if missing else read_sample(folder, manifest)
-        if sample is None:
-            sample = check_sample(task, manifest, jobs)
-            write_sample(folder, manifest, sample)
-    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample)
+    sample = None if missing or task.proofs else read_sample(folder, manifest)
+    known = sample is not None
+    if not known and not task.proofs:
+        sample = check_sample(task, manifest, jobs)
+        write_sample(folder, manifest, sample)
+    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample, known)
