@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import pickle
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 from counterleaf.audit.checking.comparison import check_row
 from counterleaf.audit.checking.proofs import explain_rows
+from counterleaf.audit.finished import read_part
 from counterleaf.audit.folder import Folder, replacing
 from counterleaf.audit.manifest import Manifest
 from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part, Unit
 from counterleaf.audit.reading.cells import Problems
 from counterleaf.audit.reading.source import batches
-from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.arrow.rows import records_of
 
 SIZE = 1000  # rows
@@ -83,7 +81,7 @@ def _checked(task: Task, folder: Folder, unit: Unit, chosen: dict[int, list[int]
     """Yield file and row of each chosen row, the failure or "", and whether there was a proof to check."""
     schema = task.step.explainer.schema
     for part, pieces in input_rows(task, unit, chosen):
-        lines = iter(zip(chosen[part.number], part_lines(folder, part, chosen[part.number], task.schema.names), strict=True))
+        lines = iter(zip(chosen[part.number], read_part(folder, part, task).take(chosen[part.number]).to_pylist(), strict=True))
         for batch, problems in pieces:
             fresh = list(explain_rows(task.step, batch))
             again = task.answered(batch, problems, fresh if task.step.is_limited else None).to_pylist()
@@ -103,25 +101,6 @@ def input_rows(task: Task, unit: Unit, chosen: dict[int, list[int]]) -> Iterator
                 out.append((batch.take(here), {k: problems[at] for k, at in enumerate(here) if at in problems}))
             begin += batch.num_rows
         yield part, out
-
-
-def part_lines(folder: Folder, part: Part, rows: Sequence[int], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return some lines of the answers of a part, which may hold anything, and must have the columns ``names``."""
-    path = folder.part(part.number)
-    try:
-        table = parquet.read_table(path, page_checksum_verification=True)
-        expected = np.arange(part.span.row, part.span.row + part.span.rows)
-        if (
-            table.schema.names != list(names)
-            or len(table) != part.span.rows
-            or not np.array_equal(table["row"].to_numpy(), expected)
-        ):
-            raise CounterleafError(f"{path} does not have the rows and columns of its part; remove it and run the audit again")
-        return list(table.take(pa.array(list(rows), pa.int64())).to_pylist())
-    except CounterleafError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
 
 
 def write_sample(folder: Folder, manifest: Manifest, found: SampleResult) -> None:

@@ -7,18 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
-
 from counterleaf.answer.explanation import Explanation
 from counterleaf.audit.checking.comparison import check_kept, different_cell
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA
 from counterleaf.audit.checking.sample import check_sample, input_rows
-from counterleaf.audit.folder import Folder, open_folder, read_metadata
+from counterleaf.audit.finished import read_part, read_proofs
+from counterleaf.audit.folder import Folder, open_folder
 from counterleaf.audit.local import run_units
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
-from counterleaf.audit.parts import Task, count
+from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part, Unit, kept_columns, make_plan
 from counterleaf.audit.questions import question_words
 from counterleaf.audit.reading.cells import Problems
@@ -166,7 +162,7 @@ class ProofChecker:
     def _failures(self, part: Part, pieces: list[tuple[Any, Problems]] | None) -> tuple[int, list[Failure]]:
         folder = Folder(self.task.folder)
         lines = read_part(folder, part, self.task).to_pylist()
-        kept = _read_proofs(folder, part, self.task.run)
+        kept = read_proofs(folder, part, self.task.run)
         if [line["row"] for line in lines if line["status"] != "invalid"] != list(kept):
             return 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
         found: list[str] = []
@@ -205,52 +201,3 @@ class ProofChecker:
 
 def _by_row(lines: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
     return ((line["row"], line) for line in lines)
-
-
-def read_part(folder: Folder, part: Part, task: Task) -> Any:
-    """Read the answers of a part, and check that the file is intact and belongs to the audit.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not.
-    """
-    path = folder.part(part.number)
-    table = _read(path, part, task.run)
-    expected = np.arange(part.span.row, part.span.row + part.span.rows)
-    try:
-        names = [name for name in table.schema.names if name in task.schema.names]  # without inputs, not those that are kept
-        same = (
-            names == task.schema.names
-            and len(set(table.schema.names)) == len(table.schema.names)
-            and np.array_equal(table["row"].to_numpy(), expected)
-        )
-        same = same and bool((table["file"].to_numpy() == part.file).all())
-        same = same and count(table) == (read_metadata(path) or {}).get("counts")
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
-    if not same:
-        raise CounterleafError(f"{path} was changed after it was written; remove it and run the audit again")
-    return table
-
-
-def _read(path: Any, part: Part, run: str) -> Any:
-    about = read_metadata(path)
-    if about is None:
-        raise CounterleafError(f"{path} is damaged; remove it and run the audit again")
-    if about.get("run") != run or about.get("part") != part.number:
-        raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
-    try:
-        return parquet.ParquetFile(path, page_checksum_verification=True).read(use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
-
-
-def _read_proofs(folder: Folder, part: Part, run: str) -> dict[int, str]:
-    path = folder.proofs(part.number)
-    if not path.exists():
-        raise CounterleafError(f"{folder.path} is not complete: {path} is missing; run the audit again")
-    table = _read(path, part, run)
-    if table.schema.remove_metadata() != PROOF_SCHEMA or table["proof"].null_count:
-        raise CounterleafError(f"{path} was changed after it was written; remove it and run the audit again")
-    return dict(zip(table["row"].to_pylist(), table["proof"].to_pylist(), strict=True))
