@@ -189,9 +189,7 @@ def test_inputs_that_moved_or_changed(folder, proved):
     (folder / "rows.parquet").rename(folder / "moved.parquet")
     done = call("verify", folder / "audit", "--jobs", 1)
     assert done.code == 0
-    assert (
-        "the inputs are not there, so that the rows, the columns that are kept, the invalid rows and the division" in done.out
-    )
+    assert "the inputs are not there, so that the rows, the columns that are kept, the invalid rows, the changes" in done.out
     write_rows(folder / "rows.parquet", rows_of(24, seed=9))
     assert "rows.parquet was changed since the audit began" in mistake("verify", folder / "audit", "--jobs", 1)
 

@@ -67,6 +67,11 @@ def test_forged_cells_of_any_column_are_found(tmp_path, proofs, name, value):
     assert call("verify", tmp_path / "audit", "--jobs", 1).code == 0
     forge(tmp_path / "audit", **{name: lambda cells: [value if k == 7 else cell for k, cell in enumerate(cells)]})
     assert f"FAIL file 0, row 7: {name} is " in failures(tmp_path / "audit")
+    if proofs and name == "probability":
+        rows.unlink()
+        found = failures(tmp_path / "audit")
+        assert "FAIL file 0, row 7: probability is 0.125 in the audit; the proof has " in found
+        assert "1 of 40" in found
 
 
 @pytest.mark.parametrize("proofs", [("--proofs",), ()], ids=str)
@@ -87,6 +92,10 @@ def test_forged_invalid_rows_and_removed_numbers_are_found(tmp_path, proofs):
     found = failures(tmp_path / "audit")
     assert f"row {next(k for k, one in enumerate(before) if one)}: removed is None in the audit" in found
     assert "FAIL file 0, row 5: cost is 1.0 in the audit; computed again, it is None" in found
+    if proofs:
+        (tmp_path / "rows.parquet").unlink()
+        found = failures(tmp_path / "audit")
+        assert found.count("removed is None in the audit; the proof has 'a'") == sum(map(bool, before))
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, flat
 from counterleaf.question.constraints.functions import fix, freeze
 from counterleaf.question.constraints.kinds import listed
+from counterleaf.question.query import Probability
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.features import Numeric
 from counterleaf.types import is_missing
@@ -175,6 +176,11 @@ def _line_of(answer: Explanation) -> dict[str, Any]:
         new: Any = None if best is None or feature.name not in best.changes else best.changes[feature.name][1]
         is_number = isinstance(feature, Numeric) and not is_missing(new)
         expected[NEW.format(feature.name)] = float(new) if is_number else new
+    if isinstance(answer.target, Probability):
+        expected["probability"] = None if best is None else best.number
+    if any(feature.missing == "allowed" for feature in answer.schema):
+        gone = [name for name, (_, new) in best.changes.items() if is_missing(new)] if best is not None else []
+        expected["removed"] = "; ".join(gone) or None
     return expected
 
 

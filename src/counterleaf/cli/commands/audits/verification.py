@@ -55,11 +55,9 @@ def _verdict(found: AuditCheck) -> str:
     if not found.proved:
         return f"{rows}: {found.checked:,} were compared; there is no proof to check, since all rows are invalid"
     if not found.with_inputs:
-        checked = (
-            "the answers agree with the proofs and the model; the inputs are not there, so that the rows, the columns that "
-        )
-        checked += "are kept, the invalid rows and the division into parts were not checked"
-        return f"{rows}: every proof holds; {checked}"
+        unchecked = "the rows, the columns that are kept, the invalid rows, the changes in words and the division into parts"
+        agree = "the answers agree with the proofs and the model"
+        return f"{rows}: every proof holds, and {agree}; the inputs are not there, so that {unchecked} were not checked"
     if found.proofs:
         return f"{rows}: every proof holds, and all cells agree with the proofs, the model and the inputs"
     checked = f"{found.checked:,} random rows were explained again, their proofs hold"
