@@ -111,12 +111,25 @@ def forest(tmp_path_factory):
 
 
 @pytest.mark.parametrize("limit", [0.001, 0.003, 0.01])
-@pytest.mark.parametrize("proofs", [("--proofs", "--words"), ()], ids=str)
+@pytest.mark.parametrize("proofs", [("--proofs", "--words"), ("--words",)], ids=str)
 def test_an_honest_audit_with_a_time_limit_passes(forest, tmp_path, limit, proofs):
     done = audit(forest, forest / "rows.csv", "--time-limit", limit, *proofs, out=f"{tmp_path.name}")
     assert "FAIL" not in done.out
     checked = call("verify", forest / tmp_path.name, "--jobs", 1)
     assert checked.code == 0, checked
+
+
+@pytest.mark.parametrize("proofs", [("--proofs",), ()], ids=str)
+@pytest.mark.parametrize("limit", [0.0003, 10])
+def test_an_honest_audit_of_a_tree_with_a_time_limit_passes(tmp_path, proofs, limit):
+    frame = numbers(60)
+    tree = cl.Tree(
+        [1, -1, -1], [2, -1, -1], [[1.0, 1.3, 0, 0], [0] * 4, [0] * 4], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"]
+    )
+    write_model(tmp_path, cl.Explainer(tree, data=frame.to_numpy()))
+    done = audit(tmp_path, write_rows(tmp_path / "rows.csv", frame), "--time-limit", limit, "--words", *proofs)
+    assert "FAIL" not in done.out
+    assert call("verify", tmp_path / "audit", "--jobs", 1).code == 0
 
 
 @pytest.mark.parametrize("proofs", [("--proofs",), ()], ids=str)

@@ -50,9 +50,11 @@ def check_row(
     if kept or isinstance(fresh, CounterleafError) or "invalid" in (line["status"], again["status"]):
         return kept or different_cell(line, again)
     failure = check_proof(fresh)
-    if not failure and step.is_limited and "limit" in (line["status"], again["status"]):
-        return _contradiction(step, row, again, line)
-    return failure or difference(fresh, line) or different_cell(line, again)
+    if step.is_limited and "limit" in (line["status"], again["status"]):
+        return failure or _contradiction(step, row, again, line)
+    if not step.is_limited or str(fresh.status) != "limit":
+        failure = failure or difference(fresh, line)
+    return failure or different_cell(line, again)
 
 
 def different_cell(line: Mapping[str, Any], again: Mapping[str, Any], names: Iterable[str] | None = None) -> str:

@@ -84,7 +84,7 @@ def _checked(task: Task, folder: Folder, unit: Unit, chosen: dict[int, list[int]
         lines = iter(zip(chosen[part.number], read_part(folder, part, task).take(chosen[part.number]).to_pylist(), strict=True))
         for batch, problems in pieces:
             fresh = list(explain_rows(task.step, batch))
-            again = task.answered(batch, problems, fresh if task.step.is_limited else None).to_pylist()
+            again = task.answered(batch, problems).to_pylist()
             rows = records_of(batch, schema, list(range(batch.num_rows)))
             for row, one, expected, (at, line) in zip(rows, fresh, again, lines, strict=False):
                 proved = line["status"] != "invalid"
