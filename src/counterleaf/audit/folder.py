@@ -79,29 +79,26 @@ class Folder:
             for left in place.glob(f".*{_TEMPORARY}"):
                 left.unlink(missing_ok=True)
 
-    def check_part(self, number: int, run: str, proofs: bool) -> dict[str, int] | None:
-        """Return the counts of a part that is complete, None if it has to be done again.
+    def has_part(self, number: int, run: str, proofs: bool) -> bool:
+        """Return whether the files of a part are there, as far as their metadata shows; remove damaged ones.
 
         Raises
         ------
         CounterleafError
             If the part belongs to another audit.
         """
-        counts = self._read_counts(self.part(number), number, run)
-        if counts is not None and proofs and self._read_counts(self.proofs(number), number, run) is None:
-            return None
-        return counts
+        return self._has(self.part(number), number, run) and (not proofs or self._has(self.proofs(number), number, run))
 
-    def _read_counts(self, path: Path, number: int, run: str) -> dict[str, int] | None:
+    def _has(self, path: Path, number: int, run: str) -> bool:
         if not path.exists():
-            return None
+            return False
         found = read_metadata(path)
         if found is None:
             path.unlink()  # damaged: it is done again
-            return None
+            return False
         if found.get("run") != run or found.get("part") != number:
             raise CounterleafError(f"{path} belongs to another audit; remove it, or pass another --out")
-        return {str(name): int(count) for name, count in found["counts"].items()}
+        return True
 
 
 def read_metadata(path: Path) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ _SUFFIXES = {
     ".jsonl.gz": JSON,
     ".ndjson.gz": JSON,
 }
-_ENDS = 1 << 20  # bytes at each end of a file that its fingerprint includes
+_ENDS = 1 << 20  # bytes at each end of a Parquet file that its fingerprint includes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,11 @@ class Input:
 
     def check(self) -> None:
         """Refuse a file that was changed since the audit began."""
-        size, fingerprint = _fingerprint(Path(self.path))
-        if (size, fingerprint) != (self.bytes, self.fingerprint):
+        self.check_same(Input(self.path, self.kind, *_fingerprint(Path(self.path), self.kind)))
+
+    def check_same(self, other: Input) -> None:
+        """Refuse the same file as it is now, if it was changed since the audit began."""
+        if (other.bytes, other.fingerprint) != (self.bytes, self.fingerprint):
             raise CounterleafError(
                 f"{self.path} was changed since the audit began; restore it, or start a new audit with another --out"
             )
@@ -85,7 +88,7 @@ def find_inputs(patterns: Iterable[str | os.PathLike[str]], without: Path | None
         kind = kind_of(path)
         if kind is None:
             raise CounterleafError(f"{path}: unknown file type; expected {', '.join(_SUFFIXES)}")
-        size, fingerprint = _fingerprint(path)
+        size, fingerprint = _fingerprint(path, kind)
         if not size:
             raise CounterleafError(f"{path} is empty; expected a file of rows")
         if out and kind != out[0].kind:
@@ -116,8 +119,11 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
-def _fingerprint(path: Path) -> tuple[int, str]:
-    """Return the size of a file, and a hash of its size, its beginning and its end."""
+def _fingerprint(path: Path, kind: str) -> tuple[int, str]:
+    """Return the size of a file, and a hash of its size and content.
+
+    Of a Parquet file, the hash includes the beginning and the end, which has the places and statistics of all pages.
+    """
     if not path.exists():
         raise CounterleafError(f"there is no file {path}; it is an input of the audit")
     if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
@@ -125,7 +131,8 @@ def _fingerprint(path: Path) -> tuple[int, str]:
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         found = hashlib.sha256(str(status.st_size).encode())
-        found.update(file.read(_ENDS))
-        file.seek(max(_ENDS, status.st_size - _ENDS))
-        found.update(file.read(_ENDS))
+        while block := file.read(_ENDS):
+            found.update(block)
+            if kind == PARQUET and file.tell() == _ENDS:
+                file.seek(max(_ENDS, status.st_size - _ENDS))
     return status.st_size, found.hexdigest()

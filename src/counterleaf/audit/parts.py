@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA, proofs_of
+from counterleaf.audit.checking.proofs import PROOF_SCHEMA, explain_rows, proofs_of
 from counterleaf.audit.folder import KEY, Folder, replacing
 from counterleaf.audit.inputs import Input
 from counterleaf.audit.plan import PLACE, Part, Unit
@@ -83,7 +83,7 @@ class Task:
         """
         source = self.inputs[unit.parts[0].file]
         by_row = {part.span.row: part for part in unit.parts}
-        for span, content in read(source, [part.span for part in unit.parts], list(self._wanted)):
+        for span, content in read(source, [part.span for part in unit.parts], list(self.wanted)):
             yield by_row[span.row], content
 
     def finish(self, part: Part, content: Content, stopped: Callable[[], bool] = lambda: False) -> PartRecord:
@@ -104,12 +104,12 @@ class Task:
             If it is not.
         """
         answers, proofs, row = [], [], part.span.row
-        for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self._wanted):
-            found = self.step(batch)
-            if problems:
-                found = with_problems(found, problems, len(self.step.schema) - len(self.step.answers))
+        for batch, problems in batches(self.inputs[part.file], self.forms[part.file], part.span, content, self.wanted):
+            texts: dict[int, str] = {}
+            same = self.proofs and self.step.is_limited  # two searches may differ: the answer is that of the proof
+            found = self.answered(batch, problems, explain_rows(self.step, batch, texts) if same else None)
             if self.proofs:
-                proofs.append(proofs_of(self.step, batch, found, (part.file, row)))
+                proofs.append(proofs_of(self.step, batch, found, texts, (part.file, row)))
             place = [_same(part.file, batch.num_rows), pa.array(np.arange(row, row + batch.num_rows))]
             answers.append(pa.RecordBatch.from_arrays([*place, *found.columns], schema=self.schema))
             row += batch.num_rows
@@ -121,6 +121,21 @@ class Task:
             self._write(folder.proofs(part.number), pa.Table.from_batches(proofs, PROOF_SCHEMA), record)
         self._write(folder.part(part.number), table, record)
         return record
+
+    def answered(self, batch: Any, problems: dict[int, str], explained: Iterable[Any] | None = None) -> Any:
+        """Return the answers for some rows: all columns of a part but their place.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            The rows.
+        problems : dict
+            The reasons for those that cannot be read, by position.
+        explained : iterable, optional
+            Their explanations, see ``ArrowStep.write``; by default they are explained now.
+        """
+        found = self.step(batch) if explained is None else self.step.write(batch, explained)
+        return with_problems(found, problems, len(self.step.schema) - len(self.step.answers)) if problems else found
 
     def _write(self, path: Any, table: pa.Table, record: PartRecord) -> None:
         about = {"run": self.run, "part": record.number, "counts": record.counts}
@@ -144,7 +159,7 @@ class Task:
         return pa.schema([*PLACE, *self.step.schema])
 
     @property
-    def _wanted(self) -> dict[str, Feature | None]:
+    def wanted(self) -> dict[str, Feature | None]:
         """The columns to read: the features, then other columns that are kept."""
         features: dict[str, Feature | None] = {feature.name: feature for feature in self.step.explainer.schema}
         return {**features, **{name: None for name in (self.step.keep or pa.schema([])).names if name not in features}}

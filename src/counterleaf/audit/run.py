@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from counterleaf.audit.checking.sample import SampleResult, check_sample, read_s
 from counterleaf.audit.engines.dask import dask
 from counterleaf.audit.engines.ray import ray
 from counterleaf.audit.engines.spark import spark
+from counterleaf.audit.finished import finished
 from counterleaf.audit.folder import PARTS, PROOFS, Folder
 from counterleaf.audit.inputs import Input, find_inputs
 from counterleaf.audit.local import local
@@ -43,6 +44,8 @@ class AuditSummary:
         The time for the other rows, and for the check of the sample.
     sample : SampleResult or None
         The check of the sample, None if all proofs are kept.
+    checked_before : bool
+        Whether an earlier run has checked it.
     """
 
     counts: dict[str, int]
@@ -50,6 +53,7 @@ class AuditSummary:
     seconds: float
     checking: float
     sample: SampleResult | None
+    checked_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,7 @@ def run_audit(
         keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep)
         step = explainer.arrow(**question, keep=keep, words=settings.words)
         folder.clean()
-        if earlier is None:
-            write_manifest(folder, manifest, model)
+        _store(folder, earlier, manifest, model)
         task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, settings.proofs)
         return _run(task, folder, manifest, options, jobs)
 
@@ -168,8 +171,7 @@ def _plan(
         rows = sizes[0] or earlier.plan.part_rows
         old = {one.path: one for one in earlier.plan.inputs}
         for one in inputs:
-            if one.path in old:
-                old[one.path].check()
+            old.get(one.path, one).check_same(one)
         same = [(one.kind, one.fingerprint) for one in inputs] == [(one.kind, one.fingerprint) for one in earlier.plan.inputs]
         if same and rows == earlier.plan.part_rows:
             return Plan(tuple(inputs), earlier.plan.forms, earlier.plan.parts, rows)
@@ -192,6 +194,27 @@ def _check_earlier(folder: Folder, earlier: Manifest | None, manifest: Manifest)
                 raise CounterleafError(f"{path} is not part of the audit; remove it, or pass another --out")
 
 
+def _store(folder: Folder, earlier: Manifest | None, manifest: Manifest, model: str) -> None:
+    """Write the manifest and the model, unless an earlier run has, and the inputs are where they were."""
+    if earlier is not None:
+        manifest = replace(manifest, created=earlier.created, versions=earlier.versions)
+        intact = folder.model.is_file() and folder.model.read_bytes() == model.encode()
+        if intact and earlier.plan.inputs == manifest.plan.inputs:
+            return
+    write_manifest(folder, manifest, model)
+
+
+def _check_inputs(folder: Folder, plan: Plan, done: set[int]) -> None:
+    """Refuse inputs that were changed while they were read, and remove the parts that are ``done`` since then."""
+    try:
+        for source in plan.inputs:
+            source.check()
+    except CounterleafError:
+        for number in done:
+            folder.part(number).unlink(missing_ok=True)
+        raise
+
+
 def _records(task: Task, units: Iterator[Unit], options: RunOptions, jobs: int) -> Iterator[PartRecord]:
     if options.engine == "local":
         return local(task, units, jobs)
@@ -202,7 +225,7 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
     counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     missing, total = set(), manifest.plan.rows
     for part in manifest.plan.parts:
-        found = folder.check_part(part.number, manifest.run, task.proofs)
+        found = finished(task, part)
         if found is None:
             missing.add(part.number)
         else:
@@ -215,11 +238,11 @@ def _run(task: Task, folder: Folder, manifest: Manifest, options: RunOptions, jo
             counts.update(record.counts)
             options.advance(total, counts["rows"])
         folder.clean()  # a worker that was killed may have left a file
+        _check_inputs(folder, manifest.plan, missing)
     end = time.perf_counter()
-    sample = None
-    if not task.proofs:
-        sample = None if missing else read_sample(folder, manifest)
-        if sample is None:
-            sample = check_sample(task, manifest, jobs)
-            write_sample(folder, manifest, sample)
-    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample)
+    sample = None if missing or task.proofs else read_sample(folder, manifest)
+    known = sample is not None
+    if not known and not task.proofs:
+        sample = check_sample(task, manifest, jobs)
+        write_sample(folder, manifest, sample)
+    return AuditSummary(dict(counts), before, end - start, time.perf_counter() - end, sample, known)

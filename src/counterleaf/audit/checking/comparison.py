@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,28 @@ import numpy as np
 from counterleaf.answer.explanation import Explanation
 from counterleaf.batch.arrow.step import ArrowStep
 from counterleaf.errors import CounterleafError, brief, flat
+from counterleaf.question.constraints.functions import fix, freeze
+from counterleaf.question.constraints.kinds import listed
+from counterleaf.question.query import Probability
 from counterleaf.table.arrow.output import NEW
 from counterleaf.table.features import Numeric
 from counterleaf.types import is_missing
 
 _FOUND = ("leaves", "points", "costs", "bounds", "parts", "proofs", "tangents", "status", "lower_bound")  # not the question
+_TOLERANCE = 1e-9  # of a bound above a cost
 _POSED = ("target", "source", "question", "schema")
 
 
-def check_row(step: ArrowStep, row: dict[str, Any], answer: Mapping[str, Any]) -> str:
-    """Explain a row again, check the proof, and return how an answer of an audit differs, "" if it does not.
+def check_row(
+    step: ArrowStep,
+    row: dict[str, Any],
+    fresh: Explanation | CounterleafError,
+    lines: tuple[Mapping[str, Any], Mapping[str, Any]],
+) -> str:
+    """Check the proof of a row that was explained again, and return how the audit differs, "" if it does not.
+
+    If a limit ended one of the two searches, the answers may differ; then their costs and bounds must be consistent, and the
+    answer of the audit must be valid.
 
     Parameters
     ----------
@@ -28,14 +40,69 @@ def check_row(step: ArrowStep, row: dict[str, Any], answer: Mapping[str, Any]) -
         The question.
     row : dict
         The row as the inputs have it.
-    answer : mapping
-        The line of the audit about it.
+    fresh : Explanation or CounterleafError
+        Its explanation, or the reason why there is none.
+    lines : tuple of mapping
+        The line of the audit about it, and the same line computed again.
     """
+    line, again = lines
+    kept = different_cell(line, again, () if step.keep is None else step.keep.names)
+    if kept or isinstance(fresh, CounterleafError) or "invalid" in (line["status"], again["status"]):
+        return kept or different_cell(line, again)
+    failure = check_proof(fresh)
+    if step.is_limited and "limit" in (line["status"], again["status"]):
+        return failure or _contradiction(step, row, again, line)
+    if not step.is_limited or str(fresh.status) != "limit":
+        failure = failure or difference(fresh, line)
+    return failure or different_cell(line, again)
+
+
+def different_cell(line: Mapping[str, Any], again: Mapping[str, Any], names: Iterable[str] | None = None) -> str:
+    """Return how a line of an audit differs from the same line computed again, "" if it does not."""
+    for name in again if names is None else names:
+        if repr(line[name]) != repr(again[name]):  # numbers with other bits are written differently
+            return f"{name} is {brief(line[name])} in the audit; computed again, it is {brief(again[name])}"
+    return ""
+
+
+def _contradiction(step: ArrowStep, row: dict[str, Any], again: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+    """Return why two answers for a row cannot both be true, "" if they can; a limit ended at least one search."""
+    if line["status"] not in ("optimal", "infeasible", "limit") or line["source_label"] != again["source_label"]:
+        name = "status" if line["source_label"] == again["source_label"] else "source_label"
+        return different_cell(line, again, [name])
+    for one, other in ((line, again), (again, line), (line, line)):
+        if one["status"] == "infeasible" and other["cost"] is not None:
+            return f"the status is {brief(line['status'])} in the audit; computed again, it is {brief(again['status'])}"
+        if _exceeds(one["lower_bound"], other["cost"]):
+            return (
+                f"cost and lower_bound are {brief(line['cost'])} and {brief(line['lower_bound'])} in the audit, which "
+                f"contradicts {brief(again['cost'])} and {brief(again['lower_bound'])}, computed again"
+            )
+    if line["cost"] is None:
+        names = [name for name in step.answers.names if name not in ("status", "lower_bound", "source_label")]
+        return different_cell(line, dict.fromkeys(names))
+    return "" if line.get("removed") else _invalid(step, row, line)
+
+
+def _exceeds(bound: float | None, cost: float | None) -> bool:
+    return bound is not None and cost is not None and not bound <= cost + _TOLERANCE * max(1.0, abs(cost))
+
+
+def _invalid(step: ArrowStep, row: dict[str, Any], line: Mapping[str, Any]) -> str:
+    """Return why the answer of a line does not reach the target at its cost within the constraints, "" if it does."""
+    new = {name: line[NEW.format(name)] for name in step.explainer.schema.names}
+    fixed = [freeze(name) if value is None else fix(name, value) for name, value in new.items()]
+    question = {**step.question, "constraints": [*listed(step.question.get("constraints", ())), *fixed]}
     try:
-        fresh = step.explain(row)
+        found = step.explainer.explain(row, **{**question, "time_limit": None, "max_nodes": None})
     except CounterleafError as error:
-        return "" if answer["status"] == "invalid" else f"the row cannot be explained again: {error}"
-    return check_proof(fresh) or difference(fresh, answer)
+        return f"the answer is not valid: {error}"
+    if not len(found):
+        return "the answer does not reach the target within the constraints"
+    if _exceeds(found[0].cost, line["cost"]) or _exceeds(line["cost"], found[0].cost):
+        return f"cost is {brief(line['cost'])} in the audit; the answer costs {brief(found[0].cost)}"
+    names = [name for name in ("label", "n_changed", "confirmed", "probability", *map(NEW.format, new)) if name in line]
+    return _differing(_line_of(found), line, names)
 
 
 def check_proof(answer: Explanation) -> str:
@@ -95,26 +162,35 @@ def _question(certificate: dict[str, Any]) -> dict[str, Any]:
 
 def difference(answer: Explanation, line: Mapping[str, Any]) -> str:
     """Return how a line of an audit differs from an explanation of its row, "" if it does not."""
-    if str(answer.status) == "limit" or line["status"] == "limit":
-        return "" if str(answer.status) == line["status"] else _differs("status", line["status"], answer.status)
+    expected = _line_of(answer)
+    return _differing(expected, line, [name for name in expected if name != "leaf" or not answer.schema.gaps])
+
+
+def _line_of(answer: Explanation) -> dict[str, Any]:
+    """Return the cells that an audit has about an explanation."""
     best = answer[0] if len(answer) else None
     expected: dict[str, Any] = {"status": str(answer.status), "source_label": answer.source_label}
     expected["lower_bound"] = answer.lower_bound if best is None else best.lower_bound
-    names = ("cost", "label", "confirmed", *(() if answer.schema.gaps else ("leaf",)))
+    names = ("cost", "label", "confirmed", "leaf")
     expected |= {name: None if best is None else getattr(best, name) for name in names}
     expected["n_changed"] = None if best is None else len(best.changes)
     for feature in answer.schema:
         new: Any = None if best is None or feature.name not in best.changes else best.changes[feature.name][1]
         is_number = isinstance(feature, Numeric) and not is_missing(new)
         expected[NEW.format(feature.name)] = float(new) if is_number else new
-    for name, value in expected.items():
-        if not _alike(line[name], value):
-            return _differs(name, line[name], value)
+    if isinstance(answer.target, Probability):
+        expected["probability"] = None if best is None else best.number
+    if any(feature.missing == "allowed" for feature in answer.schema):
+        gone = [name for name, (_, new) in best.changes.items() if is_missing(new)] if best is not None else []
+        expected["removed"] = "; ".join(gone) or None
+    return expected
+
+
+def _differing(expected: Mapping[str, Any], line: Mapping[str, Any], names: Iterable[str]) -> str:
+    for name in names:
+        if name in expected and not _alike(line[name], expected[name]):
+            return f"{name} is {brief(line[name])} in the audit; the proof has {brief(expected[name])}"
     return ""
-
-
-def _differs(name: str, found: Any, expected: Any) -> str:
-    return f"{name} is {brief(found)} in the audit; the proof has {brief(expected)}"
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import pickle
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 from counterleaf.audit.checking.comparison import check_row
+from counterleaf.audit.checking.proofs import explain_rows
+from counterleaf.audit.finished import read_part
 from counterleaf.audit.folder import Folder, replacing
 from counterleaf.audit.manifest import Manifest
 from counterleaf.audit.parts import Task
 from counterleaf.audit.plan import Part, Unit
+from counterleaf.audit.reading.cells import Problems
 from counterleaf.audit.reading.source import batches
-from counterleaf.errors import CounterleafError, flat
 from counterleaf.table.arrow.rows import records_of
 
 SIZE = 1000  # rows
@@ -26,10 +28,11 @@ SIZE = 1000  # rows
 
 @dataclass(frozen=True, slots=True)
 class SampleResult:
-    """The rows of a sample, as (file, row), and the failures among them, as (file, row, reason)."""
+    """The rows of a sample, as (file, row), the failures among them, as (file, row, reason), and the number of proofs."""
 
     rows: list[tuple[int, int]]
     failures: list[tuple[int, int, str]]
+    proved: int = 0
 
 
 def choose(manifest: Manifest) -> dict[int, list[int]]:
@@ -60,57 +63,44 @@ def check_sample(task: Task, manifest: Manifest, jobs: int) -> SampleResult:
     """
     chosen, folder = choose(manifest), Folder(task.folder)
 
-    def work(unit: Unit) -> list[tuple[int, int, str]]:
-        out = []
-        for part, row, failure in _checked(task, folder, unit, chosen):
-            out.append((part.file, row, failure))
-        return out
+    each, pickled = threading.local(), pickle.dumps(task)  # caches are not shared between threads
 
-    with ThreadPoolExecutor(jobs) as pool:
+    def begin() -> None:
+        each.task = pickle.loads(pickled)
+
+    def work(unit: Unit) -> list[tuple[int, int, str, bool]]:
+        return list(_checked(each.task, folder, unit, chosen))
+
+    with ThreadPoolExecutor(jobs, initializer=begin) as pool:
         found = [one for each in pool.map(work, manifest.plan.units(chosen)) for one in each]
-    return SampleResult([(file, row) for file, row, _ in found], [one for one in found if one[2]])
+    failures = [(file, row, failure) for file, row, failure, _ in found if failure]
+    return SampleResult([(file, row) for file, row, *_ in found], failures, sum(proved for *_, proved in found))
 
 
-def _checked(task: Task, folder: Folder, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[Part, int, str]]:
-    for part, rows in input_rows(task, unit, chosen):
-        lines = part_lines(folder, part, chosen[part.number])
-        for at, row, line in zip(chosen[part.number], rows, lines, strict=True):
-            failure = "" if isinstance(row, str) and line["status"] == "invalid" else _compare(task, row, line)
-            yield part, part.span.row + at, failure
+def _checked(task: Task, folder: Folder, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield file and row of each chosen row, the failure or "", and whether there was a proof to check."""
+    schema = task.step.explainer.schema
+    for part, pieces in input_rows(task, unit, chosen):
+        lines = iter(zip(chosen[part.number], read_part(folder, part, task).take(chosen[part.number]).to_pylist(), strict=True))
+        for batch, problems in pieces:
+            fresh = list(explain_rows(task.step, batch))
+            again = task.answered(batch, problems).to_pylist()
+            rows = records_of(batch, schema, list(range(batch.num_rows)))
+            for row, one, expected, (at, line) in zip(rows, fresh, again, lines, strict=False):
+                proved = line["status"] != "invalid"
+                yield part.file, part.span.row + at, check_row(task.step, row, one, (line, expected)), proved
 
 
-def _compare(task: Task, row: dict[str, Any] | str, line: dict[str, Any]) -> str:
-    if isinstance(row, str):
-        return f"the row cannot be read ({row}), and the audit has an answer"
-    return check_row(task.step, row, line)
-
-
-def input_rows(task: Task, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[Part, list[dict[str, Any] | str]]]:
-    """Yield the parts of a unit with the chosen rows of the inputs; in place of a row that cannot be read, the reason."""
-    schema, features = task.step.explainer.schema, {one.name: one for one in task.step.explainer.schema}
+def input_rows(task: Task, unit: Unit, chosen: dict[int, list[int]]) -> Iterator[tuple[Part, list[tuple[Any, Problems]]]]:
+    """Yield the parts of a unit with the chosen rows of the inputs, in batches, and why some of these cannot be read."""
     for part, content in task.contents(unit):
         wanted, out, begin = chosen[part.number], [], 0
-        for batch, problems in batches(task.inputs[part.file], task.forms[part.file], part.span, content, features):
+        for batch, problems in batches(task.inputs[part.file], task.forms[part.file], part.span, content, task.wanted):
             here = [k - begin for k in wanted if begin <= k < begin + batch.num_rows]
-            found = records_of(batch, schema, here)
-            out += [problems.get(k, row) for k, row in zip(here, found, strict=True)]
+            if here:
+                out.append((batch.take(here), {k: problems[at] for k, at in enumerate(here) if at in problems}))
             begin += batch.num_rows
         yield part, out
-
-
-def part_lines(folder: Folder, part: Part, rows: Sequence[int]) -> list[dict[str, Any]]:
-    """Return some lines of the answers of a part, which may hold anything."""
-    path = folder.part(part.number)
-    try:
-        table = parquet.read_table(path, page_checksum_verification=True)
-        expected = np.arange(part.span.row, part.span.row + part.span.rows)
-        if len(table) != part.span.rows or not np.array_equal(table["row"].to_numpy(), expected):
-            raise CounterleafError(f"{path} does not have the rows of its part; remove it and run the audit again")
-        return list(table.take(pa.array(list(rows), pa.int64())).to_pylist())
-    except CounterleafError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
 
 
 def write_sample(folder: Folder, manifest: Manifest, found: SampleResult) -> None:
@@ -118,6 +108,7 @@ def write_sample(folder: Folder, manifest: Manifest, found: SampleResult) -> Non
     content = {
         "run": manifest.run,
         "checked": len(found.rows),
+        "proofs": found.proved,
         "failed": len(found.failures),
         "rows": [list(one) for one in found.rows],
         "failures": [{"file": file, "row": row, "problem": problem} for file, row, problem in found.failures],
@@ -137,6 +128,7 @@ def read_sample(folder: Folder, manifest: Manifest) -> SampleResult | None:
             for part, some in choose(manifest).items()
             for row in some
         ]
-        return SampleResult(rows, failures) if content["run"] == manifest.run and rows == expected else None
+        found = SampleResult(rows, failures, int(content["proofs"]))
+        return found if content["run"] == manifest.run and rows == expected else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

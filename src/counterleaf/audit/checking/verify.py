@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
-
-from counterleaf.audit.checking.comparison import check_kept
-from counterleaf.audit.checking.proofs import PROOF_SCHEMA
-from counterleaf.audit.checking.sample import SampleResult, check_sample, input_rows
-from counterleaf.audit.folder import Folder, open_folder, read_metadata
+from counterleaf.answer.explanation import Explanation
+from counterleaf.audit.checking.comparison import check_kept, different_cell
+from counterleaf.audit.checking.sample import check_sample, input_rows
+from counterleaf.audit.finished import read_part, read_proofs
+from counterleaf.audit.folder import Folder, open_folder
 from counterleaf.audit.local import run_units
 from counterleaf.audit.manifest import Manifest, read_explainer, read_manifest
-from counterleaf.audit.parts import Task, count
-from counterleaf.audit.plan import PLACE, Part, Unit
+from counterleaf.audit.parts import Task
+from counterleaf.audit.plan import Part, Unit, kept_columns, make_plan
+from counterleaf.audit.questions import question_words
+from counterleaf.audit.reading.cells import Problems
 from counterleaf.batch.batch import workers
 from counterleaf.errors import CounterleafError, flat
+from counterleaf.explainer import Explainer
+from counterleaf.table.arrow.rows import records_of
 
 Failure = tuple[int, int, str]  # file, row and reason
 
@@ -34,20 +35,29 @@ class AuditCheck:
     rows : int
         The number of rows of the audit.
     checked : int
-        The number of rows whose proofs were checked.
+        The number of rows that were compared.
+    proved : int
+        The number of those that have a proof, which was checked; invalid rows have none.
     proofs : bool
         Whether the folder keeps all proofs.
     with_inputs : bool
         Whether the rows were compared with the inputs.
     failures : list
         File, row and reason of each failure.
+    question : str
+        The question in words.
+    model : str
+        The hash of the model.
     """
 
     rows: int
     checked: int
+    proved: int
     proofs: bool
     with_inputs: bool
     failures: list[Failure]
+    question: str
+    model: str
 
 
 def verify_audit(
@@ -83,34 +93,42 @@ def verify_audit(
             f"{folder.path} is not complete: {len(missing):,} of {len(plan.parts):,} parts are missing; run the audit again"
         )
     with_inputs = any(os.path.exists(source.path) for source in plan.inputs)
-    for source in plan.inputs if with_inputs else ():
-        source.check()
+    if with_inputs:
+        _check_inputs(folder, manifest, explainer)
+    keep = kept_columns(plan.inputs, plan.forms, explainer.schema, manifest.settings.keep) if with_inputs else None
     try:
-        step = explainer.arrow(**manifest.arguments)
+        step = explainer.arrow(**manifest.arguments, keep=keep, words=manifest.settings.words)
     except (TypeError, ValueError) as error:
         raise CounterleafError(f"{folder.manifest} has a question that does not fit its model ({flat(error)})") from None
     task = Task(str(folder.path), manifest.run, step, plan.inputs, plan.forms, manifest.settings.proofs)
+    about = flat("; ".join(question_words(manifest.arguments, explainer))), manifest.model
     if manifest.settings.proofs:
         checker = ProofChecker(task, with_inputs)
         failures: list[Failure] = []
-        checked = 0
-        for done, found in run_units(checker, plan.units({part.number for part in plan.parts}), threads):
+        proved = 0
+        for rows, proofs, found in run_units(checker, plan.units({part.number for part in plan.parts}), threads):
             failures += found
-            checked += done
-            advance(done)
-        return AuditCheck(plan.rows, checked, True, with_inputs, sorted(failures))
+            proved += proofs
+            advance(rows)
+        return AuditCheck(plan.rows, plan.rows, proved, True, with_inputs, sorted(failures), *about)
     if not with_inputs:
         raise CounterleafError(f"{folder.path} keeps no proofs, and its inputs are not there: {plan.inputs[0].path}")
-    return _check_sample(task, manifest, threads, advance)
-
-
-def _check_sample(task: Task, manifest: Manifest, threads: int, advance: Callable[[int], None]) -> AuditCheck:
-    folder = Folder(task.folder)
-    for part in manifest.plan.parts:
-        read_part(folder, part, task.run)
+    for part in plan.parts:
+        read_part(folder, part, task)
         advance(part.span.rows)
-    found: SampleResult = check_sample(task, manifest, threads)
-    return AuditCheck(manifest.plan.rows, len(found.rows), False, True, sorted(found.failures))
+    sample = check_sample(task, manifest, threads)
+    return AuditCheck(plan.rows, len(sample.rows), sample.proved, False, True, sorted(sample.failures), *about)
+
+
+def _check_inputs(folder: Folder, manifest: Manifest, explainer: Explainer) -> None:
+    """Refuse inputs that were changed, and a manifest whose columns or parts are not those of the inputs."""
+    plan = manifest.plan
+    for source in plan.inputs:
+        source.check()
+    again = make_plan(plan.inputs, explainer.schema, plan.part_rows, manifest.settings.keep)
+    for what, one, other in (("columns", plan.forms, again.forms), ("parts", plan.parts, again.parts)):
+        if one != other:
+            raise CounterleafError(f"{folder.manifest} was changed: the {what} of the inputs are others; run the audit again")
 
 
 class ProofChecker:
@@ -127,8 +145,8 @@ class ProofChecker:
     def __init__(self, task: Task, with_inputs: bool) -> None:
         self.task, self.with_inputs = task, with_inputs
 
-    def do(self, unit: Unit) -> Iterator[tuple[int, list[Failure]]]:
-        """Check the parts of a unit, and yield the number of rows and the failures of each.
+    def do(self, unit: Unit) -> Iterator[tuple[int, int, list[Failure]]]:
+        """Check the parts of a unit, and yield the number of rows, of proofs, and the failures of each.
 
         Parameters
         ----------
@@ -137,77 +155,49 @@ class ProofChecker:
         """
         every = {part.number: list(range(part.span.rows)) for part in unit.parts}
         rows: Any = input_rows(self.task, unit, every) if self.with_inputs else ((part, None) for part in unit.parts)
-        for part, sources in rows:
-            yield part.span.rows, self._failures(part, sources)
+        for part, pieces in rows:
+            proofs, failures = self._failures(part, pieces)
+            yield part.span.rows, proofs, failures
 
-    def _failures(self, part: Part, sources: list[Any] | None) -> list[Failure]:
+    def _failures(self, part: Part, pieces: list[tuple[Any, Problems]] | None) -> tuple[int, list[Failure]]:
         folder = Folder(self.task.folder)
-        answers = read_part(folder, part, self.task.run)
-        lines = answers.to_pylist()
-        kept = _read_proofs(folder, part, self.task.run)
+        lines = read_part(folder, part, self.task).to_pylist()
+        kept = read_proofs(folder, part, self.task.run)
         if [line["row"] for line in lines if line["status"] != "invalid"] != list(kept):
-            return [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
-        out = []
-        for k, line in enumerate(lines):
-            source = None if sources is None else sources[k]
-            failure = self._failure(line, kept.get(line["row"]), source)
-            out += [(part.file, line["row"], failure)] if failure else []
-        return out
+            return 0, [(part.file, part.span.row, f"{folder.proofs(part.number)} does not have one proof for each answer")]
+        found: list[str] = []
+        if pieces is None:
+            found = [check_kept(self.task.step, kept[k], None, line) if k in kept else "" for k, line in _by_row(lines)]
+        for batch, problems in pieces or ():
+            here = lines[len(found) : len(found) + batch.num_rows]
+            found += self._compared(batch, problems, here, [kept.get(line["row"]) for line in here])
+        rows = [(part.file, line["row"], failure) for line, failure in zip(lines, found, strict=True) if failure]
+        return len(kept), rows
 
-    def _failure(self, line: dict[str, Any], proof: str | None, source: Any) -> str:
-        if proof is not None:
-            if isinstance(source, str):
-                return f"the row cannot be read ({source}), and the audit has an answer"
-            return check_kept(self.task.step, proof, source, line)
-        if source is None or isinstance(source, str):
-            return ""
-        try:
-            self.task.step.explain(source)
-        except CounterleafError:
-            return ""
-        return "the row is valid, and the audit says that it is invalid"
+    def _compared(self, batch: Any, problems: Problems, lines: list[dict[str, Any]], proofs: list[str | None]) -> list[str]:
+        """Return what is wrong with some lines, compared with their proofs and with all that the rows determine."""
+        step, failures = self.task.step, []
+        sources = records_of(batch, step.explainer.schema, list(range(batch.num_rows)))
+        for k, (line, source, text) in enumerate(zip(lines, sources, proofs, strict=True)):
+            if text is None:
+                failures.append("")
+            elif k in problems:
+                failures.append(f"the row cannot be read ({problems[k]}), and the audit has an answer")
+            else:
+                failures.append(check_kept(step, text, source, line))
 
+        def explained() -> Iterator[Any]:  # the proofs that hold; two searches may differ
+            for failure, source, text in zip(failures, sources, proofs, strict=True):
+                try:
+                    yield (
+                        CounterleafError(failure) if failure else Explanation.from_json(text) if text else step.explain(source)
+                    )
+                except CounterleafError as error:
+                    yield error
 
-def read_part(folder: Folder, part: Part, run: str) -> Any:
-    """Read the answers of a part, and check that the file is intact and belongs to the audit.
-
-    Raises
-    ------
-    CounterleafError
-        If it is not.
-    """
-    path = folder.part(part.number)
-    table = _read(path, part, run)
-    expected = np.arange(part.span.row, part.span.row + part.span.rows)
-    names = {*PLACE.names, "status", "n_changed", "confirmed"}
-    try:
-        same = names <= set(table.schema.names) and np.array_equal(table["row"].to_numpy(), expected)
-        same = same and bool((table["file"].to_numpy() == part.file).all())
-        same = same and count(table) == (read_metadata(path) or {}).get("counts")
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
-    if not same:
-        raise CounterleafError(f"{path} was changed after it was written; remove it and run the audit again")
-    return table
+        again = self.task.answered(batch, problems, explained() if step.is_limited else None).to_pylist()
+        return [one or different_cell(line, other) for one, line, other in zip(failures, lines, again, strict=True)]
 
 
-def _read(path: Any, part: Part, run: str) -> Any:
-    about = read_metadata(path)
-    if about is None:
-        raise CounterleafError(f"{path} is damaged; remove it and run the audit again")
-    if about.get("run") != run or about.get("part") != part.number:
-        raise CounterleafError(f"{path} belongs to another audit; remove it and run the audit again")
-    try:
-        return parquet.ParquetFile(path, page_checksum_verification=True).read(use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CounterleafError(f"{path} is damaged ({flat(error)}); remove it and run the audit again") from None
-
-
-def _read_proofs(folder: Folder, part: Part, run: str) -> dict[int, str]:
-    path = folder.proofs(part.number)
-    if not path.exists():
-        raise CounterleafError(f"{folder.path} is not complete: {path} is missing; run the audit again")
-    table = _read(path, part, run)
-    if table.schema.remove_metadata() != PROOF_SCHEMA or table["proof"].null_count:
-        raise CounterleafError(f"{path} was changed after it was written; remove it and run the audit again")
-    return dict(zip(table["row"].to_pylist(), table["proof"].to_pylist(), strict=True))
+def _by_row(lines: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((line["row"], line) for line in lines)

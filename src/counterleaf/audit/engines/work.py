@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from counterleaf.audit.finished import finished
 from counterleaf.audit.folder import Folder
 from counterleaf.audit.parts import PartRecord, Task
 from counterleaf.audit.plan import Unit
@@ -87,7 +88,7 @@ def _records(task: Task, unit: Unit) -> Iterator[PartRecord]:
         )
     missing = []
     for part in unit.parts:
-        counts = folder.check_part(part.number, task.run, task.proofs)
+        counts = finished(task, part)
         if counts is None:
             missing.append(part)
         else:

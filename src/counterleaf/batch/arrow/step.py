@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from counterleaf.batch.alternatives import run_alternatives
 from counterleaf.batch.batch import Columns, workers
 from counterleaf.batch.ensembles import EnsembleSolver
 from counterleaf.errors import CounterleafError, brief, flat, not_installed, some
@@ -144,13 +146,49 @@ class ArrowStep:
         """
         return self.explainer.explain(row, **self.question)
 
-    def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        import pyarrow as pa
+    @property
+    def is_limited(self) -> bool:
+        """Whether a search may end before it has a proof, so that two searches for one row may differ."""
+        return any(self.question.get(name) is not None for name in ("time_limit", "max_nodes"))
+
+    def write(self, batch: pa.RecordBatch, explanations: Iterable[Any]) -> pa.RecordBatch:
+        """Return the answers for the rows of a batch as explanations have them, without another search.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            The rows.
+        explanations : iterable
+            The explanation of each row, or the CounterleafError that says why there is none.
+
+        Returns
+        -------
+        pyarrow.RecordBatch
+            One line per row, with the columns of ``schema``.
+        """
+        found = iter(explanations)
+
+        def explain(row: Any) -> Any:
+            one = next(found)
+            if isinstance(one, CounterleafError):
+                raise one
+            return one
+
+        def solver(rows: Any) -> Any:
+            return self.explainer._solver(rows, self._query, self._threads)
 
         rows = ArrowRows(batch, self.explainer.schema, self.answers)
+        return self._with_kept(batch, run_alternatives(solver(rows), explain, solver, self._columns, False))
+
+    def _answered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = ArrowRows(batch, self.explainer.schema, self.answers)
+        return self._with_kept(batch, self.explainer._run(rows, self._query, self._columns, (None, False), self._threads))
+
+    def _with_kept(self, batch: pa.RecordBatch, answers: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
         kept = [_kept(batch, field) for field in self.keep or ()]
-        found = self.explainer._run(rows, self._query, self._columns, (None, False), self._threads)
-        return pa.RecordBatch.from_arrays([*kept, *found.columns], schema=self.schema)
+        return pa.RecordBatch.from_arrays([*kept, *answers.columns], schema=self.schema)
 
 
 def _kept(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:

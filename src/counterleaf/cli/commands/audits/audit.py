@@ -179,7 +179,12 @@ def _report(summary: AuditSummary, model: str, out: Path, target: Any) -> list[s
     checked, failures = len(summary.sample.rows), summary.sample.failures
     lines += [f"FAIL file {file}, row {row}: {problem}" for file, row, problem in failures[:20]]
     result = f"{len(failures):,} failed" if failures else "all passed"
-    lines.append(
-        f"{checked:,} random rows were explained again and their proofs checked in {summary.checking:.1f} s: {result}."
-    )
+    if summary.checked_before:
+        lines.append(f"An earlier run has checked {checked:,} random rows: {result}. Repeat it with: counterleaf verify {out}")
+    elif not summary.sample.proved and not failures:
+        lines.append(f"{checked:,} random rows were read again, and are invalid again: there is no proof to check.")
+    else:
+        lines.append(
+            f"{checked:,} random rows were explained again and their proofs checked in {summary.checking:.1f} s: {result}."
+        )
     return lines

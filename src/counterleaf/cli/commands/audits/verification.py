@@ -31,6 +31,8 @@ def verify_folder(folder: Path, model: Path | None, jobs: int) -> None:
             typer.echo((line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...").encode(errors="backslashreplace").decode())
         if len(found.failures) > _LISTED:
             typer.echo(f"FAIL and {len(found.failures) - _LISTED:,} more")
+        typer.echo(f"Question: {found.question}".encode(errors="backslashreplace").decode())
+        typer.echo(f"Model: SHA-256 {found.model}")
         typer.echo(f"{folder}: {_verdict(found)}")
     if found.failures:
         raise typer.Exit(FAILED)
@@ -48,9 +50,15 @@ def _check(folder: Path, jobs: int) -> AuditCheck:
 
 def _verdict(found: AuditCheck) -> str:
     rows = f"{found.rows:,} rows"
-    compared = "the inputs" if found.with_inputs else "its question, but not with the inputs, which are not there"
     if found.failures:
         return f"{rows}: {len(found.failures):,} of {found.checked:,} that were checked failed"
+    if not found.proved:
+        return f"{rows}: {found.checked:,} were compared; there is no proof to check, since all rows are invalid"
+    if not found.with_inputs:
+        unchecked = "the rows, the columns that are kept, the invalid rows, the changes in words and the division into parts"
+        agree = "the answers agree with the proofs and the model"
+        return f"{rows}: every proof holds, and {agree}; the inputs are not there, so that {unchecked} were not checked"
     if found.proofs:
-        return f"{rows}: every proof holds, and the answers agree with the proofs, the model and {compared}"
-    return f"{rows}, no proofs: {found.checked:,} random rows were explained again, their proofs hold, and the answers agree"
+        return f"{rows}: every proof holds, and all cells agree with the proofs, the model and the inputs"
+    checked = f"{found.checked:,} random rows were explained again, their proofs hold"
+    return f"{rows}, no proofs are kept: {checked}, and all of their cells agree with the model and the inputs"
