@@ -395,3 +395,9 @@ def test_tables_of_every_type(folder):
     plain = audit(folder, folder / "plain.parquet", *TARGET)
     assert audit(folder, folder / "typed.parquet", *TARGET, out="typed").equals(plain)
     assert call("verify", folder / "typed").code == 0
+
+
+def test_a_folder_whose_name_is_not_text(folder):
+    rows = write_rows(folder / "rows.parquet", rows_of(10))
+    message = mistake("audit", folder / "model.json", rows, *TARGET, "--out", f"{folder}/out\udcff")
+    assert message == f"the name of the folder '{folder}/out\\udcff' is not text in UTF-8; choose another one"

@@ -45,6 +45,8 @@ class Folder:
 
     def create(self) -> None:
         """Make the folder, unless it is there."""
+        if any("\udc80" <= letter <= "\udcff" for letter in str(self.path)):
+            raise CounterleafError(f"the name of the folder {str(self.path)!a} is not text in UTF-8; choose another one")
         try:
             (self.path / PARTS).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
