@@ -15,7 +15,7 @@ from counterleaf.errors import CounterleafError, brief
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # then there is no lock
 
 MANIFEST, MODEL, SAMPLE, PARTS, PROOFS = "manifest.json", "model.json", "sample.json", "parts", "proofs"
 KEY = b"counterleaf.audit"  # of the metadata of a part

@@ -57,7 +57,7 @@ def dask(
     """
     try:
         import dask.dataframe as dd
-        import pyarrow  # noqa: F401
+        import pyarrow  # noqa: F401  # the types of the answers need it
     except ImportError:
         raise not_installed("distributed.dask", "dask[dataframe,distributed]", "pyarrow") from None
     if not isinstance(ddf, dd.DataFrame):

@@ -24,7 +24,7 @@ _NEWLINE, _BLANKS = 10, np.array([9, 11, 12, 13, 32])
 
 def open_binary(path: str) -> BinaryIO:
     """Open a text file, compressed or not."""
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]  # both read bytes
 
 
 def guarded(path: str, error: Exception) -> CounterleafError:
