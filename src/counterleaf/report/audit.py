@@ -192,12 +192,12 @@ class Audit:
 
     @property
     def schema(self) -> Frame:
-        """One line for each feature: whether the model uses it, its values, constraints on it, its price, missing values."""
+        """One line for each feature, with its use by the model, values, constraints, price and missing values."""
         return _frame(self._figures.inputs)
 
     @property
     def groups(self) -> Frame:
-        """One line for all rows and for each group: counts, shares, costs, changes, and the cost for half of the group."""
+        """One line for all rows and for each group, with counts, shares, costs, changes, and the cost for half of the group."""
         figures = self._figures
         return _frame([figures.whole.line(), *(one.line() for column in figures.groups.values() for one in column)])
 
@@ -216,7 +216,7 @@ class Audit:
 
     @property
     def features(self) -> Frame:
-        """The features that change: in how many rows, by how much, and to which values, for each group and pair."""
+        """The features that change, in how many rows, by how much, and to which values, for each group and pair."""
         names = ["by", "group", "feature", "rows", "share", "filled", "removed", "increases", "decreases"]
         return _frame(self._figures.features, [*names, "q25", "median", "q75", "new_values"])
 
