@@ -14,10 +14,10 @@ from counterleaf.answer.text import Page, apart, compose, least_of, word
 from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session import drawing
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
+from counterleaf.explorer.session.drawings import drawing
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question
-from counterleaf.explorer.session.report import Step, describe_failure, write_report
+from counterleaf.explorer.session.receipts.report import Step, describe_failure, write_report
 from counterleaf.explorer.session.scene import Scene, encode_value
 from counterleaf.explorer.session.settings import (
     Setting,

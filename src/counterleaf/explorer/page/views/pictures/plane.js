@@ -1,7 +1,7 @@
 // The plane of two numeric features: the prediction in each region, the row and the answers.
 
-import { displayName, fill, h, lookUp, shortNumber } from "../lib/dom.js";
-import { fillOf, legend } from "../lib/class_colours.js";
+import { displayName, fill, h, lookUp, shortNumber } from "../../lib/dom.js";
+import { fillOf, legend } from "../../lib/class_colours.js";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [640, 460, 74, 10, 46];
 

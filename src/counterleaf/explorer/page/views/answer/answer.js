@@ -1,8 +1,8 @@
 // The answer: a sentence, badges, the check of the proof, and the conflicting settings if no answer exists.
 
-import { button, byId, fill, h } from "../lib/dom.js";
-import { post } from "../lib/api.js";
-import { withControl } from "../lib/state.js";
+import { button, byId, fill, h } from "../../lib/dom.js";
+import { post } from "../../lib/api.js";
+import { withControl } from "../../lib/state.js";
 
 export function showAnswer(state, answer, change) {
   byId("sentence").textContent = answer.sentence;

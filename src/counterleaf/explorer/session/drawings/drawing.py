@@ -11,7 +11,7 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import by_values, conditions, inequality, leaf_counts, one_line
 from counterleaf.errors import CounterleafError
-from counterleaf.explorer.session.report import describe_failure
+from counterleaf.explorer.session.receipts.report import describe_failure
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.settings import display_name
 from counterleaf.plot.canvas import MINUS, short

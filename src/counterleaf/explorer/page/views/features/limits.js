@@ -1,6 +1,6 @@
 // The limits of a feature: its range, its step, its allowed values, and the multiplier of its cost.
 
-import { button, h, onNumber, setValue, shortNumber } from "../lib/dom.js";
+import { button, h, onNumber, setValue, shortNumber } from "../../lib/dom.js";
 
 const MULTIPLIERS = [0.1, 0.25, 0.5, 1, 2, 4, 10];
 const EFFORTS = ["much easier", "easier", "a bit easier", "as usual", "harder", "much harder", "hardest"];

@@ -1,7 +1,7 @@
 // A row that is an image: the source, the answers, their differences, and a brush that locks pixels.
 
-import { button, fill, h } from "../lib/dom.js";
-import { drawDifference, drawImage } from "../lib/pixels.js";
+import { button, fill, h } from "../../lib/dom.js";
+import { drawDifference, drawImage } from "../../lib/pixels.js";
 
 const INKS = { any: "add or erase ink", add: "only add ink", erase: "only erase ink" };
 const SIDE = 168; // screen pixels

@@ -1,9 +1,9 @@
 // The comparison: one column per step with its new settings and its cheapest answer.
 
-import { button, displayName, fill, h, lookUp } from "../lib/dom.js";
-import { MAX_STEPS } from "../lib/pinned_steps.js";
-import { drawDifference, drawImage } from "../lib/pixels.js";
-import { same } from "../lib/state.js";
+import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
+import { MAX_STEPS } from "../../lib/pinned_steps.js";
+import { drawDifference, drawImage } from "../../lib/pixels.js";
+import { same } from "../../lib/state.js";
 
 const FORMATS = { html: "Page to print", csv: "CSV", json: "JSON with proofs" };
 const IMAGE_SIDE = 72; // screen pixels

@@ -1,7 +1,7 @@
 // The table of features: the value of each in the row, its settings, and its value in each alternative.
 
-import { button, displayName, fill, h, lookUp, onNumber, padlock, setValue } from "../lib/dom.js";
-import { controlOf, withControl } from "../lib/state.js";
+import { button, displayName, fill, h, lookUp, onNumber, padlock, setValue } from "../../lib/dom.js";
+import { controlOf, withControl } from "../../lib/state.js";
 import { ChoiceLimits, NumberLimits, describeLimits } from "./limits.js";
 
 const DIRECTIONS = { only_increase: ["▲", "only increase"], only_decrease: ["▼", "only decrease"] };

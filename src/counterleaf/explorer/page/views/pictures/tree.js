@@ -1,8 +1,8 @@
 // The tree with the paths of the row and of each answer, and the cost of each leaf.
 
-import { fillOf, legend } from "../lib/class_colours.js";
-import { fill, h } from "../lib/dom.js";
-import { canvas, redToBlue } from "../lib/pixels.js";
+import { fillOf, legend } from "../../lib/class_colours.js";
+import { fill, h } from "../../lib/dom.js";
+import { canvas, redToBlue } from "../../lib/pixels.js";
 
 const [LINE_HEIGHT, LEVEL_GAP, MARGIN, IMAGE_SIDE] = [15, 46, 12, 60]; // pixels
 

@@ -1,0 +1,1 @@
+"""Trees, planes and images as plain numbers."""

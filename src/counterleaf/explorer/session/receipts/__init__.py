@@ -1,0 +1,1 @@
+"""Steps of an exploration as files to keep."""
