@@ -8,7 +8,7 @@ import { decode, initialState, same } from "./lib/state.js";
 import { Steps } from "./lib/steps.js";
 import { showAnswer, showError } from "./views/answer/answer.js";
 import { Comparison } from "./views/pictures/compare.js";
-import { FeatureTable } from "./views/features/feature_table.js";
+import { FeatureTable } from "./views/features/feature_rows.js";
 import { ImageView } from "./views/pictures/image.js";
 import { Plane } from "./views/pictures/plane.js";
 import { QuestionBar } from "./views/question.js";

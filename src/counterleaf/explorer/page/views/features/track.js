@@ -199,12 +199,11 @@ class RangeEnd {
   move(value) {
     const { track, end } = this;
     const bound = track.bound(end);
-    const other = track.control[end === "low" ? "high" : "low"];
-    let to = snapTo(value, track.snap);
-    if (other !== null) to = end === "low" ? Math.min(to, other) : Math.max(to, other);
-    const [first, last] = [track.bound("low"), track.bound("high")];
-    if (other === null) to = end === "low" ? Math.min(to, last) : Math.max(to, first);
-    const limit = Math.abs(value - bound) < track.snap / 2 || to === bound ? null : to;
+    const other = track.ends.find((one) => one !== this).value;
+    const snapped = snapTo(value, track.snap);
+    const to = end === "low" ? Math.min(snapped, other) : Math.max(snapped, other);
+    const beyond = end === "low" ? to <= bound : to >= bound;
+    const limit = beyond || Math.abs(value - bound) < track.snap / 2 ? null : to;
     if (limit !== track.control[end]) track.set({ [end]: limit }, true);
   }
 
@@ -229,9 +228,9 @@ class RangeEnd {
 
   press(event) {
     if (event.key === "Escape" && this.moving) return this.cancel();
-    const { snap } = this.track;
+    const { snap, ends } = this.track;
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-    const to = steps ? this.value + steps * snap : { Home: this.track.axis[0], End: this.track.axis[1] }[event.key];
+    const to = steps ? this.value + steps * snap : { Home: this.end === "low" ? this.track.bound("low") : ends[0].value, End: this.end === "high" ? this.track.bound("high") : ends[1].value }[event.key];
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.start("keys");

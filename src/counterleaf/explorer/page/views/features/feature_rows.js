@@ -19,10 +19,11 @@ export class FeatureTable {
         }),
     );
     this.order = this.lines;
+    this.option = h("span", {}, "Option 1");
     this.table = h(
       "table",
       { class: "feature-rows", role: "table", "aria-label": "Features" },
-      h("thead", { role: "rowgroup" }, heading()),
+      h("thead", { role: "rowgroup" }, heading(this.option)),
       this.lines.map((line) => line.node),
     );
     this.nothing = h("p", { class: "nothing", hidden: true });
@@ -40,7 +41,7 @@ export class FeatureTable {
     });
     this.only = h("input", { type: "checkbox", id: "only-changed", onchange: () => this.filter() });
     this.lockOthers = button("Lock all others", () => this.setLocks((line) => !line.changed || this.locked(line)), {
-      title: "Lock every feature that this way does not change",
+      title: "Lock every feature that the selected option does not change",
     });
     this.unlock = button("Unlock all", () => this.setLocks(() => false));
     this.clear = button("Clear all settings", () => this.change({ ...this.state, controls: {} }), {
@@ -109,6 +110,8 @@ export class FeatureTable {
         answered: ways.length > 0,
       });
     });
+    const option = `Option ${selected + 1}`;
+    if (this.option.textContent !== option) this.option.textContent = option;
     this.showTools(ways.length > 0);
     this.arrange();
     this.filter();
@@ -183,7 +186,7 @@ export class FeatureTable {
   }
 }
 
-const heading = () =>
+const heading = (option) =>
   h(
     "tr",
     { role: "row", class: "line" },
@@ -191,7 +194,7 @@ const heading = () =>
       ["name", "Feature"],
       ["now", "Now"],
       ["picture", h("div", { class: "key" }, "May change", legend())],
-      ["to", "This way"],
+      ["to", option],
       ["buttons", h("span", { class: "visually-hidden" }, "Settings")],
     ].map(([kind, text]) => h("th", { role: "columnheader", scope: "col", class: kind }, text)),
   );
@@ -202,7 +205,7 @@ const legend = () =>
     { class: "legend-line" },
     [
       ["key-now", "○", "now"],
-      ["key-way", "◆", "this way"],
-      ["key-other", "◇", "other ways"],
+      ["key-way", "◆", "this option"],
+      ["key-other", "◇", "other options"],
     ].map(([kind, sign, text]) => h("span", { class: kind }, h("span", { class: "sign", "aria-hidden": "true" }, sign), text)),
   );
