@@ -12,6 +12,12 @@ function axisOf({ lower, upper, histogram }) {
   return ends.length ? [Math.min(...ends), Math.max(...ends)] : [Infinity, -Infinity];
 }
 
+/** Half the width of a bar if each bar is centred on one of few whole values, otherwise 0. */
+function halfBar({ step, histogram }) {
+  const width = histogram && histogram.edges[1] - histogram.edges[0];
+  return width && width === step && histogram.edges[0] % step !== 0 ? step / 2 : 0;
+}
+
 /** The bars of a histogram as one path. */
 function barsOf({ edges, counts }) {
   const most = Math.max(...counts, 1);
@@ -33,6 +39,7 @@ export class Track {
     this.set = set;
     this.base = axisOf(feature);
     this.axis = this.base;
+    this.half = halfBar(feature);
     this.others = []; // the marks of the ways that are not selected
     const { histogram } = feature;
     this.bars =
@@ -59,13 +66,18 @@ export class Track {
       this.now,
       this.ends.map((end) => end.node),
     );
-    this.node = h("div", { class: "track" }, this.inner, h("div", { class: "scale", "aria-hidden": "true" }, this.scale));
+    this.node = h("div", { class: "track" }, this.inner, h("div", { class: "track-ends", "aria-hidden": "true" }, this.scale));
   }
 
   /** The position of a value on the axis in per cent. */
   at(value) {
     const [first, last] = this.axis;
     return last > first ? Math.min(100, Math.max(0, ((value - first) / (last - first)) * 100)) : 50;
+  }
+
+  /** Where an end of the range is drawn: at its value, or next to the bar that is centred on it. */
+  placeOf(end) {
+    return this.at(end.value + (end.end === "low" ? -this.half : this.half));
   }
 
   /** The end of the range that applies without a limit. */
@@ -116,9 +128,15 @@ export class Track {
     this.bars.style.width = `${Math.max(1, this.at(edges.at(-1)) - this.at(edges[0]))}%`;
   }
 
+  /** The value at an end of the axis; a bar that is centred on the first or last value reaches beyond it. */
+  endOfScale(k) {
+    const { step } = this.feature;
+    return step ? (k ? Math.floor : Math.ceil)(this.axis[k] / step) * step : this.axis[k];
+  }
+
   showRange() {
     const { low, high } = this.control;
-    const [left, right] = [this.at(low ?? this.bound("low")), this.at(high ?? this.bound("high"))];
+    const [left, right] = this.ends.map((end) => this.placeOf(end));
     this.range.style.left = `${left}%`;
     this.range.style.width = `${Math.max(0, right - left)}%`;
     this.outside[0].style.width = `${left}%`;
@@ -129,7 +147,7 @@ export class Track {
       [low, "≥ ", 0],
       [high, "≤ ", 1],
     ].forEach(([limit, sign, k]) => {
-      const text = limit === null ? formatBare(this.feature, this.axis[k]) : sign + formatBare(this.feature, limit);
+      const text = limit === null ? formatBare(this.feature, this.endOfScale(k)) : sign + formatBare(this.feature, limit);
       if (this.scale[k].textContent !== text) this.scale[k].textContent = text;
       this.scale[k].classList.toggle("set", limit !== null);
     });
@@ -185,14 +203,15 @@ class RangeEnd {
     this.node.setPointerCapture(event.pointerId);
     const { left, width } = this.track.inner.getBoundingClientRect();
     this.box = { left, width };
-    this.offset = event.clientX - (left + (this.track.at(this.value) / 100) * width);
+    this.offset = event.clientX - (left + (this.track.placeOf(this) / 100) * width);
     this.start("pointer");
   }
 
   drag(event) {
     const [first, last] = this.track.axis;
     const share = (event.clientX - this.offset - this.box.left) / this.box.width;
-    this.move(first + Math.min(1, Math.max(0, share)) * (last - first));
+    const { half } = this.track;
+    this.move(first + Math.min(1, Math.max(0, share)) * (last - first) + (this.end === "low" ? half : -half));
   }
 
   /** Move to a value: snapped, not beyond the other end, and without a limit at the end of the data. */

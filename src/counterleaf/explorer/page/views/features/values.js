@@ -23,11 +23,10 @@ export const isTrack = (feature) => feature.kind === "number" || feature.kind ==
 export const isOrdered = (feature) => isTrack(feature) || feature.kind === "ordinal";
 export const nameOf = (feature) => feature.label ?? feature.name;
 
-/** A number with thousands separators and at most six significant digits; four digits without a unit may be a year. */
-export function formatNumber(value, hasUnit = true) {
+/** A number with thousands separators and at most six significant digits. */
+export function formatNumber(value, useGrouping = true) {
   const size = Math.abs(value);
   if (size >= 1e15 || (size < 1e-4 && size > 0)) return String(Number(value.toPrecision(6)));
-  const useGrouping = hasUnit || size >= 1e4;
   const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: size < 1e6 ? 6 : 9 };
   return value.toLocaleString("en", { useGrouping, ...digits });
 }
@@ -39,7 +38,9 @@ const isoDate = (days) => {
 
 /** A number or a date without its unit. */
 export const formatBare = (feature, value) => 
-  feature.kind === "date" ? isoDate(value) : formatNumber(value, Boolean(feature.unit));
+  feature.kind === "date" ? isoDate(value) : formatNumber(value, !isYear(feature));
+
+const isYear = ({ name, lower, upper }) => /year/i.test(name) && lower >= 1000 && upper !== null && upper < 3000;
 
 /** A value as the page shows it. */
 export function formatValue(feature, code) {
