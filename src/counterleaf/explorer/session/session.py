@@ -15,7 +15,9 @@ from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
-from counterleaf.explorer.session.drawings import drawing
+from counterleaf.explorer.session.drawings.image import describe_image, draw_image
+from counterleaf.explorer.session.drawings.plane import draw_plane
+from counterleaf.explorer.session.drawings.tree import draw_tree
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question
 from counterleaf.explorer.session.receipts.report import Step, describe_failure, write_report
 from counterleaf.explorer.session.scene import Scene, encode_value
@@ -139,7 +141,7 @@ class Session:
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
-            out |= {"image": drawing.draw_image(answer), "sentence": drawing.describe_image(answer, stopped_after)}
+            out |= {"image": draw_image(answer), "sentence": describe_image(answer, stopped_after)}
         elif len(answer):
             page = compose(answer, list(map(display_name, answer.schema.names)), len(answer.schema))
             out |= {"sentence": page.sentence, "changes": _describe_changes(answer, page)}
@@ -184,11 +186,11 @@ class Session:
         scene = self.scene(question.scene)
         answer, _ = self.explain(question)
         all_leaves, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist())
-        return drawing.draw_tree(scene, answer, all_leaves)
+        return draw_tree(scene, answer, all_leaves)
 
     def _plane(self, request: PlaneRequest) -> dict[str, Any]:
         answer, _ = self.explain(request.question)
-        return drawing.draw_plane(answer, request.x_feature, request.y_feature)
+        return draw_plane(answer, request.x_feature, request.y_feature)
 
     def _check(self, question: Question) -> dict[str, Any]:
         answer, _ = self.explain(question)
