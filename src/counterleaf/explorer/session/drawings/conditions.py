@@ -114,8 +114,8 @@ class Splits:
         full = " ".join(terms(split.columns, split.weights, variable_labels(self.schema), _MAX_TERMS))
         lines = [f"score of {len(set(features.tolist()))} features", f"mostly {short(label_of(main), _MAX_NAME)}"]
         branches = f"{left} {bound}", f"{right} {bound}"
-        texts = [f"{full} {branch}" for branch in branches]
-        return Split(lines, branches, texts[0], texts[1], False, -1, [_sum_text(one, split) for one in sums.tolist()])
+        holds, otherwise = (f"{full} {branch}" for branch in branches)
+        return Split(lines, branches, holds, otherwise, False, -1, [_sum_text(one, split) for one in sums.tolist()])
 
 
 def _bound(split: Inequality, sums: Array) -> str:

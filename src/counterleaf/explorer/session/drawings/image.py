@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.explorer.session.receipts.report import describe_failure
-from counterleaf.proof.certificate import Status
 from counterleaf.types import Array
 
 _DIGITS = 6  # enough for a screen
@@ -23,18 +21,6 @@ def draw_image(answer: Explanation) -> dict[str, Any]:
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         low, high = float(min(source.min(), points.min(initial=0))), float(max(source.max(), points.max(initial=1)))
     return {"low": low, "high": high, "source": rounded(source), "answers": [rounded(x) for x in points]}
-
-
-def describe_image(answer: Explanation, stopped_after: float | None) -> str:
-    """A sentence with the number of pixels that change."""
-    if not len(answer):
-        return describe_failure(answer, stopped_after)
-    best = answer[0]
-    if not best.changes:
-        return f"Nothing has to change: the model already says {best.label}."
-    start = "With" if answer.status is Status.OPTIMAL else "The best answer before the search stopped: with"
-    pixels = f"{len(best.changes)} of {len(answer.schema)} pixels"
-    return f"{start} {pixels} changed, the model would say {best.label} instead of {answer.source_label}."
 
 
 def rounded(numbers: Array) -> list[float]:

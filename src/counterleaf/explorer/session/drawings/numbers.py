@@ -6,15 +6,14 @@ from typing import Any
 
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import one_line
-from counterleaf.explorer.session.settings import display_name
-from counterleaf.plot.canvas import MINUS
+from counterleaf.explorer.session import words
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def label_of(feature: Any) -> str:
-    """The name of a feature as the page shows it."""
-    return one_line(getattr(feature, "label", None) or display_name(feature.name))
+    """The name of a feature as the page shows it, in one line."""
+    return one_line(words.label_of(feature))
 
 
 def unit_of(feature: Any) -> str | None:
@@ -24,16 +23,9 @@ def unit_of(feature: Any) -> str | None:
 
 def number_text(feature: Any, value: float) -> str:
     """A number of a feature, with all its digits, thousands separators and the unit."""
-    text, unit = thousands(plain(value)), unit_of(feature)
-    return f"{text} {unit}" if unit else text
+    return words.feature_number(feature, plain(value))
 
 
 def thousands(text: str) -> str:
-    """A plain number with thousands separators and a proper minus sign.
-
-    >>> thousands("7073.25"), thousands("1e-07"), thousands("12")
-    ('7,073.25', '1e-07', '12')
-    """
-    sign, digits = (MINUS, text[1:]) if text.startswith("-") else ("", text)
-    whole, point, rest = digits.partition(".")
-    return f"{sign}{int(whole):,}{point}{rest}" if whole.isdigit() else sign + digits
+    """A plain number with thousands separators."""
+    return words.grouped(text)

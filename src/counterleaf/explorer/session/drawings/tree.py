@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.explanation import Counterfactual, Explanation
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import leaf_counts, leaf_words
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.answers.effort import describe_effort, measure_move
 from counterleaf.explorer.session.drawings.conditions import Splits, terms, value_text, variable_labels
 from counterleaf.explorer.session.drawings.image import rounded
 from counterleaf.explorer.session.drawings.numbers import thousands
@@ -20,20 +20,24 @@ from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS
 from counterleaf.plot.trees.path import path_to
 from counterleaf.proof.certificate import Status
+from counterleaf.question.query import value as value_between
 from counterleaf.types import Array
 
 MAX_NODES = 3000  # that are sent at once: the paths and the nodes nearest to the root
 _MAX_TERMS = 2  # of the sum that a leaf computes
+_HUGE = 1e300  # every value is above minus this number
 
-Effort = Callable[[float], str | None]
+
+def every_prediction(scene: Scene) -> Any:
+    """The target that every leaf reaches, for the efforts of all leaves."""
+    tree = scene.explainer.tree
+    return value_between(at_least=-_HUGE) if tree.is_regression else tree.classes.tolist()
 
 
-def draw_tree(
-    scene: Scene, answer: Explanation, all_leaves: Explanation | None, effort: Effort | None = None
-) -> dict[str, Any]:
+def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dict[str, Any]:
     """The nodes with their texts and efforts, and the paths of the row and of each way.
 
-    ``all_leaves`` has the cheapest row of each leaf, for the efforts; ``effort`` writes a cost in words.
+    ``all_leaves`` has the cheapest row of each leaf.
     """
     tree = answer.decision.model
     if not isinstance(tree, Tree):
@@ -42,14 +46,14 @@ def draw_tree(
     points = np.vstack([source, answer.certificate.findings.points.reshape(-1, schema.width)])
     paths = [path_to(tree, tree.leaf_of(point)) for point in points]
     shown, below = _choose(tree, paths), leaf_counts(tree)
-    costs = _costs(answer, all_leaves)
+    cheapest = _cheapest(all_leaves, answer)
     splits = Splits(tree, schema, points)
     right = _right(tree, points)
     nodes = []
     for node in sorted(shown):
         one: dict[str, Any] = {"id": node, "leaves": int(below[node])}
         if tree.left[node] < 0:
-            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(costs.get(node), effort)}
+            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, cheapest.get(node))}
         else:
             one |= _split(scene, splits, node)
             one["sides"] = "".join("LR"[int(goes != one["swapped"])] for goes in right[:, node].tolist())
@@ -62,7 +66,7 @@ def draw_tree(
         "nodes": nodes,
         "paths": paths,
         "n_leaves": len(tree.leaves),
-        "complete": all_leaves is not None and all_leaves.status is not Status.LIMIT,
+        "complete": all_leaves.status is not Status.LIMIT,
         "values": {str(d): [value_text(schema.features[d], code) for code in codes[:, d].tolist()] for d in used},
         "range": _value_range(tree),
     }
@@ -134,21 +138,31 @@ def _value_range(tree: Tree) -> list[float] | None:
     return [float(values.min()), float(values.max())]
 
 
-def _costs(answer: Explanation, all_leaves: Explanation | None) -> dict[int, float]:
-    """The lowest cost of each leaf of the model's tree, as far as it is known."""
-    costs: dict[int, float] = {}
-    for one in (all_leaves, answer):
-        if one is None:
-            continue
-        for c in one:
-            costs[c.leaf] = min(c.cost, costs.get(c.leaf, math.inf))
-    return costs
+def _cheapest(*answers: Explanation) -> dict[int, Counterfactual]:
+    """The cheapest row of each leaf, as far as it is known."""
+    found: dict[int, Counterfactual] = {}
+    for c in (c for answer in answers for c in answer):
+        if c.leaf not in found or c.cost < found[c.leaf].cost:
+            found[c.leaf] = c
+    return found
 
 
-def _effort(cost: float | None, effort: Effort | None) -> str | None:
-    if cost is None:
+def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
+    """The effort of a row in the words of the cards, and shorter."""
+    if c is None:
         return None
-    return effort(cost) if effort is not None else plain(f"{cost:.4g}")
+    schema = scene.explainer.schema
+    places = [schema.index(name) for name in c.changes]
+    moves = [measure_move(scene.explainer, d, *c.changes[schema.names[d]]) for d in places]
+    if scene.shape is not None:
+        pixels = f"{len(moves)} pixel{'s' * (len(moves) != 1)}"
+        return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
+    words = str(describe_effort([schema.features[d] for d in places], moves, "")["words"])
+    short = words.rpartition(": ")[2].replace(" of the usual ranges in total", "").replace(" of the usual range", "")
+    return {
+        "short": f"effort {short}" if short.endswith("%") and " " not in short[:-2] else short if moves else "here",
+        "words": words,
+    }
 
 
 def _right(tree: Tree, points: Array) -> Array:

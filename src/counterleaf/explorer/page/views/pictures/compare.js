@@ -25,7 +25,7 @@ export class Comparison {
       ...(all.length > RECENT ? [["all", `All ${all.length} steps`]] : []),
       ["kept", `Kept ★ (${own.length})`],
     ];
-    const empty = this.which === "kept" ? "No step of this model is kept yet. “Keep” keeps the selected way." : "No steps yet.";
+    const empty = this.which === "kept" ? "No step of this model is kept yet. “Keep” keeps the selected option." : "No steps yet.";
     fill(
       this.node,
       h(
@@ -114,7 +114,7 @@ export class Comparison {
       "div",
       { class: "pair" },
       drawImage(image, image.source, this.scene.shape, IMAGE_SIDE, "the row"),
-      drawImage(image, image.answers[0], this.scene.shape, IMAGE_SIDE, `the way to ${way.label}`),
+      drawImage(image, image.answers[0], this.scene.shape, IMAGE_SIDE, `the option: ${way.label}`),
       drawDifference(image, 0, this.scene.shape, IMAGE_SIDE),
     );
   }
@@ -164,10 +164,10 @@ function describeNews(step, previous, scene) {
   if (b && step.result.goal?.text !== previous.result.goal?.text) out.push(`goal: ${step.result.goal?.text}`);
   out.push(...now.filter((setting) => !before.includes(setting)).map((setting) => (previous ? `+ ${setting}` : setting)));
   out.push(...before.filter((setting) => !now.includes(setting)).map((setting) => `no longer: ${setting}`));
-  if (b && (a.cost !== b.cost || a.spread !== b.spread)) out.push("effort is measured in another way");
+  if (b && (a.cost !== b.cost || a.spread !== b.spread)) out.push("effort is measured differently");
   if (previous?.result.way && step.result.way && out.length) out.push(effortChange(step.result.way.effort, previous.result.way.effort));
   if (out.length) return out.filter(Boolean);
-  if (b && (step.selected ?? 0) !== (previous.selected ?? 0)) return ["another way to the same question"];
+  if (b && (step.selected ?? 0) !== (previous.selected ?? 0)) return ["another option of the same answer"];
   return [previous ? (same(a, b) ? "no change" : "the same result") : "none"];
 }
 

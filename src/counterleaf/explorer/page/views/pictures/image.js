@@ -41,7 +41,7 @@ export class ImageView {
         h(
           "fieldset",
           { class: "segments" },
-          h("legend", {}, "A way may"),
+          h("legend", {}, "An option may"),
           this.inks.map(([, label]) => label),
         ),
         h("div", { class: "group" }, this.lockEmpty, this.unlockAll),
@@ -83,7 +83,7 @@ export class ImageView {
           h("strong", {}, ` ${way.label}`),
           h("span", { class: way.confirmed ? "good" : "bad" }, way.confirmed ? " ✓ " : " ✗ not confirmed "),
         ),
-        drawImage(image, image.answers[k], this.scene.shape, null, `way ${k + 1}: ${way.label}`),
+        drawImage(image, image.answers[k], this.scene.shape, null, `option ${k + 1}: ${way.label}`),
         h("p", { class: "quiet" }, way.effort.words),
       ),
       h(
@@ -100,14 +100,14 @@ export class ImageView {
   thumbnails({ ways, image }, selected) {
     return h(
       "div",
-      { class: "thumbnails", role: "group", "aria-label": "Ways" },
+      { class: "thumbnails", role: "group", "aria-label": "Options" },
       ways.map((way, k) =>
         h(
           "button",
           {
             type: "button",
             "aria-pressed": String(k === selected),
-            "aria-label": `show way ${k + 1}: ${way.label}`,
+            "aria-label": `show option ${k + 1}: ${way.label}`,
             onclick: () => this.tools.select(k),
           },
           drawImage(image, image.answers[k], this.scene.shape, THUMBNAIL, ""),

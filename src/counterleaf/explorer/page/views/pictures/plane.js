@@ -30,7 +30,13 @@ export class Plane {
     this.selects = [x, y];
     this.zoom = button("Whole range", () => ((this.whole = !this.whole), this.refresh()), { "aria-pressed": "false" });
     this.node = h("div", { class: "plane-view" }, h("div", { class: "above" }, xField, yField, this.zoom), this.key, this.drawing, this.readout);
-    new ResizeObserver(() => this.plane && this.drawing.clientWidth !== this.drawnWidth && this.draw()).observe(this.drawing);
+    new ResizeObserver(() => this.isResized() && this.draw()).observe(this.drawing);
+  }
+
+  /** Whether the panel has another width than the drawing; a hidden one has none. */
+  isResized() {
+    const width = this.drawing.clientWidth;
+    return Boolean(this.plane) && width > 0 && width !== this.drawnWidth;
   }
 
   get pair() {
@@ -115,6 +121,7 @@ export class Plane {
 
   draw() {
     const { plane } = this;
+    if (!this.drawing.clientWidth) return; // the panel is hidden; it is drawn when it gets a width
     const width = (this.drawnWidth = this.drawing.clientWidth);
     const height = Math.round(Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, 0.56 * width)));
     const axes = drawAxes(plane, width, height);
@@ -139,7 +146,7 @@ export class Plane {
         height,
         viewBox: `0 0 ${width} ${height}`,
         role: "group",
-        "aria-label": `What the model says over ${plane.axes[0].label} and ${plane.axes[1].label}, with the row and ${this.answer.ways.length} ways`,
+        "aria-label": `What the model says over ${plane.axes[0].label} and ${plane.axes[1].label}, with the row and ${this.answer.ways.length} options`,
       },
       this.background(),
       axes.nodes,
@@ -245,7 +252,7 @@ export class Plane {
     const others = this.answer.ways.map((way) => way.changes.some(({ feature }) => !this.pair.includes(feature)));
     const points = ways.map((point, k) => ({ at: this.toScreen(point), others: others[k], selected: k === this.selected }));
     const [x, y] = this.toScreen(row);
-    fill(this.marks, drawMarks([x, y], points, this.area, this.tools.select));
+    fill(this.marks, ...drawMarks([x, y], points, this.area, this.tools.select));
     this.handle.setAttribute("x", x - 16);
     this.handle.setAttribute("y", y - 16);
     this.handle.setAttribute("aria-label", `The row: ${this.wordsAt(row)}. The arrow keys move it.`);
@@ -275,8 +282,8 @@ export class Plane {
         "ul",
         { class: "legend" },
         h("li", {}, sample("svg:rect", { class: "source-point", x: 3, y: 1, width: 12, height: 12 }), "the row: drag it, or use the arrow keys"),
-        h("li", {}, sample("svg:circle", { class: "dot", cx: 9, cy: 7, r: 5 }), "a way"),
-        h("li", {}, sample("svg:circle", { class: "dot hollow", cx: 9, cy: 7, r: 5 }), "a way that also changes other features"),
+        h("li", {}, sample("svg:circle", { class: "dot", cx: 9, cy: 7, r: 5 }), "an option"),
+        h("li", {}, sample("svg:circle", { class: "dot hollow", cx: 9, cy: 7, r: 5 }), "an option that also changes other features"),
       ),
     );
   }

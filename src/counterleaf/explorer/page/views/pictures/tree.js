@@ -1,4 +1,4 @@
-// The tree with the paths of the row and of each way. Subtrees fold and unfold; a split explains itself when it is pointed at.
+// The tree with the paths of the row and of each option. Subtrees fold and unfold; a split explains itself when it is pointed at.
 
 import { post } from "../../lib/api.js";
 import { colourOfShare, fillOf, isLight, legend, scaleLegend } from "../../lib/class_colours.js";
@@ -21,7 +21,7 @@ export class TreeView {
     this.tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
     this.remarks = h("p", { class: "quiet" });
     this.node = h("div", { class: "tree-view" }, this.key, this.frame, this.remarks, this.tip);
-    new ResizeObserver(() => this.tree && this.frame.clientWidth !== this.drawnWidth && this.draw()).observe(this.frame);
+    new ResizeObserver(() => this.isResized() && this.draw()).observe(this.frame);
     this.frame.addEventListener("scroll", () => (this.tip.hidden = true));
   }
 
@@ -40,7 +40,7 @@ export class TreeView {
       this.tree = { ...tree, byId: new Map(tree.nodes.map((one) => [one.id, one])) };
       this.tree.onPaths = new Set(tree.paths.flat());
       this.draw();
-      if (first) this.scrollToPaths();
+      if (first && this.at) this.scrollToPaths();
     } catch (error) {
       if (error.name === "AbortError") return;
       this.clear();
@@ -54,6 +54,12 @@ export class TreeView {
     fill(this.frame);
     fill(this.key);
     this.remarks.textContent = "";
+  }
+
+  /** Whether the panel has another width than the drawing; a hidden one has none. */
+  isResized() {
+    const width = this.frame.clientWidth;
+    return Boolean(this.tree) && width > 0 && width !== this.drawnWidth;
   }
 
   /** Whether the children of a split are shown: as the user chose, at first those on the paths. */
@@ -77,6 +83,7 @@ export class TreeView {
   }
 
   draw() {
+    if (!this.frame.clientWidth) return; // the panel is hidden; it is drawn when it gets a width
     const nodes = this.visible();
     this.drawnWidth = this.frame.clientWidth;
     this.captions = new Map(nodes.flatMap((one) => this.childrenOf(one).map((id, k) => [id, one.branches[k]])));
@@ -86,7 +93,7 @@ export class TreeView {
     const drawing = h(
       "svg:svg",
       { class: "tree", role: "tree", "aria-label": this.describe() },
-      nodes.flatMap((one) => this.childrenOf(one).map((id) => this.drawLink(one.id, id))),
+      nodes.map((one) => this.childrenOf(one).map((id) => this.drawLink(one.id, id))).flat(Infinity),
       nodes.map((one) => this.drawNode(one, places.get(one.id).depth)),
     );
     const scale = Math.max(LEAST_SCALE, Math.min(1, this.drawnWidth / this.width));
@@ -155,8 +162,8 @@ export class TreeView {
     const [top, bottom] = [y1 + this.boxes.get(from).height / 2, y2 - this.boxes.get(to).height / 2];
     const users = this.tree.paths.flatMap((path, k) => (path.some((id, i) => id === from && path[i + 1] === to) ? [k] : []));
     const curve = (dx) => {
-      const middle = top + (bottom - top) * 0.45;
-      return `M${x1 + dx} ${top}C${x1 + dx} ${middle + 12} ${x2 + dx} ${top + 4} ${x2 + dx} ${bottom}`;
+      const dy = x2 > x1 ? -dx : dx; // parallel lines also where the link is nearly horizontal
+      return `M${x1 + dx} ${top}C${x1 + dx} ${top + 38 + dy} ${x2 + dx} ${top + 4 + dy} ${x2 + dx} ${bottom}`;
     };
     const caption = this.boxes.get(to).caption;
     const wide = textWidth(caption, SMALL) + 8;
@@ -178,7 +185,7 @@ export class TreeView {
       "svg:g",
       {
         transform: `translate(${x} ${y})`,
-        class: `tree-node ${one.kind}${expandable ? " can-fold" : ""}`,
+        class: expandable ? "tree-node can-fold" : "tree-node",
         role: "treeitem",
         tabindex: "-1",
         "data-id": one.id,
@@ -192,7 +199,7 @@ export class TreeView {
         onfocus: () => ((this.current = one.id), this.showTip(one)),
         onblur: () => (this.tip.hidden = true),
       },
-      this.drawBox(one, box),
+      [this.drawBox(one, box)].flat(Infinity),
     );
     return node;
   }
@@ -243,7 +250,7 @@ export class TreeView {
 
   /** What a node says when it is pointed at. */
   sentences(one) {
-    const ends = (k) => (k === 0 ? "the row" : `way ${k}`);
+    const ends = (k) => (k === 0 ? "the row" : `option ${k}`);
     if (one.kind === "leaf") {
       const here = this.tree.paths.flatMap((path, k) => (path.at(-1) === one.id ? [ends(k)] : []));
       return [
@@ -328,7 +335,7 @@ export class TreeView {
   describe() {
     const leafOf = (path) => this.tree.byId.get(path.at(-1)).text[0];
     const [source, ...ways] = this.tree.paths.map(leafOf);
-    const ends = ways.map((text, k) => `way ${k + 1} ends in ${text}`);
+    const ends = ways.map((text, k) => `option ${k + 1} ends in ${text}`);
     return [`A tree of ${this.tree.n_leaves} leaves. The row ends in ${source}`, ...ends].join("; ");
   }
 
@@ -348,8 +355,8 @@ export class TreeView {
         "ul",
         { class: "legend" },
         h("li", {}, sample("path source"), "the row"),
-        this.tree.paths.length > 1 && h("li", {}, sample("path best"), "the selected way"),
-        this.tree.paths.length > 2 && h("li", {}, sample("path"), "other ways"),
+        this.tree.paths.length > 1 && h("li", {}, sample("path best"), "the selected option"),
+        this.tree.paths.length > 2 && h("li", {}, sample("path"), "other options"),
       ),
     );
     const image = this.scene.shape ? "Ink on teal sends a row right, ink on brown left. " : "";
