@@ -259,7 +259,7 @@ class Session:
 def _earlier_keys(answer: Explanation, scene: Scene, bound: str | None) -> dict[str, Any]:
     """The keys that parts of the page still read; they go when these parts have changed."""
     costs = apart([c.cost for c in answer]) if len(answer) else []
-    page = compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
     return {
         "source_label": str(answer.source_label),
         "changes": {} if page is None else _describe_changes(answer, page),
