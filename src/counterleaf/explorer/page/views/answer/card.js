@@ -54,14 +54,15 @@ export class Card {
     this.pick.setAttribute("aria-label", `Option ${k + 1}: ${describeWay(way, scene)}`);
     setText(this.summary, describeWay(way, scene));
     fill(this.changes, scene.shape && answer.image ? pictures(scene, answer.image, way, k) : lines(way.changes));
-    this.changes.classList.toggle("few", way.changes.length <= 2);
+    this.changes.className = `changes ${["one", "one few", "few"][way.changes.length] ?? ""}`;
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;
-    const says = way.number ? `${way.label} (${way.number.text})` : way.label;
-    mark(this.confirmed, way.confirmed ? "good" : "bad", way.confirmed ? `✓ confirmed: the model says ${says}` : "✗ not confirmed by the model");
-    const least = k ? "no smaller change of other features works" : "no smaller change works";
-    mark(this.proved, way.proved ? "good" : "warn", way.proved ? `✓ proved: ${least}` : "not proved: a smaller change may exist");
+    const says = way.number && scene.kind === "class" ? `${way.label} (${way.number.text})` : way.label;
+    if (way.confirmed) mark(this.confirmed, "good", "✓ confirmed", `: the model says ${says}`);
+    else mark(this.confirmed, "bad", "✗ not confirmed by the model", "");
+    if (way.proved) mark(this.proved, "good", "✓ proved", k ? ": the next smallest" : ": no smaller change works");
+    else mark(this.proved, "warn", "not proved", ": a smaller change may exist");
   }
 
   showKept(kept) {
@@ -70,15 +71,17 @@ export class Card {
   }
 }
 
-function mark(node, kind, text) {
+/** A short text, and the rest of it, which narrow cards do not show. */
+function mark(node, kind, text, tail) {
+  if (node.title === text + tail) return;
   node.className = kind;
-  node.title = text;
-  setText(node, text);
+  node.title = text + tail;
+  fill(node, text, h("span", { class: "tail" }, tail));
 }
 
 /** An option in a few words. */
 export function describeWay(way, scene) {
-  if (scene.shape) return `${way.changes.length || way.n_changes} pixels change: ${way.label}`;
+  if (scene.shape) return `${way.n_changes} pixels change: ${way.label}`;
   if (!way.changes.length) return "nothing has to change";
   return way.changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ");
 }
@@ -111,5 +114,5 @@ const pictures = (scene, image, way, k) =>
     { class: "pictures" },
     drawImage(image, image.answers[k], scene.shape, IMAGE_SIDE),
     drawDifference(image, k, scene.shape, IMAGE_SIDE),
-    h("span", {}, h("span", { class: "to" }, way.label), h("span", { class: "what" }, `${way.changes.length || way.n_changes} pixels change`)),
+    h("span", {}, h("span", { class: "to" }, way.label), h("span", { class: "what" }, `${way.n_changes} pixels change`)),
   );
