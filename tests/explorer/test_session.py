@@ -150,12 +150,12 @@ def test_several_classes_and_any_other_class():
 
 def label(key, name):
     """The name of a feature as the page shows it."""
-    schema = SESSION.scene(key).explainer.schema
+    schema = bundled_session().scene(key).explainer.schema
     return schema.features[schema.index(name)].label or name.replace("_", " ")
 
 
 def unit(key, name):
-    schema = SESSION.scene(key).explainer.schema
+    schema = bundled_session().scene(key).explainer.schema
     found = getattr(schema.features[schema.index(name)], "unit", None)
     return f" {found}" if found else ""
 
