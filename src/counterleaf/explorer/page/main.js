@@ -8,7 +8,6 @@ import { get, post } from "./lib/api.js";
 import { patterns } from "./lib/class_colours.js";
 import { button, byId, download, fill, h } from "./lib/dom.js";
 import { KeptSteps, summarize } from "./lib/kept_steps.js";
-import { modernAnswer, modernRow, modernScene } from "./lib/old_answers.js";
 import { complete, decode, initialState, same } from "./lib/state.js";
 import { Steps } from "./lib/steps.js";
 import { listenToKeys, listenToMenus, listenToTabs, listenToTheme } from "./lib/page_controls.js";
@@ -83,9 +82,8 @@ function change(state, live = false) {
 /** The description of a scene, which is loaded once. */
 async function describe(key) {
   if (!page.described.has(key)) {
-    const known = page.scenes.find((scene) => scene.key === key);
-    if (!known) throw new Error(`No model “${key}” is open here.`);
-    page.described.set(key, modernScene(known.features ? known : await get(`/api/scenes/${encodeURIComponent(key)}`)));
+    if (!page.scenes.some((scene) => scene.key === key)) throw new Error(`No model “${key}” is open here.`);
+    page.described.set(key, await get(`/api/scenes/${encodeURIComponent(key)}`));
   }
   return page.described.get(key);
 }
@@ -155,7 +153,7 @@ function showQuestion() {
   const row = rowOf(state);
   const sameRow =
     answeredState && answeredState.scene === state.scene && answeredState.row === state.row && same(answeredState.edits, state.edits);
-  page.questionBar.update(state, sameRow ? answer.source : row, row);
+  page.questionBar.update(state, sameRow ? answer.source : row, row, sameRow ? answer.goal : null);
   adjust.update(state, row?.label);
   strip.update(state);
   byId("features").inert = !row || Boolean(row.problem);
@@ -174,7 +172,7 @@ function showQuestion() {
 async function loadRow({ scene, row }) {
   const key = `${scene}/${row}`;
   if (!page.rows.has(key)) {
-    const loaded = modernRow(await get(`/api/scenes/${encodeURIComponent(scene)}/rows/${row}`));
+    const loaded = await get(`/api/scenes/${encodeURIComponent(scene)}/rows/${row}`);
     const values = loaded.values ?? page.described.get(scene).features.map(() => null);
     page.rows.set(key, { ...loaded, values });
   }
@@ -199,7 +197,7 @@ async function requestAnswer() {
         continue;
       }
       page.request = new AbortController();
-      const answer = modernAnswer(await post("/api/answer", state, page.request.signal), state, scene);
+      const answer = await post("/api/answer", state, page.request.signal);
       if (state.scene === page.state.scene) showAnswer(state, answer);
     } catch (error) {
       if (state === page.state) showNoAnswer(() => answerView.showError(error.message));
@@ -226,7 +224,7 @@ function showAnswer(state, answer) {
 
 /** The option that changes the same features as another one, otherwise the first. */
 function sameWay(answer, other) {
-  const features = (way) => way.changes.map(({ feature }) => feature).sort();
+  const features = (way) => [way.label, ...way.changes.map(({ feature }) => feature).sort()];
   return Math.max(0, other ? answer.ways.findIndex((way) => same(features(way), features(other))) : 0);
 }
 
@@ -244,7 +242,7 @@ async function afterPaint() {
   const { state, answer } = page;
   updateTab();
   if (!answer) return strip.clear();
-  if (page.live || answer.legacy) return;
+  if (page.live) return;
   page.front?.abort();
   page.front = new AbortController();
   await strip.request(state, page.front.signal);

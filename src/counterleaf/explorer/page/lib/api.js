@@ -19,8 +19,5 @@ async function call(path, options) {
 
 export const get = (path) => call(path, {});
 
-// until the session knows the limits of a goal
-const withoutNull = (key, value) => (/^at_(least|most)$/.test(key) && value === null ? undefined : value);
-
 export const post = (path, body, signal) =>
-  call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body, withoutNull), signal });
+  call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });

@@ -9,13 +9,12 @@ export const MAX_STEPS = 60; // the server exports at most this number of steps 
 /** The part of an answer that the comparison shows, with the option `k`. */
 export function summarize(answer, k = 0) {
   const { source, status, goal, settings, image } = answer;
-  const way = answer.ways[k] ?? null;
   return {
     source,
     status,
     goal,
     settings,
-    way: way && { ...way, changes: image ? [] : way.changes, n_changes: way.changes.length },
+    way: answer.ways[k] ?? null,
     image: image ? { ...image, answers: image.answers.slice(k, k + 1) } : null,
   };
 }

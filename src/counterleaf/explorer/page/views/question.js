@@ -71,8 +71,8 @@ export class QuestionBar {
     );
   }
 
-  /** `says` has the prediction for the row with its edits. */
-  update(state, says, row) {
+  /** `says` has the prediction for the row with its edits, `goal` that of the last answer. */
+  update(state, says, row, goal) {
     this.state = state;
     setValue(this.rowField, state.row);
     this.previous.disabled = state.row <= 0;
@@ -85,7 +85,7 @@ export class QuestionBar {
     const n = Object.keys(state.edits).length;
     this.reset.hidden = !n;
     setText(this.reset, `${n} value${n > 1 ? "s" : ""} edited: reset`);
-    this.goal.update(state, label);
+    this.goal.update(state, label, goal);
   }
 }
 
@@ -161,10 +161,12 @@ class ValueGoal {
     );
   }
 
-  update(state) {
-    this.end = state.at_least === null && state.at_most !== null ? "at_most" : "at_least";
-    for (const [end, field] of Object.entries(this.fields)) setValue(field, shown(state[end]));
-    const value = state[this.end] ?? this.slider.min;
+  /** Without limits the server chooses one, which `goal` has. */
+  update(state, label, goal) {
+    const chosen = state.at_least === null && state.at_most === null && goal ? goal : state;
+    this.end = chosen.at_least === null && chosen.at_most !== null ? "at_most" : "at_least";
+    for (const [end, field] of Object.entries(this.fields)) setValue(field, shown(chosen[end]));
+    const value = chosen[this.end] ?? this.slider.min;
     setValue(this.slider, value);
     this.slider.setAttribute("aria-valuetext", `${this.end.replace("_", " ")} ${shortNumber(Number(value))}`);
   }

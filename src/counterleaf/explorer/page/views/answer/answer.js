@@ -15,7 +15,7 @@ export class AnswerView {
     this.aside = h("p", { id: "aside", class: "aside" });
     this.spoken = h("p", { id: "sentence", class: "visually-hidden", "aria-live": "polite" });
     this.ways = h("div", { class: "ways", id: "ways" });
-    this.more = h("div", { class: "way ghost" });
+    this.more = h("div", { class: "option ghost" });
     this.reason = h("div", { class: "reason", id: "reason" });
     this.stripPlace = h("div", { class: "strip", id: "strip" });
     this.details = new Details();
@@ -113,9 +113,9 @@ function headlineOf({ ways, status, goal }) {
     if (status === "infeasible") return ["No allowed change makes the model say ", target];
     return ["No change found in time that makes the model say ", target];
   }
-  if (!ways[0].changes.length) return ["Nothing has to change: the model says ", target, " already"];
+  if (!ways[0].n_changes) return ["Nothing has to change: the model says ", target, " already"];
   if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model say `, target];
-  return [ways[0].changes.length > 1 ? "These changes make the model say " : "This change makes the model say ", target];
+  return [ways[0].n_changes > 1 ? "These changes make the model say " : "This change makes the model say ", target];
 }
 
 /** What the user should know about the search. */

@@ -59,14 +59,17 @@ export class Strip {
         "span",
         { class: "segmented", role: "group", "aria-labelledby": "strip-caption" },
         shown.map(({ n_changes, effort, changes }) =>
-          button([`${n_changes} change${n_changes === 1 ? "" : "s"}`, h("small", {}, effort.words.split(":")[0])], set(n_changes), {
+          button([count(n_changes, n_changes === 1 ? "change" : "changes"), h("small", {}, effort.words.split(":")[0])], set(n_changes), {
             "data-n": n_changes,
             title: `${changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ")} (${effort.words})`,
           }),
         ),
-        button([shown.length ? "any number" : "any number", h("small", {}, "best overall")], set(null), { "data-n": "any" }),
+        button([count("any", "number"), h("small", {}, "best overall")], set(null), { "data-n": "any" }),
       ),
     );
     if (this.state) this.update(this.state);
   }
 }
+
+/** A number with its unit, which narrow pages do not show. */
+const count = (number, unit) => h("span", {}, String(number), h("span", { class: "unit" }, ` ${unit}`));
