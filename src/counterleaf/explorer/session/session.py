@@ -28,7 +28,9 @@ from counterleaf.explorer.session.answers.ways import (
     write_sentence,
 )
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
-from counterleaf.explorer.session.drawings import drawing
+from counterleaf.explorer.session.drawings.image import draw_image
+from counterleaf.explorer.session.drawings.plane import draw_plane
+from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.receipts.report import Step, write_report
 from counterleaf.explorer.session.scene import Scene, SceneSource
@@ -205,7 +207,7 @@ class Session:
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
-            out["image"] = drawing.draw_image(answer)
+            out["image"] = draw_image(answer)
         out |= _earlier_keys(answer, page, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
         return out
@@ -240,12 +242,12 @@ class Session:
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)
         answer, _ = self.explain(question)
-        all_leaves, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist(), distinct="leaves")
-        return drawing.draw_tree(scene, answer, all_leaves)
+        all_leaves, _ = self.explain(question, count=None, target=every_prediction(scene), distinct="leaves")
+        return draw_tree(scene, answer, all_leaves)
 
     def _plane(self, request: PlaneRequest) -> dict[str, Any]:
         answer, _ = self.explain(request.question)
-        return drawing.draw_plane(answer, request.x_feature, request.y_feature)
+        return draw_plane(answer, request.x_feature, request.y_feature, request.whole)
 
     def _check(self, question: Question) -> dict[str, Any]:
         answer, _ = self.explain(question)

@@ -21,7 +21,7 @@ _TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
 
 def compose_page(scene: Scene, answer: Explanation) -> Page | None:
     """The values of an answer with few digits; None for images."""
-    return compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    return compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
 
 
 def describe_ways(scene: Scene, answer: Explanation, page: Page | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
