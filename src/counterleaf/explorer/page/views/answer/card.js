@@ -58,10 +58,11 @@ export class Card {
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;
-    const says = way.number ? `${way.label} (${way.number.text})` : way.label;
-    mark(this.confirmed, way.confirmed ? "good" : "bad", way.confirmed ? `✓ confirmed: the model says ${says}` : "✗ not confirmed by the model");
-    const least = k ? "the next smallest" : "no smaller change works";
-    mark(this.proved, way.proved ? "good" : "warn", way.proved ? `✓ proved: ${least}` : "not proved: a smaller change may exist");
+    const says = way.number && scene.kind === "class" ? `${way.label} (${way.number.text})` : way.label;
+    if (way.confirmed) mark(this.confirmed, "good", "✓ confirmed", `: the model says ${says}`);
+    else mark(this.confirmed, "bad", "✗ not confirmed by the model", "");
+    if (way.proved) mark(this.proved, "good", "✓ proved", k ? ": the next smallest" : ": no smaller change works");
+    else mark(this.proved, "warn", "not proved", ": a smaller change may exist");
   }
 
   showKept(kept) {
@@ -70,10 +71,12 @@ export class Card {
   }
 }
 
-function mark(node, kind, text) {
+/** A short text, and the rest of it, which narrow cards do not show. */
+function mark(node, kind, text, tail) {
+  if (node.title === text + tail) return;
   node.className = kind;
-  node.title = text;
-  setText(node, text);
+  node.title = text + tail;
+  fill(node, text, h("span", { class: "tail" }, tail));
 }
 
 /** An option in a few words. */
