@@ -107,16 +107,12 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
-def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE, terms: Terms = _PYTHON) -> Page:
-    """Return the parts of the text.
-
-    ``names`` replaces the labels of the features, and at most ``most`` features have a line.
-    """
+def compose(answer: Explanation, most: int = _IN_TABLE, terms: Terms = _PYTHON, units: bool = True) -> Page:
+    """Return the parts of the text; at most ``most`` features have a line, and ``units`` follow the numbers."""
     if not len(answer):
         return Page(_nothing_found(answer, terms), [], [], [], [], "", [], "")
-    names = [" ".join(name.splitlines()) for name in names or map(label_of, answer.schema)]
-    changed = _changed(answer)
-    in_sentence, listed, before, after = _values(answer, changed, most)
+    names, changed = list(map(label_of, answer.schema)), _changed(answer)
+    in_sentence, listed, before, after = _values(answer, changed, most, units)
     if not listed and len(answer) == 1:  # nothing to compare
         return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer, terms))
     parts = [f"{names[d]} were {after[0][d]} instead of {before[d]}" for d in in_sentence]
@@ -205,7 +201,7 @@ def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
 
 
 def _values(
-    answer: Explanation, changed: list[list[int]], most: int
+    answer: Explanation, changed: list[list[int]], most: int, units: bool = True
 ) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
     """Return the places in the sentence, those in the table, the values of the source, and those of each alternative."""
     in_sentence = _costliest(answer, changed[:1], _IN_SENTENCE)
@@ -214,6 +210,8 @@ def _values(
     after = [_new_values(answer, k, places) for k, places in enumerate(printed)]
     source, features = answer.schema.values(answer.source), answer.schema.features
     before = {d: source_value(features[d], source[d], [values[d] for values in after if d in values]) for d in listed}
+    if not units:
+        return in_sentence, listed, before, after
     before, *after = ({d: shown(features[d], text) for d, text in values.items()} for values in (before, *after))
     return in_sentence, listed, before, after
 

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question
 from counterleaf.explorer.web import files
+from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.body import StrictRequest
 from counterleaf.explorer.web.refusal import Refusal, Reply
 
@@ -46,7 +47,7 @@ class StrictRoute(APIRoute):
         return handle_strictly
 
 
-def make_api(solver: Answerer) -> APIRouter:
+def make_api(solver: Answerer, access: Access) -> APIRouter:
     """Make the routes that the page calls."""
     refusals: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refusal}, "503": {"model": Refusal}}
     api = APIRouter(prefix="/api", route_class=StrictRoute, responses=refusals)
@@ -107,6 +108,10 @@ def make_api(solver: Answerer) -> APIRouter:
     @api.post("/export")
     async def export(request: Request, export: ExportRequest) -> Response:
         return await ask(request, "export", export.model_dump())
+
+    @api.post("/link")
+    async def link() -> Response:
+        return Reply({"token": access.link_token})
 
     return api
 
