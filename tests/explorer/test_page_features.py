@@ -157,7 +157,8 @@ def values_in_ways(explorer, feature):
     """The values of a feature in all options of the last answer."""
     post = """async (hash) => {
         const text = atob(hash.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
-        const reply = await fetch("/api/answer", { method: "POST", headers: { "Content-Type": "application/json" }, body: text });
+        const headers = { "Content-Type": "application/json" };
+        const reply = await fetch("/api/answer", { method: "POST", headers, body: text });
         return (await reply.json()).ways.map((way) => way.changes);
     }"""
     ways = explorer.page.evaluate(post, "#" + explorer.address().partition("#")[2])
