@@ -46,6 +46,8 @@ class Question(StrictModel):
     edits: Annotated[dict[Name, Real | None], Field(max_length=MAX_FEATURES)] = Field(default_factory=dict)
     controls: Annotated[dict[Name, Control], Field(max_length=MAX_FEATURES)] = Field(default_factory=dict)
     target: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)  # empty: any class but the row's
+    at_least: Real | None = None  # a value's interval, or the interval of the probability of the one target class
+    at_most: Real | None = None
     cost: Literal["L1", "L2", "mixed", "Q"] = "L1"
     spread: Literal["range", "std", "mad", "none"] = "range"
     margin: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError, MissingNumbersError, some
 from counterleaf.explainer import Explainer
-from counterleaf.model.gaps import predict_rows
+from counterleaf.explorer.session.words import number_text, percent, with_unit
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.model.tree import Tree
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.frames import Frame, take
@@ -19,9 +23,38 @@ from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
 
 _BLOCK = 2000  # rows that are predicted together
+_DIGITS = 5  # of a predicted value
+_SAMPLED = 200  # random rows, where there is no table
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a model says of a row: a class, with its probability if the model has one, or a value."""
+
+    label: str
+    class_index: int | None  # None for a value
+    value: float | None  # the probability or the value
+    text: str | None  # the same in words
+
+    def describe(self) -> dict[str, Any]:
+        """The outcome as the page reads it."""
+        number = None if self.value is None else {"value": self.value, "text": self.text}
+        return {"label": self.label, "class_index": self.class_index, "number": number}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SceneSource:
+    """A scene that is loaded when it is first opened."""
+
+    key: str
+    title: str
+    about: str
+    noun: str
+    kind: str
+    load: Callable[[], Scene]
+
+
+@dataclass(frozen=True, eq=False)
 class Scene:
     """A model and a table of rows; without a table there is one row, in the middle of the bounds."""
 
@@ -35,6 +68,21 @@ class Scene:
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
     constraints: tuple[Constraint, ...] = ()  # of the user's file; they hold in every answer
+    noun: str = "Row"  # what a row is, such as "Application"
+    output_label: str | None = None  # what a regression model predicts, such as "price"
+    output_unit: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of goal: "class" or "value"."""
+        return "value" if self.explainer.tree.is_regression else "class"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether a goal may be the probability of a class; a softmax of several sums of trees has no such goals."""
+        tree = self.explainer.tree
+        is_softmax = isinstance(tree, Ensemble) and tree.scoring.link == "softmax"
+        return bool(tree.has_probabilities) and not is_softmax
 
     @property
     def n_rows(self) -> int:
@@ -43,7 +91,8 @@ class Scene:
     @property
     def costs(self) -> tuple[str, ...]:
         """The kinds of cost that the page offers."""
-        return ("L1", "L2", "mixed", *(["Q"] if self.shape is not None and self.explainer.schema.plain else []))
+        coupled = self.shape is not None and self.explainer.schema.plain and isinstance(self.explainer.tree, Tree)
+        return ("L1", "L2", "mixed", *(["Q"] if coupled else []))
 
     def check_row(self, row: int) -> int:
         """Return the row number, or raise if the table has no such row."""
@@ -69,8 +118,53 @@ class Scene:
         return out
 
     def predict(self, values: dict[str, Any]) -> str:
-        """The class that the model predicts for a row."""
-        return str(predict_rows(self.explainer._adapter, [values])[0])
+        """The class that the model predicts for a row, or its value in words."""
+        return self.outcome(values).label
+
+    def outcome(self, values: dict[str, Any]) -> Outcome:
+        """What the model says of a row, which may lack numbers."""
+        explainer = self.explainer
+        try:
+            source = explainer._aims.locate(values)
+        except MissingNumbersError as error:
+            if explainer._adapter.routes is None:
+                raise
+            explainer = explainer._with_gaps(error.names)
+            source = explainer._aims.locate(values)
+        return self.outcomes(explainer.tree, source.vector[None])[0]
+
+    def outcomes(self, tree: Tree | Ensemble, points: Array) -> list[Outcome]:
+        """What a tree or an ensemble over the variables of the schema says of some points."""
+        if tree.is_regression:
+            return [self._value_outcome(number) for number in self._values(tree, points)]
+        labels = tree.classes.tolist()
+        places = [labels.index(label) for label in tree.predict(points).tolist()]
+        shares = tree.predict_proba(points) if tree.has_probabilities else None
+        if shares is None:
+            return [Outcome(str(labels[k]), k, None, None) for k in places]
+        chances = [float(row[k]) for row, k in zip(shares, places, strict=True)]
+        return [Outcome(str(labels[k]), k, p, percent(p)) for k, p in zip(places, chances, strict=True)]
+
+    def _values(self, tree: Tree | Ensemble, points: Array) -> list[float]:
+        """The values that a regression model predicts."""
+        found, rescale = tree.predict(points), self.explainer._adapter.rescale
+        return [float(one) for one in (found if rescale is None else rescale.outward(found))]
+
+    def _value_outcome(self, number: float) -> Outcome:
+        text = with_unit(number_text(number, _DIGITS), self.output_unit)
+        return Outcome(text, None, number, text)
+
+    @functools.cached_property
+    def output_range(self) -> tuple[float, float]:
+        """The lowest and the highest value that the model predicts for the first rows, or for random ones."""
+        schema = self.explainer.schema
+        if self.rows is None:
+            points = _random_points(schema.bounds(), schema)
+        else:
+            codes = TableRows(self.rows, schema).codes(slice(0, min(self.n_rows, _BLOCK)))
+            points = schema.spread(codes[np.isfinite(codes).all(axis=1)])
+        values = self._values(self.explainer.tree, points) if len(points) else [0.0]
+        return min(values), max(values)
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:
         """The first row from ``start`` on that the model predicts as ``label``; rows with invalid values are skipped."""
@@ -88,11 +182,10 @@ class Scene:
 
     def _matches(self, codes: Array, label: str | None) -> Array:
         """Which of the encoded rows are valid and predicted as ``label``, as a boolean mask."""
-        tree = self.explainer.tree
         mask: Array = np.asarray(np.isfinite(codes).all(axis=1))
-        if label is not None:
-            leaves = tree.apply(self.explainer.schema.spread(codes[mask]))
-            mask[mask] = np.array([str(one) == label for one in tree.classes.tolist()])[tree.value[leaves]]
+        if label is not None and mask.any():
+            found = self.explainer.tree.predict(self.explainer.schema.spread(codes[mask]))
+            mask[mask] = [str(one) == label for one in found.tolist()]
         return mask
 
 
@@ -114,6 +207,21 @@ def _decode_value(feature: Feature, number: float | None) -> Any:
             f"feature {feature.name!r} has no value {number:g}; expected an index from 0 to {feature.size - 1}"
         )
     return feature.values[int(number)] if number < len(feature.values) else None
+
+
+def _random_points(bounds: tuple[Array, Array], schema: Any) -> Array:
+    """Random encoded rows within the bounds; an infinite bound counts as 1 away from the other one, or from 0."""
+    rng, (lower, upper) = np.random.default_rng(0), bounds
+    codes = np.empty((_SAMPLED, len(schema)))
+    for d, feature in enumerate(schema):
+        if isinstance(feature, Numeric):
+            at = schema.starts[d]
+            low, high = float(lower[at]), float(upper[at])
+            low = low if math.isfinite(low) else min(high, 1.0) - 1.0
+            codes[:, d] = rng.uniform(low, high if math.isfinite(high) else low + 1.0, _SAMPLED)
+        else:
+            codes[:, d] = rng.integers(0, len(feature.values), _SAMPLED)
+    return np.asarray(schema.spread(codes))
 
 
 def _middle(feature: Feature) -> Any:

@@ -5,32 +5,35 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import Page, apart, compose, least_of, word
+from counterleaf.answer.text import Page, apart, compose, least_of
 from counterleaf.core.stopping import has_ended, raise_if_stopped
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.conflict import find_conflict
+from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed
+from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
+from counterleaf.explorer.session.answers.goals import Goal, read_goal
+from counterleaf.explorer.session.answers.ways import describe_ways, write_failure, write_fewer, write_proof, write_sentence
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
 from counterleaf.explorer.session.drawings import drawing
-from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question
-from counterleaf.explorer.session.receipts.report import Step, describe_failure, write_report
-from counterleaf.explorer.session.scene import Scene, encode_value
+from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
+from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
     Setting,
     apply_steps_and_ranges,
-    display_name,
-    drop_wider_ranges,
     list_settings,
     make_cost,
 )
 from counterleaf.explorer.session.user_model import user_scene
 from counterleaf.proof.certificate import Status
 from counterleaf.proof.walk import InterruptedCheckError, interruptible
-from counterleaf.table.features import Numeric
+from counterleaf.question.constraints.functions import max_changes
 
 _CACHE_SIZE = 32  # explainers with other steps or bounds, and costs
 _CHECK_TIME = 5.0  # seconds for the check of a proof, within the grace of a request
@@ -46,7 +49,8 @@ def open_session(arguments: dict[str, Any]) -> Session:
         for option, value in (("--data", data), ("--shape", shape), ("--constraints", rules)):
             if value is not None:
                 raise CounterleafError(f"{option} needs a model; pass the model's JSON file as the first argument")
-        scenes = bundled_scenes(arguments.get("row")) + ([] if folder is None else [mnist_scene(folder)])
+        scenes: list[Scene | SceneSource] = [*bundled_scenes(arguments.get("row"))]
+        scenes += [] if folder is None else [mnist_scene(folder)]
     elif folder is not None:
         raise CounterleafError(
             "--mnist adds a scene to the bundled ones and cannot be combined with a model; remove one of them"
@@ -57,92 +61,132 @@ def open_session(arguments: dict[str, Any]) -> Session:
     return Session(scenes, float(arguments.get("time_limit") or 2.0))
 
 
+Verb = Callable[[dict[str, Any]], Any]
+
+
+def _asks(request: type[StrictModel], answer: Callable[[Any], Any]) -> Verb:
+    """A verb whose arguments are a request of this type."""
+    return lambda arguments: answer(request.model_validate(arguments))
+
+
 class Session:
     """Some scenes, and the answers to questions about them, one request at a time."""
 
-    def __init__(self, scenes: list[Scene], time_limit: float) -> None:
-        self.scenes = {scene.key: scene for scene in scenes}
+    def __init__(self, scenes: Sequence[Scene | SceneSource], time_limit: float) -> None:
+        self.scenes: dict[str, Scene | SceneSource] = {scene.key: scene for scene in scenes}
         self.time_limit = time_limit
         self._costs: OrderedDict[Any, Any] = OrderedDict()
         self._explainers: OrderedDict[Any, Explainer] = OrderedDict()
-        self._verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "scenes": lambda arguments: [_describe_scene(scene) for scene in self.scenes.values()],
-            "row": self._row,
+        self._descriptions: dict[str, dict[str, Any]] = {}
+        self._verbs: dict[str, Verb] = {
+            "scenes": lambda arguments: [self._scene({"scene": key}) for key in self.scenes],
+            "scene": self._scene,
+            "row": lambda arguments: describe_row(self.scene(arguments["scene"]), arguments["row"]),
             "find": self._find,
-            "answer": lambda arguments: self._answer(Question.model_validate(arguments)),
-            "tree": lambda arguments: self._tree(Question.model_validate(arguments)),
-            "plane": lambda arguments: self._plane(PlaneRequest.model_validate(arguments)),
-            "check": lambda arguments: self._check(Question.model_validate(arguments)),
-            "export": lambda arguments: self._export(ExportRequest.model_validate(arguments)),
+            "answer": _asks(Question, self._answer),
+            "front": _asks(Question, self._front),
+            "tree": _asks(Question, self._tree),
+            "plane": _asks(PlaneRequest, self._plane),
+            "check": _asks(Question, self._check),
+            "export": _asks(ExportRequest, self._export),
         }
 
     def handle(self, verb: str, arguments: dict[str, Any]) -> Any:
         """Answer one request; a mistake in it raises a CounterleafError."""
         return self._verbs[verb](arguments)
 
+    def add(self, scene: Scene) -> str:
+        """Add a scene, or replace the one with the same key, and return its key."""
+        self.scenes[scene.key] = scene
+        self._descriptions.pop(scene.key, None)
+        for cache in (self._costs, self._explainers):
+            for key in [key for key in cache if key[0] == scene.key]:
+                del cache[key]
+        return scene.key
+
     def scene(self, key: str) -> Scene:
+        """The scene with a key; it is loaded first if need be."""
         if key not in self.scenes:
             raise CounterleafError(f"no scene {key!r}; expected one of {', '.join(self.scenes)}")
-        return self.scenes[key]
+        found = self.scenes[key]
+        if isinstance(found, SceneSource):
+            found = self.scenes[key] = found.load()
+        return found
 
-    def _row(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        scene = self.scene(arguments["scene"])
-        values = scene.values(arguments["row"], {})
-        label = scene.predict(values)  # raises for an invalid row
-        codes = [encode_value(feature, values[feature.name]) for feature in scene.explainer.schema]
-        return {"row": arguments["row"], "label": label, "values": codes}
+    def _scene(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        key = arguments["scene"]
+        if key not in self._descriptions:
+            self._descriptions[key] = describe_scene(self.scene(key))
+        return self._descriptions[key]
 
     def _find(self, arguments: dict[str, Any]) -> dict[str, Any]:
         scene, direction = self.scene(arguments["scene"]), 1 if arguments["direction"] >= 0 else -1
         row = scene.find(min(arguments["start"], scene.n_rows - 1), direction, arguments["label"])
-        return {"row": None} if row is None else self._row({"scene": arguments["scene"], "row": row})
+        return {"row": None} if row is None else describe_row(scene, row)
+
+    def goal(self, question: Question) -> Goal:
+        """The goal of a question."""
+        scene = self.scene(question.scene)
+        return read_goal(scene, question, scene.values(question.row, question.edits))
 
     def explain(self, question: Question, **overrides: Any) -> tuple[Explanation, list[Setting]]:
         """The explanation and the settings of a question; ``overrides`` replace arguments of ``Explainer.explain``."""
+        values, arguments, settings = self._arguments(question)
+        # two images that differ in one pixel look the same
+        distinct = "features" if self.scene(question.scene).shape is None else "leaves"
+        more = {"count": question.count, "distinct": distinct, **overrides}
+        answer = self._explainer(question).explain(values, **{**arguments, **more})
+        raise_if_stopped()  # a stopped search ends like one that reached its time limit
+        return answer, settings
+
+    def _explainer(self, question: Question) -> Explainer:
+        """The explainer with the steps and ranges of a question."""
+        base = self.scene(question.scene).explainer
+        made: Explainer = _cached(self._explainers, _bounds_key(question), lambda: apply_steps_and_ranges(base, question))
+        return made
+
+    def _arguments(self, question: Question) -> tuple[dict[str, Any], dict[str, Any], list[Setting]]:
+        """The row, the arguments of the search, and the settings of a question."""
         scene = self.scene(question.scene)
         settings = list_settings(scene, question)
-        arguments: dict[str, Any] = {
-            "target": _target(scene, question),
+        values = scene.values(question.row, question.edits)
+        arguments = {
+            "target": read_goal(scene, question, values).target,
             "cost": _cached(self._costs, _cost_key(question), lambda: make_cost(scene, question)),
             "constraints": [setting.constraint for setting in settings if setting.constraint is not None],
-            "count": question.count,
-            "distinct": "leaves",
             "margin": question.margin,
             "time_limit": self.time_limit,
             "max_nodes": _MAX_NODES,
         }
-        explainer = _cached(self._explainers, _bounds_key(question), lambda: apply_steps_and_ranges(scene.explainer, question))
-        answer = explainer.explain(scene.values(question.row, question.edits), **{**arguments, **overrides})
-        raise_if_stopped()  # a stopped search ends like one that reached its time limit
-        return answer, settings
+        return values, arguments, settings
 
     def _answer(self, question: Question) -> dict[str, Any]:
         scene, start = self.scene(question.scene), time.perf_counter()
         answer, settings = self.explain(question)
         stopped_after = self._stopped_after(answer, start)
-        costs = apart([c.cost for c in answer]) if len(answer) else []
+        goal = self.goal(question)
+        conflict = self._conflict(question, answer, settings)
+        source, ways = describe_ways(scene, answer)
+        bound = least_of(answer) if math.isfinite(answer.lower_bound) else None
+        found = write_sentence(scene, answer, ways) if ways else write_failure(answer, goal, stopped_after, bool(conflict))
         out: dict[str, Any] = {
             "status": str(answer.status),
-            "source_label": str(answer.source_label),
-            "sentence": describe_failure(answer, stopped_after),
-            "changes": {},
-            "answers": [
-                {"cost": cost, "label": str(c.label), "confirmed": c.confirmed, "leaf": c.leaf, "n_changes": len(c.changes)}
-                for c, cost in zip(answer, costs, strict=True)
-            ],
-            "lower_bound": None if not math.isfinite(answer.lower_bound) else least_of(answer),
-            "settings": [setting.description for setting in settings],
+            "source": source,
+            "goal": goal.describe(),
+            "sentence": found,
+            "ways": ways,
+            "fewer": write_fewer(answer, question.count),
             "conflict": [
-                {"description": setting.description, "kind": setting.kind, "feature": setting.feature}
-                for setting in self._conflict(question, answer, settings)
+                {"description": setting.description, "kind": setting.kind, "feature": setting.feature} for setting in conflict
             ],
+            "settings": [setting.description for setting in settings],
+            "imputed": imputed(scene, scene.values(question.row, question.edits)),
+            "proof": write_proof(answer, stopped_after, bound),
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
-            out |= {"image": drawing.draw_image(answer), "sentence": drawing.describe_image(answer, stopped_after)}
-        elif len(answer):
-            page = compose(answer, list(map(display_name, answer.schema.names)), len(answer.schema))
-            out |= {"sentence": page.sentence, "changes": _describe_changes(answer, page)}
+            out["image"] = drawing.draw_image(answer)
+        out |= _earlier_keys(answer, scene, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
         return out
 
@@ -152,38 +196,30 @@ class Session:
         return self.time_limit if answer.status is Status.LIMIT and reached else None
 
     def _conflict(self, question: Question, answer: Explanation, settings: list[Setting]) -> list[Setting]:
-        """A smallest set of settings that rules out every row; a margin or a step is included if a row exists without it.
+        return find_conflict(self.explain, self.scene(question.scene).explainer, question, answer, settings)
 
-        A range wider than the data's range extends the bounds of its feature. If the other settings rule out every row within
-        the data's ranges, such a range is not part of the conflict.
-        """
-        if answer.status is not Status.INFEASIBLE:
-            return []
-        found = [setting for setting in settings if any(setting.constraint is one for one in answer.conflict)]
-        constraints = [setting.constraint for setting in found]
-        narrower = drop_wider_ranges(self.scene(question.scene).explainer, question)
-        widened = {name for name, control in question.controls.items() if narrower.controls[name] != control}
-        rest = [setting for setting in found if setting.kind != "range" or setting.feature not in widened]
-        if len(rest) < len(found):
-            others = [setting.constraint for setting in rest]
-            if self.explain(narrower, count=1, constraints=others)[0].status is Status.INFEASIBLE:
-                found = rest
-            if not found:
-                return self._conflict(narrower, *self.explain(narrower, count=1))
-        for setting in settings:
-            if setting.kind not in ("margin", "step"):
-                continue
-            relaxed = _without(question, setting)
-            if len(self.explain(relaxed, count=1, constraints=constraints)[0]):
-                found.append(setting)
-            else:
-                question = relaxed  # the other settings rule out every row without it
-        return [setting for setting in settings if setting in found]
+    def _front(self, question: Question) -> dict[str, Any]:
+        """The front without a limit on the number of changes, in about twice the time of an answer."""
+        question = question.model_copy(update={"max_changes": None})
+        scene, start = self.scene(question.scene), time.perf_counter()
+        best, _ = self.explain(question, count=1)
+        if scene.shape is not None or not len(best):
+            return {"points": [], "stopped_after": self._stopped_after(best, start)}
+        values, arguments, _ = self._arguments(question)
+        n_changes = len(best[0].changes)
+        if n_changes > MAX_POINTS:
+            arguments["constraints"] = [*arguments["constraints"], max_changes(MAX_POINTS)]
+        arguments["time_limit"] = self.time_limit / (1 + min(n_changes, MAX_POINTS))
+        front = self._explainer(question).explain_front(values, **arguments)
+        raise_if_stopped()
+        searches = front.explanations if n_changes <= MAX_POINTS else (*front.explanations, best)
+        stopped = self.time_limit if any(one.status is Status.LIMIT for one in searches) else None
+        return describe_front(scene, searches, stopped)
 
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)
         answer, _ = self.explain(question)
-        all_leaves, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist())
+        all_leaves, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist(), distinct="leaves")
         return drawing.draw_tree(scene, answer, all_leaves)
 
     def _plane(self, request: PlaneRequest) -> dict[str, Any]:
@@ -220,6 +256,21 @@ class Session:
         return write_report(request.format, steps)
 
 
+def _earlier_keys(answer: Explanation, scene: Scene, bound: str | None) -> dict[str, Any]:
+    """The keys that parts of the page still read; they go when these parts have changed."""
+    costs = apart([c.cost for c in answer]) if len(answer) else []
+    page = compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    return {
+        "source_label": str(answer.source_label),
+        "changes": {} if page is None else _describe_changes(answer, page),
+        "answers": [
+            {"cost": cost, "label": str(c.label), "confirmed": c.confirmed, "leaf": c.leaf, "n_changes": len(c.changes)}
+            for c, cost in zip(answer, costs, strict=True)
+        ],
+        "lower_bound": bound,
+    }
+
+
 def _cached(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """The value of a key, computed unless it is among the most recently used ones."""
     value = cache.pop(key) if key in cache else make()
@@ -227,55 +278,6 @@ def _cached(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> 
     while len(cache) > _CACHE_SIZE:
         cache.popitem(last=False)
     return value
-
-
-def _without(question: Question, setting: Setting) -> Question:
-    """The question without its margin or without one of its steps."""
-    if setting.feature is None:
-        return question.model_copy(update={"margin": 0.0})
-    control = question.controls[setting.feature].model_copy(update={"step": None})
-    return question.model_copy(update={"controls": {**question.controls, setting.feature: control}})
-
-
-def _describe_scene(scene: Scene) -> dict[str, Any]:
-    """The properties of a scene that the page needs."""
-    explainer = scene.explainer
-    has_spreads = explainer.spreads is not None
-    return {
-        "key": scene.key,
-        "title": scene.title,
-        "about": scene.about,
-        "n_rows": scene.n_rows,
-        "has_table": scene.rows is not None,
-        "first_row": scene.first_row,
-        "target": [] if scene.target is None else [scene.target],
-        "classes": [str(label) for label in explainer.tree.classes.tolist()],
-        "spreads": ["range", "std", "mad", "none"] if has_spreads else ["none"],
-        "costs": list(scene.costs),
-        "locked_features": list(scene.locked_features),
-        "shape": scene.shape,
-        "n_leaves": int((explainer.tree.left < 0).sum()),
-        "features": [_describe_feature(feature) for feature in explainer.schema],
-    }
-
-
-def _describe_feature(feature: Any) -> dict[str, Any]:
-    if isinstance(feature, Numeric):
-        ends = [end if math.isfinite(end) else None for end in (feature.lower, feature.upper)]
-        step = None if feature.grid is None else float(feature.grid)
-        return {"name": feature.name, "kind": "number", "lower": ends[0], "upper": ends[1], "step": step}
-    kind = type(feature).__name__.lower()
-    values = [word(value) for value in feature.values]
-    return {"name": feature.name, "kind": kind, "values": values, "missing": feature.missing}
-
-
-def _target(scene: Scene, question: Question) -> Any:
-    """The target classes by their labels; None for any class but the row's."""
-    by_label = {str(label): label for label in scene.explainer.tree.classes.tolist()}
-    unknown = [name for name in question.target if name not in by_label]
-    if unknown:
-        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {some(by_label)}")
-    return [by_label[name] for name in dict.fromkeys(question.target)] or None
 
 
 def _describe_changes(answer: Explanation, page: Page) -> dict[str, Any]:

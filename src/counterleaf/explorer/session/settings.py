@@ -16,6 +16,8 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.words import display_name as display_name
+from counterleaf.explorer.session.words import feature_number, label_of, number_text, series
 from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.costs.terms import L1, L2, Quadratic
@@ -58,21 +60,12 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
         description = f"at most {question.max_changes} feature{plural} may change"
         out.append(Setting(description, "max_changes", None, max_changes(question.max_changes)))
     if question.margin:
-        out.append(Setting(f"margin {plain(question.margin)}", "margin"))
+        out.append(Setting(f"margin {number_text(question.margin)}", "margin"))
     return out + [Setting(f"{one}, from your file", "file", None, one) for one in scene.constraints]
 
 
-def display_name(name: str) -> str:
-    """A feature's name as the page shows it.
-
-    >>> display_name("credit_amount")
-    'credit amount'
-    """
-    return name.replace("_", " ")
-
-
 def _feature_settings(feature: Feature, control: Control) -> list[Setting]:
-    name, shown, out = feature.name, display_name(feature.name), []
+    name, shown, out = feature.name, label_of(feature), []
     if control.lock:
         out.append(Setting(f"{shown} locked", "lock", name, freeze(name)))
     if control.direction != "any":
@@ -89,9 +82,9 @@ def _feature_settings(feature: Feature, control: Control) -> list[Setting]:
     if control.step is not None:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is not numeric; only a numeric feature has a step")
-        out.append(Setting(f"{shown} in steps of {plain(control.step)}", "step", name))
+        out.append(Setting(f"{shown} in steps of {feature_number(feature, plain(control.step))}", "step", name))
     if control.multiplier != 1.0:
-        out.append(Setting(f"{shown} costs {plain(control.multiplier)} times as much", "multiplier", name))
+        out.append(Setting(f"{shown} costs {number_text(control.multiplier)} times as much", "multiplier", name))
     return out
 
 
@@ -100,12 +93,12 @@ def _range_setting(feature: Feature, control: Control) -> Setting:
         raise CounterleafError(f"feature {feature.name!r} is not numeric and takes no low or high; use allowed")
     ends = []
     if control.low is not None:
-        ends.append(f"at least {plain(control.low)}")
+        ends.append(f"at least {feature_number(feature, plain(control.low))}")
     if control.high is not None:
-        ends.append(f"at most {plain(control.high)}")
+        ends.append(f"at most {feature_number(feature, plain(control.high))}")
     low = -math.inf if control.low is None else control.low
     high = math.inf if control.high is None else control.high
-    description = f"{display_name(feature.name)} {' and '.join(ends)}"
+    description = f"{label_of(feature)} {' and '.join(ends)}"
     return Setting(description, "range", feature.name, between(feature.name, low, high))
 
 
@@ -119,8 +112,8 @@ def _allowed_setting(feature: Feature, allowed: list[int]) -> Setting:
     values = [feature.values[k] for k in sorted(set(allowed))]
     if not values:
         raise CounterleafError(f"feature {name!r} has no allowed value; allow at least one")
-    listed = " or ".join(map(word, values)) if len(values) <= _MAX_LISTED else f"{len(values)} of its values"
-    return Setting(f"{display_name(name)} limited to {listed}", "allowed", name, allow(name, values))
+    listed = series(list(map(word, values)), "or") if len(values) <= _MAX_LISTED else f"{len(values)} of its values"
+    return Setting(f"{label_of(feature)} limited to {listed}", "allowed", name, allow(name, values))
 
 
 def apply_steps_and_ranges(explainer: Explainer, question: Question) -> Explainer:

@@ -66,6 +66,10 @@ def make_api(solver: Answerer) -> APIRouter:
     async def scenes(request: Request) -> Response:
         return await ask(request, "scenes", {})
 
+    @api.get("/scenes/{scene}")
+    async def scene(request: Request, scene: Annotated[Key, Path()]) -> Response:
+        return await ask(request, "scene", {"scene": scene})
+
     @api.get("/scenes/{scene}/rows/{row}")
     async def row(request: Request, scene: Annotated[Key, Path()], row: Row) -> Response:
         return await ask(request, "row", {"scene": scene, "row": row})
@@ -83,6 +87,10 @@ def make_api(solver: Answerer) -> APIRouter:
     @api.post("/answer")
     async def answer(request: Request, question: Question) -> Response:
         return await ask(request, "answer", question.model_dump())
+
+    @api.post("/front")
+    async def front(request: Request, question: Question) -> Response:
+        return await ask(request, "front", question.model_dump())
 
     @api.post("/tree")
     async def tree(request: Request, question: Question) -> Response:

@@ -1,0 +1,53 @@
+"""A smallest set of settings that rules out every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.settings import Setting, drop_wider_ranges
+from counterleaf.proof.certificate import Status
+
+Explain = Callable[..., tuple[Explanation, list[Setting]]]
+
+
+def find_conflict(
+    explain: Explain, explainer: Explainer, question: Question, answer: Explanation, settings: list[Setting]
+) -> list[Setting]:
+    """A smallest set of settings that rules out every row; a margin or a step is included if a row exists without it.
+
+    A range wider than the data's range extends the bounds of its feature. If the other settings rule out every row within
+    the data's ranges, such a range is not part of the conflict. ``explain`` is ``Session.explain``.
+    """
+    if answer.status is not Status.INFEASIBLE:
+        return []
+    found = [setting for setting in settings if any(setting.constraint is one for one in answer.conflict)]
+    constraints = [setting.constraint for setting in found]
+    narrower = drop_wider_ranges(explainer, question)
+    widened = {name for name, control in question.controls.items() if narrower.controls[name] != control}
+    rest = [setting for setting in found if setting.kind != "range" or setting.feature not in widened]
+    if len(rest) < len(found):
+        others = [setting.constraint for setting in rest]
+        if explain(narrower, count=1, constraints=others)[0].status is Status.INFEASIBLE:
+            found = rest
+        if not found:
+            return find_conflict(explain, explainer, narrower, *explain(narrower, count=1))
+    for setting in settings:
+        if setting.kind not in ("margin", "step"):
+            continue
+        relaxed = _without(question, setting)
+        if len(explain(relaxed, count=1, constraints=constraints)[0]):
+            found.append(setting)
+        else:
+            question = relaxed  # the other settings rule out every row without it
+    return [setting for setting in settings if setting in found]
+
+
+def _without(question: Question, setting: Setting) -> Question:
+    """The question without its margin or without one of its steps."""
+    if setting.feature is None:
+        return question.model_copy(update={"margin": 0.0})
+    control = question.controls[setting.feature].model_copy(update={"step": None})
+    return question.model_copy(update={"controls": {**question.controls, setting.feature: control}})

@@ -1,0 +1,138 @@
+"""Scenes and rows as the page reads them: the model, the features with their histograms, and the values of a row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from counterleaf.answer.text import word
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
+from counterleaf.explorer.session.words import label_of, value_text
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.table.rows import TableRows
+from counterleaf.types import Array
+
+_BINS = 24  # of a histogram
+_MOST_ROWS = 20_000  # that a histogram counts
+
+
+def list_scene(scene: Scene | SceneSource) -> dict[str, Any]:
+    """A scene in the list of scenes, which are loaded when they are opened."""
+    return {"key": scene.key, "title": scene.title, "about": scene.about, "noun": scene.noun, "kind": scene.kind}
+
+
+def describe_scene(scene: Scene) -> dict[str, Any]:
+    """The properties of a scene that the page needs."""
+    explainer, tree = scene.explainer, scene.explainer.tree
+    is_ensemble = isinstance(tree, Ensemble)
+    histograms = _histograms(scene)
+    return {
+        **list_scene(scene),
+        "n_rows": scene.n_rows,
+        "has_table": scene.rows is not None,
+        "first_row": scene.first_row,
+        "target": [] if scene.target is None else [scene.target],
+        "classes": [str(label) for label in tree.classes.tolist()],
+        "probabilities": scene.has_probabilities,
+        "output": _describe_output(scene),
+        "spreads": ["range", "std", "mad", "none"] if explainer.spreads is not None else ["none"],
+        "costs": list(scene.costs),
+        "locked_features": list(scene.locked_features),
+        "shape": scene.shape,
+        "n_leaves": int((tree.left < 0).sum()),
+        "model": _model_name(tree),
+        "has_tree": not is_ensemble,
+        "constraints": [str(one) for one in scene.constraints],
+        "features": [
+            {**_describe_feature(feature), "histogram" if isinstance(feature, Numeric) else "counts": counts}
+            for feature, counts in zip(explainer.schema, histograms, strict=True)
+        ],
+    }
+
+
+def _model_name(tree: Any) -> str:
+    if isinstance(tree, Ensemble):
+        return f"forest of {tree.n_trees:,} trees" if tree.scoring.link == "share" else f"sum of {tree.n_trees:,} trees"
+    if tree.outputs is not None and tree.outputs.slope is not None:
+        return "tree with linear leaves"
+    return "tree"
+
+
+def _describe_output(scene: Scene) -> dict[str, Any] | None:
+    if scene.kind != "value":
+        return None
+    lower, upper = scene.output_range
+    return {"lower": lower, "upper": upper, "unit": scene.output_unit, "label": scene.output_label}
+
+
+def _describe_feature(feature: Feature) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "name": feature.name,
+        "label": label_of(feature),
+        "unit": getattr(feature, "unit", None),
+        "description": getattr(feature, "description", None),
+        "missing": bool(feature.missing),
+    }
+    if isinstance(feature, Numeric):
+        lower, upper = (end if math.isfinite(end) else None for end in (feature.lower, feature.upper))
+        step = None if feature.grid is None else float(feature.grid)
+        return out | {"kind": "number", "lower": lower, "upper": upper, "step": step}
+    return out | {"kind": type(feature).__name__.lower(), "values": [word(value) for value in feature.values]}
+
+
+def _histograms(scene: Scene) -> list[Any]:
+    """For each feature the counts of the rows: per bin of a number, per value of another feature; None without rows."""
+    schema = scene.explainer.schema
+    if scene.rows is None or scene.shape is not None:
+        return [None] * len(schema)
+    codes = TableRows(scene.rows, schema).codes(slice(0, min(scene.n_rows, _MOST_ROWS)))
+    return [_histogram(feature, codes[:, d]) for d, feature in enumerate(schema)]
+
+
+def _histogram(feature: Feature, codes: Array) -> Any:
+    codes = codes[np.isfinite(codes)]
+    if not isinstance(feature, Numeric):
+        return np.bincount(codes.astype(int), minlength=feature.size)[: feature.size].tolist()
+    if not len(codes):
+        return None
+    low, high = float(codes.min()), float(codes.max())
+    whole = feature.grid == 1 and high - low < _BINS
+    if whole:
+        edges = np.arange(math.floor(low), math.floor(high) + 2) - 0.5
+    elif low < high and math.isfinite(high - low):
+        edges = np.linspace(low, high, _BINS + 1)
+    else:
+        edges = np.array([low, high])
+    counts = [len(codes)] if len(edges) == 2 else np.histogram(codes, edges)[0].tolist()
+    return {"edges": [float(f"{edge:.6g}") for edge in edges.tolist()], "counts": counts}
+
+
+def describe_row(scene: Scene, row: int) -> dict[str, Any]:
+    """The values of a row and what the model says of it; a row that cannot be read has a problem instead."""
+    scene.check_row(row)
+    try:
+        values = scene.values(row, {})
+        outcome = scene.outcome(values).describe()
+        codes = [encode_value(feature, values[feature.name]) for feature in scene.explainer.schema]
+    except CounterleafError as error:
+        empty: dict[str, Any] = {"label": None, "class_index": None, "number": None, "values": None, "imputed": {}}
+        return {"row": row, **empty, "problem": str(error)}
+    return {"row": row, **outcome, "values": codes, "imputed": imputed(scene, values), "problem": None}
+
+
+def imputed(scene: Scene, values: dict[str, Any]) -> dict[str, str]:
+    """The value that each gap of a row counts as, by feature, in words."""
+    schema, out = scene.explainer.schema, {}
+    for feature in schema:
+        if feature.name not in schema.fills or not is_missing(values[feature.name]):
+            continue
+        code = schema.fills[feature.name]
+        if isinstance(feature, Numeric):
+            out[feature.name] = value_text(feature, code)
+        elif 0 <= code < len(feature.values):
+            out[feature.name] = word(feature.values[int(code)])
+    return out

@@ -1,0 +1,120 @@
+"""The goal of a question, and what the model says of a row: its class with the probability, or its value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.errors import CounterleafError, some
+from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.words import number_text, percent, series, with_unit
+from counterleaf.question.query import probability, value
+from counterleaf.types import Array
+
+_DIGITS = 4  # of a predicted value below 10,000
+_AHEAD = 0.1  # the initial goal for a value: this share of the range of the model's values above the row's
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A target for ``Explainer.explain``, and the goal in words."""
+
+    target: Any
+    text: str  # after "It should say", such as "granted" or "at least 21,400 DM"
+    action: str  # after "makes the model", such as "say granted"
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """The goal as the page reads it."""
+        return {"text": self.text, "at_least": self.at_least, "at_most": self.at_most}
+
+
+def read_goal(scene: Scene, question: Question, values: dict[str, Any]) -> Goal:
+    """Return the goal of a question about a row with these values."""
+    if scene.explainer.tree.is_regression:
+        return _value_goal(scene, question, values)
+    by_label = {str(label): label for label in scene.explainer.tree.classes.tolist()}
+    unknown = [name for name in question.target if name not in by_label]
+    if unknown:
+        raise CounterleafError(f"no class {unknown[0]!r} in {scene.title}; expected one of {some(by_label)}")
+    labels = list(dict.fromkeys(question.target))
+    if question.at_least is None and question.at_most is None:
+        if not labels:
+            return Goal(None, "anything else", "say anything else")
+        text = series(labels, "or")
+        return Goal([by_label[name] for name in labels], text, f"say {text}")
+    if len(labels) != 1:
+        raise CounterleafError(
+            f"at_least and at_most are about the probability of one class, but there are {len(labels)} target classes; "
+            f"expected one"
+        )
+    if not scene.has_probabilities:
+        raise CounterleafError(
+            f"the model of {scene.title} has no probabilities that a goal can use; remove at_least and at_most"
+        )
+    target = probability(by_label[labels[0]], at_least=question.at_least, at_most=question.at_most)
+    ends = _interval(target.at_least, target.at_most, percent_of)
+    text = f"{labels[0]} with a probability {ends}"
+    return Goal(target, text, f"give {labels[0]} a probability {ends}", target.at_least, target.at_most)
+
+
+def _value_goal(scene: Scene, question: Question, values: dict[str, Any]) -> Goal:
+    if question.target:
+        raise CounterleafError(f"the model of {scene.title} predicts numbers, not classes; use at_least and at_most")
+    low, high = question.at_least, question.at_most
+    if low is None and high is None:
+        low, high = _initial_interval(scene, scene.outcome(values).value or 0.0)
+    target = value(at_least=low, at_most=high)
+    text = _interval(target.at_least, target.at_most, lambda end: with_unit(number_text(end), scene.output_unit), "")
+    return Goal(target, text, f"predict {text}", target.at_least, target.at_most)
+
+
+def _initial_interval(scene: Scene, now: float) -> tuple[float | None, float | None]:
+    """A goal a tenth of the model's range above the value of a row, as a round number; below it where none is above."""
+    lower, upper = scene.output_range
+    ahead = _AHEAD * (upper - lower) or abs(now) * _AHEAD or 1.0
+    if now + 1e-9 * abs(now) < upper or upper == lower:
+        return _round_between(now, min(now + ahead, upper) if upper > now else now + ahead), None
+    return None, -_round_between(-now, -max(now - ahead, lower))
+
+
+def _round_between(now: float, end: float) -> float:
+    """The number with the fewest digits that is at most ``end`` and well above ``now``."""
+    for power in range(math.floor(math.log10(max(abs(end), end - now, 1e-300))), -301, -1):
+        found = float(f"{math.floor(end / 10.0**power) * 10.0**power:.12g}")
+        if found > now + 0.5 * (end - now):
+            return found
+    return end
+
+
+def percent_of(end: float) -> str:
+    """The end of an interval of probabilities, without rounding.
+
+    >>> percent_of(0.7), percent_of(0.12345)
+    ('70 %', '12.345 %')
+    """
+    return f"{number_text(100.0 * end, 12)} %"
+
+
+def _interval(low: float | None, high: float | None, write: Any, of: str = "of ") -> str:
+    if low is not None and high is not None:
+        return f"{of}exactly {write(low)}" if low == high else f"from {write(low)} to {write(high)}"
+    return f"{of}at least {write(low)}" if low is not None else f"{of}at most {write(high)}"
+
+
+def describe_outcomes(scene: Scene, answer: Explanation) -> list[dict[str, Any]]:
+    """What the model says of the source and of each answer."""
+    certificate = answer.certificate
+    points: Array = np.vstack([certificate.problem.source[None], certificate.findings.points.reshape(-1, answer.schema.width)])
+    return [one.describe() for one in scene.outcomes(answer.decision.model, points)]
+
+
+def target_probability(answer: Explanation, k: int) -> str:
+    """The probability of the goal's class for the source (-1) or an answer, in percent."""
+    return percent((answer.source_number if k < 0 else answer[k].number) or 0.0)

@@ -1,0 +1,170 @@
+"""The ways of an answer: what changes, by how much, and a sentence about the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.text import Page, apart, compose
+from counterleaf.explorer.session.answers.effort import Move, describe_effort, measure_move
+from counterleaf.explorer.session.answers.goals import Goal, describe_outcomes, target_probability
+from counterleaf.explorer.session.scene import Scene, encode_value
+from counterleaf.explorer.session.words import count_text, feature_number, label_of, percent, series
+from counterleaf.proof.certificate import Status
+from counterleaf.question.query import Probability
+from counterleaf.table.features import Numeric, is_missing
+
+_IN_SENTENCE = 6  # features
+_TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
+
+
+def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the model says of the source, and the ways of an answer."""
+    source, *outcomes = describe_outcomes(scene, answer)
+    costs = apart([c.cost for c in answer]) if len(answer) else []
+    page = compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    ways = []
+    for k, (c, outcome, cost) in enumerate(zip(answer, outcomes, costs, strict=True)):
+        places = [answer.schema.index(name) for name in c.changes]
+        moves = [measure_move(scene.explainer, d, *c.changes[answer.schema.names[d]]) for d in places]
+        features = [answer.schema.features[d] for d in places]
+        effort = describe_effort(features, moves, cost)
+        if scene.shape is not None:
+            effort["words"] = _pixel_words(scene, moves)
+        ways.append(
+            {
+                **outcome,
+                "confirmed": c.confirmed,
+                "proved": is_proved(answer, k),
+                "leaf": c.leaf,
+                "n_changes": len(c.changes),
+                "changes": [] if page is None else _describe_changes(answer, page, k, dict(zip(places, moves, strict=True))),
+                "effort": effort,
+            }
+        )
+    return source, ways
+
+
+def is_proved(answer: Explanation, k: int) -> bool:
+    """Whether way ``k`` is proved to be the cheapest that differs from those before."""
+    if not answer.proof_holds:
+        return False
+    return answer.status is Status.OPTIMAL or (k == 0 and answer.gap <= _TOLERANCE * abs(answer[0].cost))
+
+
+def _describe_changes(answer: Explanation, page: Page, k: int, moves: dict[int, Move]) -> list[dict[str, Any]]:
+    """The changes of way ``k``, the largest share first; numbers have as few digits as keep the row valid."""
+    out = []
+    for place, texts in zip(page.places, page.lines, strict=True):
+        move = moves.get(place)
+        if move is None:
+            continue
+        feature = answer.schema.features[place]
+        before, after = answer[k].changes[feature.name]
+        ends = texts[1], texts[2 + k]
+        codes = [encode_value(feature, value) for value in (before, after)]
+        if isinstance(feature, Numeric):
+            codes = [None if is_missing(value) else float(text) for value, text in zip((before, after), ends, strict=True)]
+            written = [
+                text if is_missing(value) else feature_number(feature, text)
+                for value, text in zip((before, after), ends, strict=True)
+            ]
+        else:
+            written = list(ends)
+        out.append(
+            {
+                "feature": feature.name,
+                "label": label_of(feature),
+                "from": written[0],
+                "to": written[1],
+                "from_value": codes[0],
+                "to_value": codes[1],
+                "direction": move.direction,
+                "share": None if move.share is None else round(move.share, 6),
+                "share_text": move.text,
+            }
+        )
+    return sorted(out, key=lambda change: -(1.0 if change["share"] is None else change["share"]))
+
+
+def _pixel_words(scene: Scene, moves: Sequence[Move]) -> str:
+    pixels = f"{len(moves)} of {len(scene.explainer.schema)} pixels"
+    shares = [move.share for move in moves if move.share is not None]
+    return f"{pixels}, each by {percent(sum(shares) / len(shares))} on average" if shares else pixels
+
+
+def write_sentence(scene: Scene, answer: Explanation, ways: list[dict[str, Any]]) -> str:
+    """The first way as one sentence."""
+    best, model = ways[0], f"the model would {_says(answer, ways[0], 0)}"
+    if not best["n_changes"]:
+        return f"Nothing has to change: the model already {_says(answer, best, 0, 's')}."
+    instead = _instead(scene, answer, best)
+    found = is_proved(answer, 0)
+    if scene.shape is not None:
+        start = "With" if found else "The best answer before the search stopped: with"
+        return f"{start} {best['n_changes']} of {len(answer.schema)} pixels changed, {model}{instead}."
+    listed = best["changes"][:_IN_SENTENCE]
+    parts = [f"{change['label']} were {change['to']} instead of {change['from']}" for change in listed]
+    more = best["n_changes"] - len(listed)
+    if more:
+        parts.append(f"{count_text(more)} other feature{'s' * (more > 1)} changed as well")
+    start = "If" if found else "The best change found before the search stopped: if"
+    return f"{start} {series(parts)}, {model}{instead}."
+
+
+def _says(answer: Explanation, way: dict[str, Any], k: int, ending: str = "") -> str:
+    if isinstance(answer.target, Probability):
+        return f"give{ending} {answer.target.label} a probability of {target_probability(answer, k)}"
+    return f"predict{ending} {way['label']}" if way["class_index"] is None else f"say{ending} {way['label']}"
+
+
+def _instead(scene: Scene, answer: Explanation, way: dict[str, Any]) -> str:
+    if isinstance(answer.target, Probability):
+        return f" instead of {target_probability(answer, -1)}"
+    before = answer.source_label
+    if way["class_index"] is None:
+        return f" instead of {scene._value_outcome(float(before)).label}"
+    return "" if str(before) == way["label"] else f" instead of {before}"
+
+
+def write_failure(answer: Explanation, goal: Goal, stopped_after: float | None, conflict: bool) -> str:
+    """Why there is no way, in one or two sentences without technical terms."""
+    if answer.status is Status.LIMIT:
+        stopped = "The search stopped" if stopped_after is None else f"The search stopped after {stopped_after:g} s"
+        return f"{stopped}, before it found a change that makes the model {goal.action}."
+    text = f"No allowed change makes the model {goal.action}. This is proved."
+    return text if conflict else f"{text} None of your settings is the cause: no row within the ranges of the data gets there."
+
+
+def write_proof(answer: Explanation, stopped_after: float | None, lower_bound: str | None) -> dict[str, Any]:
+    """What is proved about the first way, in words."""
+    stopped = "the search stopped early" if stopped_after is None else f"the search stopped after {stopped_after:g} s"
+    proved = answer.proved if not len(answer) else is_proved(answer, 0)
+    if not len(answer):
+        text = "proved: no allowed change reaches the goal" if proved else f"not proved: {stopped}"
+    elif not proved:
+        text = f"not proved: {stopped}, so a smaller change may exist{_how_much_smaller(answer)}"
+    elif not answer[0].changes:
+        text = "proved: nothing has to change"
+    else:
+        text = "proved: no smaller change works"
+        if answer.status is Status.LIMIT:
+            text += f"; {stopped}, so other ways may be missing"
+    return {"proved": proved, "text": text, "lower_bound": lower_bound}
+
+
+def _how_much_smaller(answer: Explanation) -> str:
+    """By how much a better change could be smaller, if a bound is known."""
+    cost, bound = answer[0].cost, answer.lower_bound
+    return f", at most {percent(1.0 - bound / cost)} smaller" if 0.0 < bound < cost else ""
+
+
+def write_fewer(answer: Explanation, count: int) -> str | None:
+    """A sentence if fewer ways exist than requested."""
+    found = len(answer)
+    if not found or found >= count or answer.status is not Status.OPTIMAL or not answer[0].changes:
+        return None
+    if found == 1:
+        return "Only one way exists: every other one changes the same features, or these and more."
+    return f"Only {count_text(found)} different ways exist: every other one changes all the features of one of these."

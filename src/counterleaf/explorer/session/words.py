@@ -1,0 +1,97 @@
+"""Names, numbers and counts as the page writes them: labels, units, thousands separators, percent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from counterleaf.answer.short_numbers import plain
+from counterleaf.answer.text import word
+from counterleaf.table.features import Feature, Numeric, is_missing
+
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def display_name(name: str) -> str:
+    """A feature's name as the page shows it.
+
+    >>> display_name("credit_amount")
+    'credit amount'
+    """
+    return name.replace("_", " ")
+
+
+def label_of(feature: Feature) -> str:
+    """The label of a feature, or its name."""
+    return getattr(feature, "label", None) or display_name(" ".join(feature.name.split()) or feature.name)
+
+
+def grouped(digits: str) -> str:
+    """A plain number with thousands separators.
+
+    >>> grouped("1234567.25"), grouped("-999"), grouped("1e+300")
+    ('1,234,567.25', '-999', '1e+300')
+    """
+    whole, point, rest = digits.partition(".")
+    sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
+    return f"{sign}{int(whole):,}{point}{rest}" if whole.isdecimal() else digits
+
+
+def number_text(value: float, digits: int = 15) -> str:
+    """A number with thousands separators and at most this many digits.
+
+    >>> number_text(0.1 + 0.2), number_text(21400.04, 6), number_text(1234567.0, 4)
+    ('0.3', '21,400', '1,234,567')
+    """
+    short = plain(f"{value:.{digits}g}")
+    return grouped(short if abs(value) < 10.0**digits else plain(f"{value:.0f}"))
+
+
+def with_unit(text: str, unit: str | None) -> str:
+    """A text with its unit, if there is one."""
+    return f"{text} {unit}" if unit else text
+
+
+def value_text(feature: Feature, value: Any) -> str:
+    """A value of a feature with thousands separators and its unit."""
+    if not isinstance(feature, Numeric) or is_missing(value):
+        return word(value)
+    return feature_number(feature, plain(f"{float(value):.15g}"))
+
+
+def feature_number(feature: Numeric, digits: str) -> str:
+    """The digits of a number of a feature with thousands separators and the unit; years have no separators."""
+    is_year = "year" in feature.name.lower() and feature.lower >= 1000 and feature.upper < 3000
+    return with_unit(digits if is_year else grouped(digits), getattr(feature, "unit", None))
+
+
+def percent(share: float) -> str:
+    """A share in percent with two digits; never 0 % or 100 % unless it is that exactly.
+
+    >>> percent(0.026), percent(0.7149), percent(0.0004), percent(0.9996), percent(1.3), percent(0.0)
+    ('2.6 %', '71 %', 'under 0.1 %', 'over 99.9 %', '130 %', '0 %')
+    """
+    if 0.0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1.0:
+        return "over 99.9 %"
+    hundredths = 100.0 * share
+    near_end = hundredths < 9.95 or 99.0 < hundredths < 100.0
+    return f"{plain(f'{hundredths:.1f}' if near_end else f'{hundredths:.0f}')} %"
+
+
+def count_text(count: int) -> str:
+    """A small number as a word.
+
+    >>> count_text(2), count_text(13)
+    ('two', '13')
+    """
+    return _COUNTS[count] if count < len(_COUNTS) else f"{count:,}"
+
+
+def series(parts: list[str], last: str = "and") -> str:
+    """Some texts as an enumeration.
+
+    >>> series(["age", "job", "purpose"]), series(["yes", "no"], "or")
+    ('age, job and purpose', 'yes or no')
+    """
+    return f" {last} ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
