@@ -23,6 +23,7 @@ from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
 from counterleaf.explorer.session.drawings import drawing
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.rows.verbs import RowVerbs
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
     Setting,
@@ -89,6 +90,7 @@ class Session:
             "plane": _asks(PlaneRequest, self._plane),
             "check": _asks(Question, self._check),
             "export": _asks(ExportRequest, self._export),
+            **RowVerbs(self).verbs,
         }
 
     def handle(self, verb: str, arguments: dict[str, Any]) -> Any:
@@ -138,6 +140,10 @@ class Session:
         answer = self._explainer(question).explain(values, **{**arguments, **more})
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         return answer, settings
+
+    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
+        """The explainer and the arguments of a search for a question."""
+        return self._explainer(question), self._arguments(question)[1]
 
     def _explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""

@@ -13,6 +13,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question
+from counterleaf.explorer.session.rows.requests import (
+    ColumnsRequest,
+    EffortsRequest,
+    GroupsRequest,
+    OpenRequest,
+    RowsRequest,
+)
 from counterleaf.explorer.web import files
 from counterleaf.explorer.web.body import StrictRequest
 from counterleaf.explorer.web.refusal import Refusal, Reply
@@ -107,6 +114,26 @@ def make_api(solver: Answerer) -> APIRouter:
     @api.post("/export")
     async def export(request: Request, export: ExportRequest) -> Response:
         return await ask(request, "export", export.model_dump())
+
+    @api.post("/columns")
+    async def columns(request: Request, columns: ColumnsRequest) -> Response:
+        return await ask(request, "columns", columns.model_dump())
+
+    @api.post("/efforts")
+    async def efforts(request: Request, efforts: EffortsRequest) -> Response:
+        return await ask(request, "efforts", efforts.model_dump())
+
+    @api.post("/groups")
+    async def groups(request: Request, groups: GroupsRequest) -> Response:
+        return await ask(request, "groups", groups.model_dump())
+
+    @api.post("/open")
+    async def open_model(request: Request, model: OpenRequest) -> Response:
+        return await ask(request, "open", model.model_dump())
+
+    @api.post("/rows")
+    async def open_rows(request: Request, rows: RowsRequest) -> Response:
+        return await ask(request, "rows", rows.model_dump())
 
     return api
 

@@ -58,6 +58,7 @@ def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
         groups.append(
             {
                 "label": "All rows" if not line["by"] else str(line["group"]),
+                "all": not line["by"],
                 **group,
                 "effort": words.effort(line["cost_median"]),
                 "effort_range": [words.effort(line["cost_q25"]), words.effort(line["cost_q75"])],
@@ -75,6 +76,7 @@ def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
     return {
         "by": by,
         "label": words.labels.get(by, by),
+        "goal": words.goal,
         "unit": "share" if words.is_share else "cost",
         "groups": groups,
         "sentences": _sentences(records(audit.differences), words, words.labels.get(by, by)),
@@ -125,7 +127,7 @@ def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
         gap = f"{words.effort(value - other)} (95 % interval {words.effort(near)} to {words.effort(far)})"
     groups = f"{numbers[0]} for {label} = {first}, {numbers[1]} for {label} = {second}, a difference of {gap}."
     starts = {
-        "share_has": f"The largest difference in the rows that are already {words.goal}",
+        "share_has": f"The largest difference in the rows that are {words.goal} already",
         "share_reaching": "The largest difference in the other rows that can get there",
         "cost_median": f"The largest difference in the median {'effort' if words.is_share else 'cost'}",
     }

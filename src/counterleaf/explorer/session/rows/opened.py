@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import Any
 
 from counterleaf.core.stopping import raise_if_stopped
-from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.rows.pasted import read_pasted, typical_row
 from counterleaf.explorer.session.scene import Scene
@@ -25,7 +24,10 @@ def open_model(name: str, text: str) -> Scene:
     explainer = loaded if isinstance(loaded, Explainer) else Explainer(loaded)
     title = _title(PurePath(name).stem, "model")
     key = f"open-{_digest(text)}"
-    return Scene(key, title, f"What would change the answer of {shown}?", explainer, None)
+    scene = Scene(key, title, f"What would change the answer of {shown}?", explainer, None)
+    scene.predict(scene.values(0, {}))  # raises now for a model that cannot predict
+    raise_if_stopped()
+    return scene
 
 
 def open_rows(scene: Scene, name: str, text: str | None) -> tuple[Scene, list[str]]:
@@ -41,12 +43,6 @@ def open_rows(scene: Scene, name: str, text: str | None) -> tuple[Scene, list[st
     raise_if_stopped()
     key = f"rows-{_digest(scene.key, title, text or '')}"
     return replace(scene, key=key, title=title, rows=rows, first_row=0), notes
-
-
-def check_room(n_opened: int) -> None:
-    """Raise if too many scenes are open."""
-    if n_opened >= MOST_SCENES:
-        raise CounterleafError(f"{n_opened} models and tables are open already, the most; restart the explorer to open more")
 
 
 def _title(name: str, otherwise: str) -> str:
