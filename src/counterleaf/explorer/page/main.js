@@ -1,89 +1,182 @@
 // The explorer: one state, one request at a time; all views follow from the answer.
+//
+// A view of a tab has `new View(scene, change, tools)`, its `node`, and `update(state, row, answer, selected)`, which is called
+// while the tab is open: `answer` is null after an error, `selected` is the index of the selected option. A view that needs more
+// than the answer requests it in `update`. `tools` is defined below.
 
 import { get, post } from "./lib/api.js";
 import { patterns } from "./lib/class_colours.js";
-import { byId, button, download, fill } from "./lib/dom.js";
-import { PinnedSteps, summarize } from "./lib/pinned_steps.js";
-import { decode, initialState, same } from "./lib/state.js";
+import { button, byId, download, fill, h } from "./lib/dom.js";
+import { KeptSteps, summarize } from "./lib/kept_steps.js";
+import { complete, decode, initialState, same } from "./lib/state.js";
 import { Steps } from "./lib/steps.js";
-import { showAnswer, showError } from "./views/answer/answer.js";
-import { Comparison } from "./views/pictures/compare.js";
+import { listenToKeys, listenToMenus, listenToTabs, listenToTheme } from "./lib/page_controls.js";
+import { AnswerView } from "./views/answer/answer.js";
+import { Strip } from "./views/answer/strip.js";
 import { FeatureTable } from "./views/features/feature_rows.js";
+import { Comparison } from "./views/pictures/compare.js";
 import { ImageView } from "./views/pictures/image.js";
 import { Plane } from "./views/pictures/plane.js";
+import { TreeView } from "./views/pictures/tree.js";
 import { QuestionBar } from "./views/question.js";
-import { Settings } from "./views/settings.js";
-import { drawTree } from "./views/pictures/tree.js";
+import { AllRows } from "./views/rows/all_rows.js";
+import { Groups } from "./views/rows/groups.js";
+import { openFiles } from "./views/rows/open.js";
+import { Adjust } from "./views/settings.js";
 
-const page = { scenes: [], rows: new Map(), tab: "explore", answer: null, answeredState: null };
-const pinned = new PinnedSteps();
-const sceneOf = (key) => page.scenes.find((scene) => scene.key === key);
+const VIEWS = { compare: Comparison, tree: TreeView, plane: Plane, rows: AllRows, groups: Groups };
+
+const page = { scenes: [], described: new Map(), rows: new Map(), views: {}, tab: "features", selected: 0 };
+const steps = new Steps((state) => (state ? show(state) : showAddress()));
+const kept = new KeptSteps(() => page.state && (showQuestion(), updateTab()));
 const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
-const stateInAddress = () => decode(location.hash, page.scenes);
-const steps = new Steps((state) =>
-  show(state ?? stateInAddress() ?? initialState(page.scenes[0]), { fromAddress: state === null }),
-);
-const settings = new Settings(byId("settings"), change);
-const comparison = new Comparison(byId("compare"), pinned, showStep, exportSteps);
-const plane = new Plane(byId("plane"), () => drawTab());
+
+/** What a view may do in addition to changing the state. */
+const tools = {
+  steps,
+  kept,
+  notify,
+  select,
+  openTab,
+  openScene,
+  /** Show a step of the list or a kept one. */
+  showStep(step) {
+    const at = steps.list.findIndex((one) => one?.hash === step.hash);
+    page.wanted = step.selected ?? 0;
+    if (at >= 0 && at !== steps.at) steps.go(at);
+    else if (at < 0) change(step.state);
+    else select(page.wanted);
+    openTab("features");
+  },
+  /** Download the current question, or several steps, as a file. */
+  async exportSteps(format, chosen) {
+    try {
+      const questions = chosen ? chosen.map((step) => step.state) : [page.state];
+      const file = await post("/api/export", { format, questions });
+      download(file.name, file.type, file.text);
+      notify(`Saved ${file.name}.`);
+    } catch (error) {
+      notify(error.message);
+    }
+  },
+  /** Keep an option of the answer for the comparison, or no longer. */
+  keep(k) {
+    kept.toggle({ ...steps.current, selected: k, result: page.answer ? summarize(page.answer, k) : undefined });
+    showQuestion();
+    updateTab();
+  },
+  isKept: (k) => kept.has({ ...steps.current, selected: k }),
+  retry: () => show({ ...page.state }),
+};
+
+const answerView = new AnswerView(byId("answer"), byId("bar"), change, tools);
+const strip = new Strip(answerView.stripPlace, change);
+const adjust = new Adjust(byId("adjust"), change);
 
 /** The user changed the state; `live` is true while a slider or a brush moves. */
 function change(state, live = false) {
   if (!live) steps.push(state);
-  show(state, { live });
+  show(state, live);
+}
+
+/** The description of a scene, which is loaded once. */
+async function describe(key) {
+  if (!page.described.has(key)) {
+    if (!page.scenes.some((scene) => scene.key === key)) throw new Error(`No model “${key}” is open here.`);
+    page.described.set(key, await get(`/api/scenes/${encodeURIComponent(key)}`));
+  }
+  return page.described.get(key);
+}
+
+/** Open a scene; one that the server added since the start is added to the list. */
+async function openScene(key) {
+  try {
+    if (!page.scenes.some((scene) => scene.key === key)) page.scenes = await get("/api/scenes");
+    change(initialState(await describe(key)));
+  } catch (error) {
+    notify(error.message);
+  }
 }
 
 /**
- * Show a state after a change or a move in the history; `fromAddress` means that the state is not among the steps.
- * The running request is cancelled, unless the user moves a slider: then the intermediate answers are useful.
+ * Show a state after a change or a move in the history. The running request is cancelled, unless the user moves a slider: then
+ * the intermediate answers are useful.
  */
-async function show(state, { fromAddress = false, live = false } = {}) {
+async function show(state, live = false) {
   if (!live && state !== page.state) page.request?.abort();
-  page.state = state;
-  if (fromAddress) steps.start(state);
-  if (page.scene !== sceneOf(state.scene)) enterScene(sceneOf(state.scene));
-  if (rowOf(state)) showQuestion();
+  page.front?.abort();
+  [page.state, page.live] = [state, live];
+  if (page.described.has(state.scene)) {
+    enterScene(page.described.get(state.scene));
+    if (rowOf(state)) showQuestion();
+  }
   await requestAnswer();
 }
 
 /** Build the parts of the page that depend on the scene only. */
 function enterScene(scene) {
+  if (page.scene === scene) return;
   page.scene = scene;
   page.answer = page.answeredState = null;
-  fill(
-    byId("scenes"),
-    page.scenes.map((one) =>
-      button(one.title, () => change(initialState(one)), { "aria-pressed": String(one === scene), title: one.about }),
-    ),
-  );
-  page.questionBar = new QuestionBar(scene, change, findRow);
-  page.view = new (scene.shape ? ImageView : FeatureTable)(scene, change);
-  fill(byId("explore"), page.view.node);
-  settings.build(scene);
-  plane.build(scene, null);
-  byId("tab-plane").hidden = Boolean(scene.shape); // two pixels of an image are not informative
-  if (scene.shape && page.tab === "plane") openTab("explore");
+  listScenes();
+  page.questionBar = new QuestionBar(byId("question"), scene, change, { findRow, adjust });
+  page.views = { features: new (scene.shape ? ImageView : FeatureTable)(scene, change, tools) };
+  fill(byId("features"), page.views.features.node);
+  for (const name of Object.keys(VIEWS)) fill(byId(name));
+  answerView.build(scene);
+  strip.build(scene);
+  adjust.build(scene);
+  const hidden = { tree: scene.has_tree === false, plane: Boolean(scene.shape), rows: !scene.has_table, groups: !scene.has_table };
+  for (const [name, value] of Object.entries(hidden)) byId(`tab-${name}`).hidden = value;
+  if (hidden[page.tab]) openTab("features");
   document.title = `${scene.title} · counterleaf`;
 }
 
-/** Update the parts of the page that show the question; a row that could not be loaded is not shown. */
+/** The models as buttons, and on narrow pages, or if there are many, as one field. */
+function listScenes() {
+  const select = h(
+    "select",
+    { "aria-label": "Model", onchange: () => openScene(select.value) },
+    page.scenes.map(({ key, title }) => h("option", { value: key }, title)),
+  );
+  select.value = page.scene.key;
+  const many = page.scenes.length > 4;
+  const buttons = page.scenes.map(({ key, title, about }) =>
+    button(title, () => openScene(key), { "aria-pressed": String(key === page.scene.key), title: about }),
+  );
+  fill(byId("scenes"), h("span", { class: many ? "" : "narrow" }, select), !many && h("span", { class: "wide" }, buttons));
+}
+
+/** Update the parts of the page that show the question. */
 function showQuestion() {
-  const { state, answer, answeredState } = page;
+  const { state, scene, answer, answeredState } = page;
   const row = rowOf(state);
   const sameRow =
-    answeredState &&
-    answeredState.scene === state.scene &&
-    answeredState.row === state.row &&
-    same(answeredState.edits, state.edits);
-  page.questionBar.update(state, sameRow ? answer.source_label : (row?.label ?? "?"));
-  settings.update(state);
-  byId("explore").inert = !row;
-  if (row) page.view.update(state, row, answer);
-  byId("undo").disabled = steps.at <= 0;
-  byId("redo").disabled = steps.at >= steps.list.length - 1;
-  const isPinned = pinned.has(steps.current?.hash);
-  byId("pin").setAttribute("aria-pressed", String(isPinned));
-  byId("pin").textContent = isPinned ? "★ Pinned" : "☆ Pin";
+    answeredState && answeredState.scene === state.scene && answeredState.row === state.row && same(answeredState.edits, state.edits);
+  page.questionBar.update(state, sameRow ? answer.source : row, row, sameRow ? answer.goal : null);
+  adjust.update(state, row?.label);
+  strip.update(state);
+  byId("features").inert = !row || Boolean(row.problem);
+  if (page.tab === "features" && row) page.views.features.update(state, row, answer, page.selected);
+  byId("undo").disabled = !steps.list[steps.at - 1];
+  byId("redo").disabled = !steps.list[steps.at + 1];
+  const isKept = tools.isKept(page.selected);
+  byId("keep").setAttribute("aria-pressed", String(isKept));
+  byId("keep").firstChild.textContent = isKept ? "★ " : "☆ ";
+  byId("keep").lastChild.textContent = isKept ? "Kept" : "Keep";
+  answerView.showKept();
+  document.body.dataset.scene = scene.key;
+}
+
+/** Load the row of a state; a row that cannot be read has empty values. */
+async function loadRow({ scene, row }) {
+  const key = `${scene}/${row}`;
+  if (!page.rows.has(key)) {
+    const loaded = await get(`/api/scenes/${encodeURIComponent(scene)}/rows/${row}`);
+    const values = loaded.values ?? page.described.get(scene).features.map(() => null);
+    page.rows.set(key, { ...loaded, values });
+  }
+  return page.rows.get(key);
 }
 
 /** Request the answer for the state; while a request is running, only the latest state waits. */
@@ -95,97 +188,77 @@ async function requestAnswer() {
   while (state !== page.state) {
     state = page.state;
     try {
-      const row = `/api/scenes/${encodeURIComponent(state.scene)}/rows/${state.row}`;
-      if (!rowOf(state)) page.rows.set(`${state.scene}/${state.row}`, await get(row));
+      const scene = await describe(state.scene);
+      if (state !== page.state) continue;
+      enterScene(scene);
+      const row = await loadRow(state);
+      if (row.problem) {
+        if (state === page.state) showNoAnswer(() => answerView.showProblem(row));
+        continue;
+      }
       page.request = new AbortController();
       const answer = await post("/api/answer", state, page.request.signal);
-      if (state.scene !== page.state.scene) continue;
-      [page.answer, page.answeredState] = [answer, state];
-      steps.record(state, summarize(answer));
-      pinned.refresh(steps.current);
-      showQuestion();
-      showAnswer(page.state, answer, change);
-      notify("");
+      if (state.scene === page.state.scene) showAnswer(state, answer);
     } catch (error) {
-      if (state !== page.state) continue;
-      page.answer = page.answeredState = null; // the last answer belongs to another question
-      showQuestion();
-      showError(error.message);
+      if (state === page.state) showNoAnswer(() => answerView.showError(error.message));
     }
   }
   page.requesting = false;
   clearTimeout(slow);
   document.body.classList.remove("waiting");
   document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
-  drawTab();
+  requestAnimationFrame(() => setTimeout(afterPaint));
 }
 
-/** Draw the open tab if it needs more than the answer; an outdated request is cancelled. */
-async function drawTab() {
-  page.drawing?.abort();
-  if (page.tab === "compare") comparison.update(page.scene, steps);
-  if (!page.answer) return clearDrawings();
-  const { state } = page;
-  const { signal } = (page.drawing = new AbortController());
-  try {
-    if (page.tab === "tree") {
-      if (!byId("tree").hasChildNodes()) byId("tree").textContent = "Drawing …";
-      drawTree(byId("tree"), page.scene, await post("/api/tree", state, signal));
-    } else if (page.tab === "plane" && plane.pair) {
-      const [x_feature, y_feature] = plane.pair;
-      if (x_feature === y_feature) return plane.showMessage("Choose two different features.");
-      plane.draw(await post("/api/plane", { question: state, x_feature, y_feature }, signal));
-    }
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    clearDrawings();
-    notify(error.message);
+function showAnswer(state, answer) {
+  page.selected = page.wanted ?? sameWay(answer, page.answer?.ways[page.selected]);
+  if (page.selected >= answer.ways.length) page.selected = 0;
+  delete page.wanted;
+  [page.answer, page.answeredState] = [answer, state];
+  steps.record(state, summarize(answer, page.selected), page.selected);
+  kept.refresh(steps.current);
+  answerView.update(page.state, answer, page.selected);
+  showQuestion();
+  notify("");
+}
+
+/** The option that changes the same features as another one, otherwise the first. */
+function sameWay(answer, other) {
+  const features = (way) => [way.label, ...way.changes.map(({ feature }) => feature).sort()];
+  return Math.max(0, other ? answer.ways.findIndex((way) => same(features(way), features(other))) : 0);
+}
+
+/** Show that there is no answer; the last one belongs to another question. */
+function showNoAnswer(showReason) {
+  page.answer = page.answeredState = null;
+  page.selected = 0;
+  showReason();
+  if (page.scene) showQuestion();
+}
+
+/** Requests that may wait until the answer is visible: the open tab, the strip, and the neighbouring rows. */
+async function afterPaint() {
+  if (page.requesting || !page.scene) return;
+  const { state, answer } = page;
+  updateTab();
+  if (!answer) return strip.clear();
+  if (page.live) return;
+  page.front?.abort();
+  page.front = new AbortController();
+  await strip.request(state, page.front.signal);
+  if (state !== page.state || !page.scene.has_table) return;
+  for (const row of [state.row + 1, state.row - 1])
+    if (row >= 0 && row < page.scene.n_rows) await loadRow({ ...state, row }).catch(() => null);
+}
+
+/** Update the open tab, unless it is the table of features, which every change updates. */
+function updateTab() {
+  if (!(page.tab in VIEWS) || !page.scene || !rowOf(page.state)) return;
+  if (!page.views[page.tab]) {
+    page.views[page.tab] = new VIEWS[page.tab](page.scene, change, tools);
+    fill(byId(page.tab), page.views[page.tab].node);
   }
-}
-
-/** Remove drawings that belong to another question. */
-function clearDrawings() {
-  fill(byId("tree"));
-  plane.showMessage("");
-}
-
-/** Go to the next row in a direction, or to the next one for which the model says `label`. */
-async function findRow(direction, label) {
-  const { scene, row } = page.state;
-  const query = new URLSearchParams({ start: Math.max(0, row + direction), direction, ...(label ? { label } : {}) });
-  try {
-    const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
-    if (found.row === null || row + direction < 0 || found.row === row) notify("Found no further row of this kind.");
-    else {
-      page.rows.set(`${scene}/${found.row}`, found);
-      change({ ...page.state, row: found.row, edits: {} });
-    }
-  } catch (error) {
-    notify(error.message);
-  }
-}
-
-function showStep(step) {
-  const at = steps.list.findIndex((one) => one?.hash === step.hash);
-  if (at >= 0) steps.go(at);
-  else change(step.state);
-  openTab("explore");
-}
-
-/** Download the current question, or several steps, as a file. */
-async function exportSteps(format, chosen) {
-  try {
-    const questions = chosen ? chosen.map((step) => step.state) : [page.state];
-    const file = await post("/api/export", { format, questions });
-    download(file.name, file.type, file.text);
-    notify(`Saved ${file.name}.`);
-  } catch (error) {
-    notify(error.message);
-  }
-}
-
-function notify(text) {
-  byId("note").textContent = text;
+  page.views[page.tab].update(page.state, rowOf(page.state), page.answer, page.selected);
 }
 
 function openTab(name) {
@@ -196,92 +269,100 @@ function openTab(name) {
     tab.tabIndex = selected ? 0 : -1;
     byId(tab.getAttribute("aria-controls")).hidden = !selected;
   }
-  if (name === "plane" && page.answer) plane.build(page.scene, page.answer);
-  drawTab();
+  if (!page.scene) return;
+  showQuestion();
+  updateTab();
 }
 
-function listenToTabs() {
-  const tabs = [...document.querySelectorAll("[role=tab]")];
-  for (const tab of tabs) {
-    tab.addEventListener("click", () => openTab(tab.getAttribute("aria-controls")));
-    tab.addEventListener("keydown", (event) => {
-      const visible = tabs.filter((one) => !one.hidden);
-      const at = visible.indexOf(tab);
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: visible.length - 1 }[event.key];
-      if (to === undefined) return;
-      visible.at(to % visible.length).focus();
-      visible.at(to % visible.length).click();
-    });
+/** Select an option of the answer. */
+function select(k) {
+  if (!page.answer?.ways[k]) return;
+  page.selected = k;
+  steps.record(page.answeredState, summarize(page.answer, k), k);
+  answerView.update(page.state, page.answer, k);
+  showQuestion();
+  updateTab();
+}
+
+/** Go to the next row in a direction for which the model says `label`. */
+async function findRow(direction, label) {
+  const { scene, row } = page.state;
+  const query = new URLSearchParams({ start: Math.max(0, row + direction), direction, label });
+  try {
+    const found = await get(`/api/scenes/${encodeURIComponent(scene)}/find?${query}`);
+    if (found.row === null || found.row === row) notify("Found no further row of this kind.");
+    else change({ ...page.state, row: found.row, edits: {} });
+  } catch (error) {
+    notify(error.message);
+  }
+}
+
+/** Show a message for some seconds, or until the next answer. */
+function notify(text) {
+  clearTimeout(page.noteTimer);
+  if (byId("note").textContent !== text) byId("note").textContent = text;
+  if (text) page.noteTimer = setTimeout(() => notify(""), 12_000);
+}
+
+/** Copy an address that opens this question in any browser of this machine. */
+async function copyLink() {
+  try {
+    const { token } = await post("/api/link", {});
+    const address = `${location.origin}${location.pathname}?token=${encodeURIComponent(token)}${steps.current.hash}`;
+    await navigator.clipboard.writeText(address).then(
+      () => notify("Link copied. It opens this question in any browser of this machine, while the command runs."),
+      () => prompt("Copy this link:", address),
+    );
+  } catch (error) {
+    notify(error.message);
   }
 }
 
 function listenToTools() {
   byId("undo").addEventListener("click", () => steps.go(steps.at - 1));
   byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
-  byId("pin").addEventListener("click", () => {
-    pinned.toggle(steps.current);
-    showQuestion();
-    drawTab();
-  });
-  for (const choice of document.querySelectorAll("#export [data-format]")) {
-    choice.addEventListener("click", () => {
-      byId("export").open = false;
-      exportSteps(choice.dataset.format);
-    });
-  }
-  byId("link").addEventListener("click", async () => {
-    byId("export").open = false;
-    await navigator.clipboard.writeText(location.href).then(
-      () => notify("Link copied. It contains the whole question and works in this browser while the command runs."),
-      () => notify("Copy the address of this page; it contains the whole question."),
-    );
-  });
-  byId("theme").addEventListener("click", () => {
-    const root = document.documentElement;
-    const dark =
-      getComputedStyle(root).colorScheme === "dark" ||
-      (root.style.colorScheme === "" && matchMedia("(prefers-color-scheme: dark)").matches);
-    root.style.colorScheme = dark ? "light" : "dark";
-    localStorage.setItem("counterleaf-theme", root.style.colorScheme);
-  });
-  document.documentElement.style.colorScheme = localStorage.getItem("counterleaf-theme") ?? "";
+  byId("keep").addEventListener("click", () => steps.current && tools.keep(page.selected));
+  byId("open").addEventListener("click", () => openFiles(tools));
+  byId("link").addEventListener("click", copyLink);
+  for (const choice of document.querySelectorAll("#export [data-format]"))
+    choice.addEventListener("click", () => tools.exportSteps(choice.dataset.format));
 }
 
-function listenToKeys() {
-  addEventListener("keydown", (event) => {
-    if (!(event.ctrlKey || event.metaKey) || /^(text|number)$/.test(event.target.type ?? "")) return;
-    const key = event.key.toLowerCase();
-    if (key === "z" || key === "y") {
-      event.preventDefault();
-      steps.go(key === "y" || event.shiftKey ? steps.at + 1 : steps.at - 1);
-    }
-  });
-  addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
-  });
-  addEventListener("click", (event) => {
-    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
-  });
+/** The state in the address, or that of the first model. */
+async function stateInAddress() {
+  const value = decode(location.hash);
+  const linked = value && page.scenes.some((scene) => scene.key === value.scene) && complete(value, await describe(value.scene));
+  const state = linked || initialState(await describe(page.scenes[0].key));
+  const unknown = location.hash && !linked;
+  return [state, unknown ? "The link does not match the models that are open here, so the first model is shown." : ""];
+}
+
+/** Show the question in the address, which the user entered. */
+async function showAddress() {
+  const [state, note] = await stateInAddress();
+  steps.adopt(state);
+  await show(state);
+  if (note) notify(note);
 }
 
 async function start() {
   document.body.append(patterns());
   if (location.search) history.replaceState(history.state, "", location.pathname + location.hash); // the token has been used
-  listenToTabs();
+  listenToTabs(openTab);
+  listenToMenus();
+  listenToTheme(byId("theme"));
+  listenToKeys({ undo: () => steps.go(steps.at - 1), redo: () => steps.go(steps.at + 1), select });
   listenToTools();
-  listenToKeys();
   try {
     page.scenes = await get("/api/scenes");
+    const [state, note] = await stateInAddress();
+    steps.start(state);
+    page.wanted = steps.current.selected;
+    await show(state);
+    if (note) notify(note);
   } catch (error) {
-    byId("sentence").textContent = error.message;
-    return;
+    answerView.showError(error.message);
   }
-  const linked = stateInAddress();
-  const unknownLink = location.hash && !linked;
-  const state = linked ?? initialState(page.scenes[0]);
-  steps.start(state);
-  await show(state);
-  if (unknownLink) notify("The link does not match the models that are open here, so the first model is shown.");
 }
 
 start();

@@ -6,6 +6,9 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from counterleaf import datasets
 from counterleaf.datasets import samples
@@ -13,8 +16,10 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.learn import TAOClassifier
+from counterleaf.model.outputs import Outputs
 from counterleaf.storage.files import write
 from counterleaf.table.frames import Frame, make_frame, take
+from counterleaf.table.rows import TableRows
 
 _MNIST_ROWS = 10_000  # to train the tree on
 _LOAN = "Would the bank grant this loan?"
@@ -26,12 +31,15 @@ def bundled_scenes(row: int | None) -> list[SceneSource]:
     """German Credit, which opens with ``row``, Adult and scikit-learn's digits; each is loaded when it is first opened."""
 
     def german() -> Scene:
-        rows = datasets.load_german_credit().split()[1]
-        loans = _table_scene("german", "German Credit", _LOAN, rows, "granted", "Application")
+        X_train, rows, y_train, _ = datasets.load_german_credit().split()
+        explainer = with_shares(samples.load("german"), X_train, y_train.map({"good": "granted", "bad": "refused"}))
+        loans = _table_scene("german", "German Credit", _LOAN, explainer, rows, "granted", "Application")
         return loans if row is None else replace(loans, first_row=loans.check_row(row))
 
     def adult() -> Scene:
-        return _table_scene("adult", "Adult", _INCOME, datasets.load_adult().split()[1], ">50K", "Person")
+        X_train, rows, y_train, _ = datasets.load_adult().split()
+        explainer = with_shares(samples.load("adult"), X_train, y_train)
+        return _table_scene("adult", "Adult", _INCOME, explainer, rows, ">50K", "Person")
 
     return [
         SceneSource("german", "German Credit", _LOAN, "Application", "class", german),
@@ -47,10 +55,26 @@ def _digits() -> Scene:
     return Scene("digits", "Digits", _DIGIT, samples.load("digits"), digits, shape=(8, 8), noun="Image")
 
 
-def _table_scene(key: str, title: str, about: str, rows: Frame, target: str, noun: str) -> Scene:
+def with_shares(explainer: Explainer, rows: Frame, labels: Any) -> Explainer:
+    """The explainer of a tree whose leaves have probabilities: the shares of the classes among the training rows.
+
+    They are those of scikit-learn's trees. Every leaf of the bundled trees has the class of the largest share.
+    """
+    tree, schema = explainer.tree, explainer.schema
+    leaves = tree.apply(schema.spread(TableRows(rows, schema).codes(slice(0, len(rows)))))
+    counts = np.zeros((tree.n_nodes, len(tree.classes)))
+    for k, label in enumerate(tree.classes.tolist()):
+        counts[:, k] = np.bincount(leaves[np.asarray(labels) == label], minlength=tree.n_nodes)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    made = replace(tree, outputs=Outputs("probability", shares))
+    adapter = replace(explainer._adapter, model=made, tree=made)
+    return Explainer._of(adapter, explainer.spreads, counts.sum(axis=1).astype(int))
+
+
+def _table_scene(key: str, title: str, about: str, explainer: Explainer, rows: Frame, target: str, noun: str) -> Scene:
     """A scene that opens with the first row that the model does not predict as the target."""
     locked = samples.IMMUTABLE[key]
-    scene = Scene(key, title, about, samples.load(key), rows, target=target, locked_features=locked, noun=noun)
+    scene = Scene(key, title, about, explainer, rows, target=target, locked_features=locked, noun=noun)
     other = next(str(label) for label in scene.explainer.tree.classes if str(label) != target)
     return replace(scene, first_row=scene.find(0, 1, other) or 0)
 

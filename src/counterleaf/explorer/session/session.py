@@ -133,7 +133,7 @@ class Session:
 
     def explain(self, question: Question, **overrides: Any) -> tuple[Explanation, list[Setting]]:
         """The explanation and the settings of a question; ``overrides`` replace arguments of ``Explainer.explain``."""
-        values, arguments, settings = self._arguments(question)
+        values, arguments, settings = self.arguments(question)
         # two images that differ in one pixel look the same
         distinct = "features" if self.scene(question.scene).shape is None else "leaves"
         more = {"count": question.count, "distinct": distinct, **overrides}
@@ -151,7 +151,7 @@ class Session:
         made: Explainer = _cached(self._explainers, _bounds_key(question), lambda: apply_steps_and_ranges(base, question))
         return made
 
-    def _arguments(self, question: Question) -> tuple[dict[str, Any], dict[str, Any], list[Setting]]:
+    def arguments(self, question: Question) -> tuple[dict[str, Any], dict[str, Any], list[Setting]]:
         """The row, the arguments of the search, and the settings of a question."""
         scene = self.scene(question.scene)
         settings = list_settings(scene, question)
@@ -211,7 +211,7 @@ class Session:
         best, _ = self.explain(question, count=1)
         if scene.shape is not None or not len(best):
             return {"points": [], "stopped_after": self._stopped_after(best, start)}
-        values, arguments, _ = self._arguments(question)
+        values, arguments, _ = self.arguments(question)
         n_changes = len(best[0].changes)
         if n_changes > MAX_POINTS:
             arguments["constraints"] = [*arguments["constraints"], max_changes(MAX_POINTS)]

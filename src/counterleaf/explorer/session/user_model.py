@@ -22,16 +22,10 @@ def user_scene(
 ) -> Scene:
     """The scene of a counterleaf JSON file: an explainer, or a plain tree with its data; and of a file of constraints."""
     loaded = read_model(model)
-    if isinstance(loaded, Ensemble) or (isinstance(loaded, Explainer) and isinstance(loaded.tree, Ensemble)):
-        raise CounterleafError(f"{model} is an ensemble, and the page shows single trees; use counterleaf explain")
-    if isinstance(loaded, Tree):
-        explainer, rows = _explain_plain_tree(loaded, data)
-    else:
+    if isinstance(loaded, Explainer):
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
-    if explainer.tree.computes:
-        raise CounterleafError(
-            f"{model} has leaves that compute values or classes, which the explorer cannot show yet; use counterleaf explain"
-        )
+    else:
+        explainer, rows = _explain_plain_model(loaded, data)
     digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
     about = f"What would change the answer of {model.name}?"
     limits = () if constraints is None else tuple(load_constraints(constraints))
@@ -44,8 +38,8 @@ def user_scene(
     return scene
 
 
-def _explain_plain_tree(tree: Tree, data: Path | None) -> tuple[Explainer, Frame | None]:
-    """An explainer of a tree without feature names, which takes the columns of the data in their order."""
+def _explain_plain_model(tree: Tree | Ensemble, data: Path | None) -> tuple[Explainer, Frame | None]:
+    """An explainer of a tree or an ensemble without feature names, which takes the columns of the data in their order."""
     if data is None:
         return Explainer(tree), None
     rows = read_table(data)
@@ -53,7 +47,7 @@ def _explain_plain_tree(tree: Tree, data: Path | None) -> tuple[Explainer, Frame
     width = len(schema) if schema.numeric else schema.columns_of().shape[0]
     if width != tree.n_features:
         raise CounterleafError(
-            f"{data} encodes to {width} columns, but the tree has {tree.n_features}; remove the columns that it does not use, "
+            f"{data} encodes to {width} columns, but the model has {tree.n_features}; remove the columns that it does not use, "
             f"such as the label, or save the model with explainer.to_json(), which stores the column names"
         )
     return Explainer(tree, data=rows, schema=schema), rows

@@ -33,6 +33,11 @@ export function button(label, onclick, attributes = {}) {
   return h("button", { type: "button", onclick, ...attributes }, label);
 }
 
+/** Set the text of a node; an unchanged text costs nothing. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /** Set the value of an input, unless the user is typing into it. */
 export function setValue(input, value) {
   const text = value === null || value === undefined ? "" : String(value);
@@ -60,16 +65,6 @@ export const lookUp = (object, name) => (object && Object.hasOwn(object, name) ?
 
 /** A feature's name as the page shows it. */
 export const displayName = (name) => name.replaceAll("_", " ");
-
-/** The stored JSON of a name, or `fallback` if there is none of the same type. */
-export function readStore(store, name, fallback) {
-  try {
-    const value = JSON.parse(store.getItem(name));
-    return typeof value === "object" && value !== null && Array.isArray(value) === Array.isArray(fallback) ? value : fallback;
-  } catch {
-    return fallback;
-  }
-}
 
 /** Let the browser save a text as a file. */
 export function download(name, type, text) {

@@ -10,6 +10,8 @@ export function initialState(scene) {
     edits: {},
     controls: Object.fromEntries(scene.locked_features.map((name) => [name, { lock: true }])),
     target: scene.target,
+    at_least: scene.at_least ?? null,
+    at_most: scene.at_most ?? null,
     cost: scene.shape ? "L2" : "L1",
     spread: scene.spreads[0],
     margin: 0,
@@ -66,6 +68,8 @@ const STATE_TYPES = {
   edits: (value) => everyValue(value, isNumberOrNull),
   controls: (value) => everyValue(value, isControl),
   target: (value) => Array.isArray(value) && value.every(isString),
+  at_least: isNumberOrNull,
+  at_most: isNumberOrNull,
   cost: isString,
   spread: isString,
   margin: isNumber,
@@ -78,21 +82,22 @@ const STATE_TYPES = {
 /** Whether an untrusted value has the types of a state; the server validates the values. */
 export const isState = (value) => isObject(value) && Object.entries(STATE_TYPES).every(([key, isValid]) => isValid(value[key]));
 
-/** The state in the fragment of an address, or null if it is not a state of one of the scenes. */
-export function decode(hash, scenes) {
+/** The untrusted value in the fragment of an address, or null. */
+export function decode(hash) {
   if (!hash.startsWith("#s=")) return null;
   try {
     const text = atob(hash.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-    const decoded = JSON.parse(new TextDecoder().decode(bytes));
-    const scene = scenes.find((one) => one.key === decoded.scene);
-    if (!scene) return null;
-    const defaults = Object.entries(initialState(scene));
-    const state = Object.fromEntries(
-      defaults.map(([key, value]) => [key, Object.hasOwn(decoded, key) ? decoded[key] : value]),
-    );
-    return isState(state) ? state : null;
+    const value = JSON.parse(new TextDecoder().decode(bytes));
+    return isObject(value) && isString(value.scene) ? value : null;
   } catch {
     return null;
   }
+}
+
+/** The state that an untrusted value means in a scene, or null if it does not have the types of a state. */
+export function complete(value, scene) {
+  const defaults = Object.entries(initialState(scene));
+  const state = Object.fromEntries(defaults.map(([key, fallback]) => [key, Object.hasOwn(value, key) ? value[key] : fallback]));
+  return isState(state) ? state : null;
 }

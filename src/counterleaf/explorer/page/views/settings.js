@@ -1,86 +1,128 @@
-// The settings of the search: cost, scale, number of alternatives, number of changes, margin.
+// "Adjust": what a good answer is, in words; the terms behind them one level down.
 
-import { fill, h, onNumber, setValue } from "../lib/dom.js";
+import { button, fill, h, onNumber, setText, setValue, shortNumber } from "../lib/dom.js";
+import { togglePanel } from "../lib/page_controls.js";
+import { initialState } from "../lib/state.js";
 
 const COSTS = {
-  L1: ["few changes", "L1: the sum of the changes"],
-  L2: ["small changes", "L2: the sum of the squared changes"],
-  mixed: ["both", "L1 + L2"],
-  Q: ["smooth changes", "Q: cheaper if neighbouring pixels change together"],
+  L1: ["fewest changes", "few features change, some of them more", "L1: the sum of the changes"],
+  L2: ["smallest changes", "several features may change, each of them a little", "L2: the sum of the squared changes"],
+  mixed: ["both", "few changes, none of them large", "L1 + L2"],
+  Q: ["smooth changes", "neighbouring pixels change together", "Q: a quadratic cost that couples neighbouring pixels"],
 };
-const SPREADS = { range: "ranges", std: "standard deviations", mad: "median deviations", none: "original units" };
+const SPREADS = { range: "range in the data", std: "standard deviation", mad: "median deviation", none: "original units" };
 
-export class Settings {
+export class Adjust {
   constructor(node, change) {
-    this.node = node;
-    this.change = change;
+    Object.assign(this, { node, change });
+    node.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      this.toggle(this.opener, false);
+    });
+  }
+
+  toggle(opener, open) {
+    this.opener = opener;
+    togglePanel(this.node, opener, open);
   }
 
   /** Build the controls for a scene. */
   build(scene) {
+    this.scene = scene;
+    if (this.opener) this.opener = document.getElementById("adjust-button");
     const set = (patch) => this.change({ ...this.state, ...patch });
     this.costs = scene.costs.map((cost) => {
       const radio = h("input", { type: "radio", name: "cost", value: cost, onchange: () => set({ cost }) });
-      return [radio, h("label", { class: "segment", title: COSTS[cost][1] }, radio, `${cost}: ${COSTS[cost][0]}`)];
+      const [name, meaning] = COSTS[cost];
+      return [radio, h("label", { class: "choice" }, radio, h("span", {}, name, h("small", {}, meaning)))];
     });
+    this.count = numberField("count", { min: 1, max: 12, step: 1 }, (count) => set({ count }), () => this.state.count);
+    this.maxChanges = numberField(
+      "max-changes",
+      { min: 0, max: scene.features.length, step: 1, placeholder: "any" },
+      (max_changes) => set({ max_changes }),
+      () => this.state.max_changes,
+      null,
+    );
+    this.margin = numberField("margin", { min: 0, step: "any" }, (margin) => set({ margin }), () => this.state.margin, 0);
     this.spread = h(
       "select",
       { id: "spread", onchange: () => set({ spread: this.spread.value }) },
       scene.spreads.map((name) => h("option", { value: name }, SPREADS[name])),
     );
-    this.count = h("input", { type: "number", id: "count", min: 1, max: 12, step: 1 });
-    onNumber(
-      this.count,
-      (count) => set({ count }),
-      () => this.state.count,
-    );
-    this.maxChanges = h("input", {
-      type: "number",
-      id: "max-changes",
-      min: 0,
-      max: scene.features.length,
-      step: 1,
-      placeholder: "any",
-    });
-    onNumber(
-      this.maxChanges,
-      (max_changes) => set({ max_changes }),
-      () => this.state.max_changes,
-      null,
-    );
-    this.margin = h("input", { type: "number", id: "margin", min: 0, step: "any" });
-    onNumber(
-      this.margin,
-      (margin) => set({ margin }),
-      () => this.state.margin,
-      0,
-    );
+    this.term = h("p", { class: "quiet" });
     fill(
       this.node,
       h(
-        "fieldset",
-        { class: "segments" },
-        h("legend", {}, "Prefer"),
-        this.costs.map(([, label]) => label),
+        "div",
+        { class: "sheet-head" },
+        h("h2", {}, "Adjust"),
+        button("Done", () => this.toggle(this.opener, false), { class: "primary" }),
       ),
-      field("Measure changes in", this.spread, "the scale on which the changes of different features are compared"),
-      field("Alternatives", this.count),
-      scene.shape ? null : field("Max. features changed", this.maxChanges),
-      field("Safety margin", this.margin, "the distance of an answer from each split of the tree; 0: just beyond it"),
+      h("fieldset", { class: "choices" }, h("legend", {}, "Look for"), this.costs.map(([, label]) => label)),
+      field("Options to show", this.count),
+      scene.shape ? null : field("Features that may change, at most", this.maxChanges),
+      this.certainty(scene, set),
+      field("Safety margin", this.margin, "How far the answer must be beyond each threshold of the model, in the units of the feature. 0 is just beyond it."),
+      scene.constraints.length > 0 && [
+        h("h3", {}, "Rules of your file"),
+        h("ul", { class: "rules-list" }, scene.constraints.map((text) => h("li", {}, text))),
+      ],
+      h(
+        "details",
+        { class: "expert" },
+        h("summary", {}, "Expert"),
+        field("Compare features by their", this.spread, "The scale on which the changes of different features are added up."),
+        this.term,
+        h("p", { class: "quiet" }, `Model: ${scene.model ?? "tree"}, ${scene.n_leaves?.toLocaleString("en") ?? "?"} leaves.`),
+      ),
+      button("Clear all settings", () => this.change({ ...initialState(scene), row: this.state.row, edits: this.state.edits, target: this.state.target, controls: {} }), {
+        class: "clear",
+        title: "remove all locks and limits, and reset the settings above",
+      }),
     );
   }
 
-  update(state) {
-    this.state = state;
+  /** How sure of the target class the model must be. */
+  certainty(scene, set) {
+    this.sure = null;
+    if (!scene.probabilities || scene.kind !== "class") return null;
+    const read = () => (this.state.at_least === null ? null : shortNumber(100 * this.state.at_least));
+    const accept = (percent) => set({ at_least: percent === null ? null : percent / 100, target: this.oneTarget() });
+    this.sure = numberField("sure", { min: 1, max: 100, step: "any", placeholder: "any" }, accept, read, null);
+    this.readSure = read;
+    return field("The model must be at least this sure, in %", this.sure);
+  }
+
+  /** The target, which must be one class if a probability is set. */
+  oneTarget() {
+    const { target } = this.state;
+    const others = this.scene.classes.filter((name) => name !== this.sourceLabel);
+    return target.length === 1 ? target : target.slice(0, 1).concat(target.length ? [] : others.slice(0, 1));
+  }
+
+  update(state, sourceLabel) {
+    Object.assign(this, { state, sourceLabel });
     for (const [radio] of this.costs) radio.checked = radio.value === state.cost;
     setValue(this.spread, state.spread);
     setValue(this.count, state.count);
     setValue(this.maxChanges, state.max_changes);
-    setValue(this.margin, state.margin);
+    setValue(this.margin, shortNumber(state.margin));
+    if (this.sure) setValue(this.sure, this.readSure());
     this.spread.disabled = state.cost === "Q"; // which measures pixels in their original unit
+    setText(this.term, `Cost: ${COSTS[state.cost]?.[2] ?? state.cost}.`);
   }
 }
 
-function field(label, input, title) {
-  return h("div", { class: "field", title }, h("label", { for: input.id }, label), input);
+function numberField(id, attributes, accept, current, empty) {
+  const input = h("input", { type: "number", id, ...attributes });
+  onNumber(input, accept, current, empty);
+  return input;
+}
+
+function field(label, input, hint) {
+  const id = `${input.id}-hint`;
+  if (hint) input.setAttribute("aria-describedby", id);
+  return h("div", { class: "field" }, h("label", { for: input.id }, label), input, hint && h("small", { id, class: "quiet" }, hint));
 }

@@ -56,7 +56,8 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
 
 def _model_name(tree: Any) -> str:
     if isinstance(tree, Ensemble):
-        return f"forest of {tree.n_trees:,} trees" if tree.scoring.link == "share" else f"sum of {tree.n_trees:,} trees"
+        is_mean = tree.scoring.divisor != 1.0 or tree.scoring.link == "share"
+        return f"forest of {tree.n_trees:,} trees" if is_mean else f"{tree.n_trees:,} boosted trees"
     if tree.outputs is not None and tree.outputs.slope is not None:
         return "tree with linear leaves"
     return "tree"
@@ -65,7 +66,7 @@ def _model_name(tree: Any) -> str:
 def _describe_output(scene: Scene) -> dict[str, Any] | None:
     if scene.kind != "value":
         return None
-    lower, upper = scene.output_range
+    lower, upper = (float(f"{end:.6g}") for end in scene.output_range)
     return {"lower": lower, "upper": upper, "unit": scene.output_unit, "label": scene.output_label}
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.words import percent
+from counterleaf.explorer.session.words import percent, series, value_text
 from counterleaf.table.features import Feature, Numeric, Ordinal, is_missing
 
 _SMALL, _MODERATE = 0.05, 0.25  # of the usual range
+FILLED, REMOVED, OTHER, MORE, LESS = "filled in", "left out", "another choice", "more", "less"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,14 @@ class Move:
 def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
     """Measure the move of feature ``d`` between two values."""
     feature = explainer.schema.features[d]
-    if is_missing(before) or is_missing(after):
-        return Move(None, 0, "removed" if is_missing(after) else "filled in")
+    if is_missing(after):
+        return Move(None, 0, REMOVED)
+    if is_missing(before):
+        fill = explainer.schema.fills.get(feature.name)
+        if fill is None or not isinstance(feature, Numeric):
+            return Move(None, 0, FILLED)
+        move = _numeric_move(float(after) - fill, usual_range(explainer, d))
+        return Move(move.share, move.direction, f"{FILLED}, {move.text} away from {value_text(feature, fill)}")
     if isinstance(feature, Numeric):
         step = float(after) - float(before)
         return _numeric_move(step, usual_range(explainer, d))
@@ -35,13 +42,13 @@ def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
         steps = feature.place(after) - feature.place(before)
         levels = f"{abs(steps)} level{'s' * (abs(steps) != 1)} {'up' if steps > 0 else 'down'}"
         return Move(abs(steps) / max(len(feature.values) - 1, 1), 1 if steps > 0 else -1, levels)
-    return Move(None, 0, "another choice")
+    return Move(None, 0, OTHER)
 
 
 def _numeric_move(step: float, usual: float | None) -> Move:
     direction = (step > 0) - (step < 0)
     if usual is None:
-        return Move(None, direction, "more" if direction > 0 else "less")
+        return Move(None, direction, MORE if direction > 0 else LESS)
     share = abs(step) / usual
     return Move(share, direction, f"{percent(share)} of the usual range")
 
@@ -73,10 +80,10 @@ def effort_words(features: Sequence[Feature], moves: Sequence[Move]) -> str:
         return "nothing has to change"
     ranges = [m.share for f, m in zip(features, moves, strict=True) if isinstance(f, Numeric) and m.share is not None]
     levels = [m for f, m in zip(features, moves, strict=True) if isinstance(f, Ordinal) and m.share is not None]
-    filled = sum(m.text == "filled in" for m in moves)
-    removed = sum(m.text == "removed" for m in moves)
-    choices = sum(m.text == "another choice" for m in moves)
-    unscaled = sum(m.text in ("more", "less") for m in moves)
+    filled = sum(m.text == FILLED for m in moves)
+    removed = sum(m.text == REMOVED for m in moves)
+    choices = sum(m.text == OTHER for m in moves)
+    unscaled = sum(m.text in (MORE, LESS) for m in moves)
     parts = []
     if choices:
         parts.append(f"{choices} other choice{'s' * (choices > 1)}")
@@ -93,8 +100,7 @@ def effort_words(features: Sequence[Feature], moves: Sequence[Move]) -> str:
         parts.append(f"{filled} gap{'s' * (filled > 1)} filled in")
     if removed:
         parts.append(f"{removed} value{'s' * (removed > 1)} left out")
-    text = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return f"{_size(sum(ranges))}: {text}" if len(ranges) == len(moves) else text
+    return f"{_size(sum(ranges))}: {parts[0]}" if len(ranges) == len(moves) else series(parts)
 
 
 def _size(total: float) -> str:

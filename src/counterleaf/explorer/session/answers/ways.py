@@ -13,7 +13,7 @@ from counterleaf.explorer.session.scene import Scene, encode_value
 from counterleaf.explorer.session.words import count_text, feature_number, label_of, percent, series
 from counterleaf.proof.certificate import Status
 from counterleaf.question.query import Probability
-from counterleaf.table.features import Numeric, is_missing
+from counterleaf.table.features import MISSING, Numeric, is_missing
 
 _IN_SENTENCE = 6  # features
 _TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
@@ -105,12 +105,18 @@ def write_sentence(scene: Scene, answer: Explanation, ways: list[dict[str, Any]]
         start = "With" if found else "The best answer before the search stopped: with"
         return f"{start} {best['n_changes']} of {len(answer.schema)} pixels changed, {model}{instead}."
     listed = best["changes"][:_IN_SENTENCE]
-    parts = [f"{change['label']} were {change['to']} instead of {change['from']}" for change in listed]
+    parts = [
+        f"{change['label']} were {_unbracketed(change['to'])} instead of {_unbracketed(change['from'])}" for change in listed
+    ]
     more = best["n_changes"] - len(listed)
     if more:
         parts.append(f"{count_text(more)} other feature{'s' * (more > 1)} changed as well")
     start = "If" if found else "The best change found before the search stopped: if"
     return f"{start} {series(parts)}, {model}{instead}."
+
+
+def _unbracketed(text: str) -> str:
+    return "missing" if text == MISSING else text
 
 
 def _says(answer: Explanation, way: dict[str, Any], k: int, ending: str = "") -> str:

@@ -23,10 +23,11 @@ from counterleaf.explorer.session.rows.requests import (
 )
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import label_of
+from counterleaf.model.ensembles.ensemble import Ensemble
 
 _CACHED = 3  # questions whose answers for all rows are kept
 _SECONDS = 0.8  # of searches in one request
-_ROW_TIME = 0.5  # seconds for one row
+_ROW_TIME, _MAX_NODES = 0.5, 20_000  # seconds and nodes of the search for one row
 
 
 class Explaining(Protocol):
@@ -67,7 +68,9 @@ class RowVerbs:
             scene = self._session.scene(question.scene)
             rows = table_of(scene)
             explainer, arguments = self._session.prepare(general.model_copy(update={"row": question.row}))
-            arguments |= {"target": goal.target, "time_limit": min(self._session.time_limit, _ROW_TIME)}
+            arguments |= {"target": goal.target, "time_limit": None, "max_nodes": _MAX_NODES}
+            if isinstance(explainer.tree, Ensemble):  # a tree is much faster if all rows are searched together, without a clock
+                arguments["time_limit"] = min(self._session.time_limit, _ROW_TIME)
             self._known[key] = RowAnswers(explainer, rows, arguments, _class_of(scene, question))
         self._known.move_to_end(key)
         while len(self._known) > _CACHED:

@@ -1,103 +1,126 @@
-// The answer: a sentence, badges, the check of the proof, and the conflicting settings if no answer exists.
+// The answer: a headline and one card per option; in their place, the conflicting settings, or why there is no answer.
 
-import { button, byId, fill, h } from "../../lib/dom.js";
-import { post } from "../../lib/api.js";
-import { withControl } from "../../lib/state.js";
+import { button, fill, h, setText } from "../../lib/dom.js";
+import { Card } from "./card.js";
+import { describeConflict } from "./conflict.js";
+import { Details } from "./details.js";
+import { SelectedBar } from "./selected_bar.js";
 
-export function showAnswer(state, answer, change) {
-  byId("sentence").textContent = answer.sentence;
-  const best = answer.answers[0];
-  fill(
-    byId("badges"),
-    best && [
-      h(
-        "span",
-        { class: best.confirmed ? "badge good" : "badge bad", id: "confirmed" },
-        best.confirmed ? "✓ confirmed by the model" : "✗ not confirmed by the model",
-      ),
-      h("span", { class: "badge", title: "the total size of the changes; 0 means no change" }, `cost ${best.cost}`),
-    ],
-    proofBadges(state, answer),
-    h(
-      "span",
-      { class: "quiet", id: "speed", title: "the time it took to answer" },
-      `answered in ${answer.milliseconds < 10 ? answer.milliseconds.toFixed(1) : Math.round(answer.milliseconds)} ms`,
-    ),
-  );
-  fill(byId("conflict"), answer.status === "infeasible" && describeConflict(state, answer.conflict, change));
-}
+const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/** Show an error in place of an answer. */
-export function showError(message) {
-  byId("sentence").textContent = message;
-  fill(byId("badges"));
-  fill(byId("conflict"));
-}
-
-const PROOFS = { optimal: "✓ proved: nothing costs less", infeasible: "✓ proved: no such row exists" };
-
-function proofBadges(state, answer) {
-  const proof = PROOFS[answer.status];
-  if (!proof) {
-    const stopped = answer.stopped_after ? `at the limit of ${answer.stopped_after} s` : "before the proof was complete";
-    return h("span", { class: "badge warn" }, `stopped ${stopped}; lower bound: ${answer.lower_bound ?? "none"}`);
-  }
-  const outcome = h("span", { class: "quiet", role: "status" });
-  const check = button("check the proof", async () => {
-    outcome.textContent = "checking …";
-    try {
-      const { holds, n_parts, milliseconds } = await post("/api/check", state);
-      outcome.textContent = holds
-        ? `the proof holds: ${n_parts.toLocaleString("en")} parts checked in ${Math.round(milliseconds)} ms`
-        : "the proof does NOT hold";
-    } catch (error) {
-      outcome.textContent = error.message;
-    }
-  });
-  return [h("span", { class: "badge good" }, proof), check, outcome];
-}
-
-/** For each kind of setting: the label of the button that removes it, and the values without it. */
-const REMOVALS = {
-  lock: ["Unlock", { lock: false }],
-  direction: ["Allow both directions", { direction: "any" }],
-  range: ["Remove the range", { low: null, high: null }],
-  allowed: ["Allow all values", { allowed: null }],
-  step: ["Remove the step", { step: null }],
-  max_changes: ["Allow any number of changes", { max_changes: null }],
-  ink: ["Allow both", { ink: "any" }],
-  locked_pixels: ["Unlock the pixels", { locked_pixels: [] }],
-  margin: ["Remove the margin", { margin: 0 }],
-};
-
-function describeConflict(state, conflict, change) {
-  if (!conflict.length)
-    return h(
-      "p",
-      {},
-      "None of your settings is the cause: no row within the data's ranges reaches the target. A wider range for a feature may help.",
+export class AnswerView {
+  constructor(node, bar, change, tools) {
+    Object.assign(this, { node, change, tools, cards: [] });
+    this.headline = h("h2", { id: "headline" }, "Loading …");
+    this.aside = h("p", { id: "aside", class: "aside" });
+    this.spoken = h("p", { id: "sentence", class: "visually-hidden", "aria-live": "polite" });
+    this.ways = h("div", { class: "ways", id: "ways" });
+    this.more = h("div", { class: "way ghost" });
+    this.reason = h("div", { class: "reason", id: "reason" });
+    this.stripPlace = h("div", { class: "strip", id: "strip" });
+    this.details = new Details();
+    this.bar = new SelectedBar(bar, this.ways, tools);
+    fill(
+      node,
+      h("div", { class: "head" }, this.headline, this.aside),
+      h("div", { class: "stage" }, this.ways, this.reason),
+      this.stripPlace,
+      this.spoken,
+      this.details.node,
     );
-  const remove = ({ kind, feature }) => {
-    const values = REMOVALS[kind][1];
-    return feature ? withControl(state, feature, values) : { ...state, ...values };
-  };
-  return [
-    h(
-      "p",
-      {},
-      conflict.length === 1 ? "This setting rules out every answer:" : "These settings conflict; remove at least one of them:",
-    ),
-    h(
-      "ul",
-      { class: "conflict" },
-      conflict.map((setting) =>
-        h(
-          "li",
-          {},
-          h("span", {}, setting.description),
-          setting.kind in REMOVALS && button(REMOVALS[setting.kind][0], () => change(remove(setting))),
-        ),
-      ),
-    ),
-  ];
+  }
+
+  build(scene) {
+    this.scene = scene;
+    this.node.classList.toggle("of-images", Boolean(scene.shape));
+  }
+
+  update(state, answer, selected) {
+    Object.assign(this, { state, answer, selected });
+    const { ways } = answer;
+    this.showHeadline(headlineOf(answer), asideOf(answer));
+    setText(this.spoken, answer.sentence);
+    if (!ways.length) return this.showReason(this.noWays(state, answer));
+    while (this.cards.length > ways.length) this.cards.pop().node.remove();
+    while (this.cards.length < ways.length) this.cards.push(this.newCard(this.cards.length));
+    this.cards.forEach((card, k) => card.update(this.scene, answer, k, k === selected));
+    if (answer.fewer) {
+      setText(this.more, answer.fewer);
+      this.ways.append(this.more);
+    } else this.more.remove();
+    this.ways.hidden = false;
+    if (this.reason.hasChildNodes()) fill(this.reason);
+    this.bar.update(ways[selected], selected, ways.length);
+    this.showKept();
+  }
+
+  newCard(k) {
+    const card = new Card(k, this.tools, () => this.details.open(this.scene, this.state, this.answer, k));
+    if (this.more.parentNode === this.ways) this.more.before(card.node);
+    else this.ways.append(card.node);
+    return card;
+  }
+
+  showKept() {
+    this.cards.forEach((card, k) => card.showKept(this.tools.isKept(k)));
+  }
+
+  showHeadline(parts, aside) {
+    const text = parts.map((part) => part.textContent ?? part).join("");
+    if (this.headline.textContent !== text) fill(this.headline, parts);
+    this.headline.title = text;
+    setText(this.aside, aside);
+  }
+
+  noWays(state, answer) {
+    if (answer.status === "infeasible") return describeConflict(state, answer, this.change);
+    return [
+      h("p", {}, "A change may exist. Allow fewer features to change, or start the command with a longer --time-limit."),
+      button("Try again", () => this.tools.retry()),
+    ];
+  }
+
+  /** Show something in place of the cards. */
+  showReason(content) {
+    for (const card of this.cards.splice(0)) card.node.remove();
+    this.more.remove();
+    this.ways.hidden = true;
+    fill(this.reason, content);
+    this.bar.update(null);
+  }
+
+  /** Show an error in place of an answer. */
+  showError(message) {
+    this.answer = null;
+    this.showHeadline(["This question has no answer"], "");
+    setText(this.spoken, message);
+    this.showReason([h("p", { id: "error" }, message), button("Try again", () => this.tools.retry())]);
+  }
+
+  /** Show why a row cannot be read. */
+  showProblem(row) {
+    this.answer = null;
+    this.showHeadline([`${this.scene.noun} ${row.row} cannot be read`], "");
+    setText(this.spoken, row.problem);
+    this.showReason([h("p", { id: "error" }, row.problem), h("p", { class: "quiet" }, "Choose another row.")]);
+  }
+}
+
+/** One plain sentence; the goal is emphasized. */
+function headlineOf({ ways, status, goal }) {
+  const target = h("strong", {}, goal.text);
+  if (!ways.length) {
+    if (status === "infeasible") return ["No allowed change makes the model say ", target];
+    return ["No change found in time that makes the model say ", target];
+  }
+  if (!ways[0].n_changes) return ["Nothing has to change: the model says ", target, " already"];
+  if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model say `, target];
+  return [ways[0].n_changes > 1 ? "These changes make the model say " : "This change makes the model say ", target];
+}
+
+/** What the user should know about the search. */
+function asideOf({ status, stopped_after, ways }) {
+  if (status !== "limit") return "";
+  const reason = stopped_after ? `Stopped after ${stopped_after} s` : "Stopped before the proof was complete";
+  return ways.length ? `${reason}: a smaller change may exist.` : `${reason}.`;
 }

@@ -1,232 +1,211 @@
-// The table of features: the value of each in the row, its settings, and its value in each alternative.
+// The table of features: search, filter and locks above, one line per feature below, the changed ones first.
 
-import { button, displayName, fill, h, lookUp, onNumber, padlock, setValue } from "../../lib/dom.js";
-import { controlOf, withControl } from "../../lib/state.js";
-import { ChoiceLimits, NumberLimits, describeLimits } from "./limits.js";
-
-const DIRECTIONS = { only_increase: ["▲", "only increase"], only_decrease: ["▼", "only decrease"] };
+import { button, h, lookUp } from "../../lib/dom.js";
+import { controlOf, initialState, same, withControl } from "../../lib/state.js";
+import { FeatureLine } from "./feature_line.js";
 
 export class FeatureTable {
-  /** `change(state, live)` sets a new state; `live` is true while the user moves a slider. */
+  /** `change(state, live)` sets a new state; `live` is true while the user moves something. */
   constructor(scene, change) {
     this.scene = scene;
     this.change = change;
-    this.head = h("tr", { role: "row" });
-    this.rows = scene.features.map(
-      (feature) =>
-        new FeatureRow(
-          feature,
-          (patch, live) => this.set(feature.name, patch, live),
-          (value) => this.edit(feature.name, value),
-        ),
+    this.initial = initialState(scene);
+    this.lines = scene.features.map(
+      (feature, k) =>
+        new FeatureLine(feature, k, {
+          set: (patch, live = false) => this.change(withControl(this.state, feature.name, patch), live),
+          edit: (value, live) => this.edit(k, value, live),
+          reset: () => this.edit(k, this.original(k), false),
+        }),
     );
-    this.filter = h("input", {
-      type: "checkbox",
-      id: "only-changed",
-      onchange: () => this.update(this.state, this.row, this.answer),
-    });
-    this.ranks = h("p", { class: "ranks" });
+    this.order = this.lines;
+    this.option = h("span", {}, "Option 1");
     this.table = h(
       "table",
-      { class: "feature-rows", role: "table" },
-      h("thead", { role: "rowgroup" }, this.head),
-      h(
-        "tbody",
-        { role: "rowgroup" },
-        this.rows.map((row) => [row.node, row.editor]),
-      ),
+      { class: "feature-rows", role: "table", "aria-label": "Features" },
+      h("thead", { role: "rowgroup" }, heading(this.option)),
+      this.lines.map((line) => line.node),
     );
-    this.node = h(
+    this.nothing = h("p", { class: "nothing", hidden: true });
+    this.node = h("div", { class: "features" }, this.toolbar(), this.table, this.nothing);
+    this.watchHand();
+  }
+
+  toolbar() {
+    this.search = h("input", {
+      type: "search",
+      id: "find-feature",
+      placeholder: "Find a feature",
+      "aria-label": "Find a feature",
+      oninput: () => this.filter(),
+    });
+    this.only = h("input", { type: "checkbox", id: "only-changed", onchange: () => this.filter() });
+    this.lockOthers = button("Lock all others", () => this.setLocks((line) => !line.changed || this.locked(line)), {
+      title: "Lock every feature that the selected option does not change",
+    });
+    this.unlock = button("Unlock all", () => this.setLocks(() => false));
+    this.clear = button("Clear all settings", () => this.change({ ...this.state, controls: {} }), {
+      title: "Remove all locks and limits",
+    });
+    return h(
       "div",
-      {},
-      h(
-        "div",
-        { class: "above" },
-        h("label", { class: "check", for: "only-changed" }, this.filter, "only features that change or have settings"),
-        button("Clear all settings", () => this.change({ ...this.state, controls: {} }), {
-          class: "quiet",
-          title: "remove all locks and limits",
-        }),
-      ),
-      this.ranks,
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Features and alternatives" }, this.table),
+      { class: "feature-tools" },
+      this.search,
+      h("label", { class: "check", for: "only-changed" }, this.only, "only those that change or have settings"),
+      h("div", { class: "tool-buttons" }, this.lockOthers, this.unlock, this.clear),
     );
   }
 
-  set(name, patch, live = false) {
-    this.change(withControl(this.state, name, patch), live);
+  original(k) {
+    return this.row?.values?.[k] ?? null;
   }
 
-  edit(name, value) {
+  value(k) {
+    const { name } = this.scene.features[k];
+    return Object.hasOwn(this.state.edits, name) ? this.state.edits[name] : this.original(k);
+  }
+
+  edit(k, value, live) {
+    const { name } = this.scene.features[k];
     const { [name]: _, ...edits } = this.state.edits;
-    const original = this.row.values[this.scene.features.findIndex((feature) => feature.name === name)];
-    this.change({ ...this.state, edits: value === original ? edits : { ...edits, [name]: value } }, false);
+    this.change({ ...this.state, edits: value === this.original(k) ? edits : { ...edits, [name]: value } }, live);
   }
 
-  update(state, row, answer) {
+  locked(line) {
+    return controlOf(this.state, line.feature.name).lock;
+  }
+
+  setLocks(lock) {
+    this.change(
+      this.lines.reduce((state, line) => withControl(state, line.feature.name, { lock: lock(line) }), this.state),
+      false,
+    );
+  }
+
+  /** `selected` is the index of the selected way. */
+  update(state, row, answer, selected = 0) {
     this.state = state;
     this.row = row;
-    this.answer = answer;
-    const alternatives = answer?.answers ?? [];
-    fill(this.head, fixedHeadings(), alternatives.map(alternativeHeading));
-    this.table.style.minWidth = `${46 + 7.5 * alternatives.length}rem`;
-    this.ranks.textContent = alternatives
-      .map((one, k) => `#${k + 1} ${one.label}${one.confirmed ? " ✓" : " ✗"} cost ${one.cost}`)
-      .join(" · ");
-    this.rows.forEach(({ feature }, k) =>
-      this.rows[k].update(controlOf(state, feature.name), valueOf(state, row, feature, k), answer, this.filter.checked),
-    );
-  }
-}
-
-const fixedHeadings = () =>
-  [
-    ["name", "Feature"],
-    ["now", "Now"],
-    ["rules", "May change"],
-    ["limits", h("span", { class: "visually-hidden" }, "Limits")],
-  ].map(([kind, heading]) => h("th", { role: "columnheader", scope: "col", class: kind }, heading));
-
-const alternativeHeading = (alternative, k) =>
-  h(
-    "th",
-    {
-      role: "columnheader",
-      scope: "col",
-      class: "to",
-      title: k ? "the cheapest answer in another leaf of the tree" : "the cheapest answer",
-    },
-    h("span", { class: "rank" }, `#${k + 1}`),
-    h(
-      "span",
-      { class: "label" },
-      alternative.label,
-      h("span", { class: alternative.confirmed ? "good" : "bad" }, alternative.confirmed ? " ✓" : " ✗ not confirmed"),
-    ),
-    h("span", { class: "cost" }, `cost ${alternative.cost}`),
-  );
-
-/** The current value of a feature: the edited one, or that of the row. */
-const valueOf = (state, row, feature, k) =>
-  Object.hasOwn(state.edits, feature.name) ? state.edits[feature.name] : row.values[k];
-
-class FeatureRow {
-  constructor(feature, set, edit) {
-    this.feature = feature;
-    this.open = false;
-    const name = displayName(feature.name);
-    this.now = feature.kind === "number" ? numberField(feature, edit, () => this.value) : choiceField(feature, edit);
-    this.now.setAttribute("aria-label", `${name} now`);
-    this.lock = button("", () => set({ lock: !this.control.lock }), { class: "lock" });
-    const toggleDirection = (direction) => set({ direction: this.control.direction === direction ? "any" : direction });
-    this.directions =
-      feature.kind === "number" || feature.kind === "ordinal"
-        ? Object.entries(DIRECTIONS).map(([direction, [sign, title]]) => [
-            direction,
-            button(sign, () => toggleDirection(direction), { title, "aria-label": `${name} ${title}` }),
-          ])
-        : [];
-    this.limits = button("", () => this.toggle(), { class: "limits-button", "aria-expanded": "false" });
-    this.cells = [];
-    this.node = h(
-      "tr",
-      { role: "row" }, // the first four cells are never replaced, so that they keep the focus
-      h("th", { role: "rowheader", scope: "row", class: "name" }, name),
-      h("td", { role: "cell", class: "now" }, this.now),
-      h(
-        "td",
-        { role: "cell", class: "rules" },
-        h(
-          "div",
-          {},
-          this.lock,
-          this.directions.map(([, node]) => node),
-        ),
-      ),
-      h("td", { role: "cell", class: "limits" }, this.limits),
-    );
-    this.editorCell = h("td", { role: "cell" });
-    this.editor = h("tr", { role: "row", class: "editor", hidden: true }, this.editorCell);
-    this.limitsEditor = feature.kind === "number" ? new NumberLimits(feature, set) : new ChoiceLimits(feature, set);
+    const ways = answer?.ways ?? [];
+    const changes = new Map();
+    ways.forEach((way, k) => {
+      for (const change of way.changes) {
+        if (!changes.has(change.feature)) changes.set(change.feature, new Array(ways.length).fill(undefined));
+        changes.get(change.feature)[k] = change;
+      }
+    });
+    const none = new Array(ways.length).fill(undefined);
+    this.lines.forEach((line, k) => {
+      const { name } = line.feature;
+      const found = changes.get(name) ?? none;
+      line.changed = Boolean(found[selected]);
+      line.isSet = this.isSet(name);
+      line.update({
+        control: controlOf(state, name),
+        value: this.value(k),
+        original: this.original(k),
+        imputed: lookUp(answer?.imputed, name) ?? lookUp(row?.imputed, name),
+        changes: found,
+        selected,
+        answered: ways.length > 0,
+      });
+    });
+    const option = `Option ${selected + 1}`;
+    if (this.option.textContent !== option) this.option.textContent = option;
+    this.showTools(ways.length > 0);
+    this.arrange();
+    this.filter();
   }
 
-  toggle() {
-    this.open = !this.open;
-    if (this.open && !this.editorCell.hasChildNodes()) {
-      this.editorCell.append(this.limitsEditor.node);
-      this.limitsEditor.update(this.control);
+  /** Whether the user edited or limited a feature; the locks that a scene starts with do not count. */
+  isSet(name) {
+    const control = lookUp(this.state.controls, name);
+    return (
+      Object.hasOwn(this.state.edits, name) || (control !== undefined && !same(control, lookUp(this.initial.controls, name)))
+    );
+  }
+
+  showTools(hasWay) {
+    const { controls } = this.state;
+    this.lockOthers.disabled = !hasWay || this.lines.every((line) => line.changed || this.locked(line));
+    this.unlock.disabled = !Object.values(controls).some((control) => control.lock);
+    this.clear.disabled = Object.keys(controls).length === 0;
+  }
+
+  /** Hide the lines that the search or the filter excludes; an open line stays. */
+  filter() {
+    const text = this.search.value.trim().toLowerCase();
+    let count = 0;
+    for (const line of this.lines) {
+      const shown = line.searched.includes(text) && (!this.only.checked || line.changed || line.isSet || line.isOpen);
+      if (line.node.hidden !== !shown) line.node.hidden = !shown;
+      count += shown;
     }
-    this.editor.hidden = !this.open || this.node.hidden;
-    this.limits.setAttribute("aria-expanded", String(this.open));
+    this.nothing.hidden = count > 0;
+    if (!count) this.nothing.textContent = text ? `No feature matches “${this.search.value.trim()}”.` : "No feature changes or has settings.";
   }
 
-  update(control, value, answer, filtered) {
-    this.control = control;
-    this.value = value;
-    const change = lookUp(answer?.changes, this.feature.name);
-    const limits = describeLimits(this.feature, control);
-    const free = !control.lock && control.direction === "any" && limits === "";
-    this.node.hidden = filtered && !change && free && !this.open;
-    this.editor.hidden = !this.open || this.node.hidden;
-    setValue(this.now, value === null && this.feature.kind !== "number" ? this.feature.values.length : value);
-    this.updateButtons(control, limits);
-    if (this.open) this.limitsEditor.update(control);
-    if (answer === this.answer) return; // its cells are up to date
-    this.answer = answer;
-    const count = answer?.answers.length ?? 0;
-    for (const cell of this.cells) cell.remove();
-    this.cells = Array.from({ length: count }, (_, k) => alternativeCell(change, k));
-    this.node.append(...this.cells);
-    this.editorCell.setAttribute("colspan", 4 + count);
+  // The order
+
+  /** Follow the pointer and the focus, because lines must not move under the user's hand. */
+  watchHand() {
+    this.inside = false;
+    this.table.addEventListener("pointerenter", () => (this.inside = true));
+    this.table.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "touch") return; // a finger leaves after every tap
+      this.inside = false;
+      this.arrange();
+    });
+    this.table.addEventListener("focusout", () => setTimeout(() => this.arrange()));
+    this.outsideTap = (event) => {
+      if (!this.table.isConnected) return removeEventListener("pointerdown", this.outsideTap, true);
+      if (!this.table.contains(event.target)) this.inside = false;
+    };
+    addEventListener("pointerdown", this.outsideTap, true);
   }
 
-  updateButtons({ lock, direction }, limits) {
-    const name = displayName(this.feature.name);
-    if (this.lock.ariaPressed !== String(lock)) fill(this.lock, padlock(lock), lock ? "locked" : "lock");
-    this.lock.setAttribute("aria-pressed", String(lock));
-    this.lock.setAttribute("aria-label", `lock ${name}`);
-    this.lock.title = lock ? "Locked: click to unlock" : "Not locked: click to lock";
-    for (const [one, node] of this.directions) node.setAttribute("aria-pressed", String(one === direction));
-    this.limits.textContent = limits || "limits";
-    this.limits.classList.toggle("set", limits !== "");
-    this.limits.setAttribute("aria-label", `limits of ${name}: ${limits || "none"}`);
+  get isBusy() {
+    return this.inside || this.table.querySelector(":focus-visible") !== null;
+  }
+
+  /** Changed features first, then those with settings, then the others, each in the order of the model. */
+  arrange() {
+    if (!this.state) return;
+    const rank = (line) => (line.changed ? 0 : line.isSet ? 1 : 2);
+    const order = [0, 1, 2].flatMap((one) => this.lines.filter((line) => rank(line) === one));
+    if (order.every((line, k) => line === this.order[k]) || (this.isBusy && this.arranged)) return;
+    const focused = this.table.contains(document.activeElement) && document.activeElement;
+    let at = this.table.tHead.nextSibling;
+    for (const { node } of order) {
+      if (node === at) at = at.nextSibling;
+      else this.table.insertBefore(node, at);
+    }
+    this.order = order;
+    this.arranged = true;
+    if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }
 }
 
-/** The value of a feature in alternative k: "=" if it does not change, otherwise the new value with its direction. */
-function alternativeCell(change, k) {
-  const attributes = { role: "cell", "data-k": `#${k + 1}` };
-  if (!change || change.to[k] === "=") return h("td", { ...attributes, class: "to unchanged" }, "=");
-  const direction = change.direction[k];
-  const [kind, sign, verb] =
-    direction === null
-      ? ["other", "→", "becomes"]
-      : direction > 0
-        ? ["up", "▲", "increases to"]
-        : ["down", "▼", "decreases to"];
-  return h(
-    "td",
-    { ...attributes, class: `to ${kind}` },
-    h("span", { "aria-hidden": "true" }, `${sign} `),
-    h("span", { class: "visually-hidden" }, `${verb} `),
-    change.to[k],
+const heading = (option) =>
+  h(
+    "tr",
+    { role: "row", class: "line" },
+    [
+      ["name", "Feature"],
+      ["now", "Now"],
+      ["picture", h("div", { class: "key" }, h("span", {}, "May change"), legend())],
+      ["to", option],
+      ["buttons", h("span", { class: "visually-hidden" }, "Settings")],
+    ].map(([kind, text]) => h("th", { role: "columnheader", scope: "col", class: kind }, text)),
   );
-}
 
-function numberField(feature, edit, currentValue) {
-  const input = h("input", {
-    type: "number",
-    step: feature.step ?? "any",
-    class: "value",
-    placeholder: "(missing)",
-    required: true,
-  });
-  onNumber(input, edit, currentValue);
-  return input;
-}
-
-function choiceField(feature, edit) {
-  const options = feature.values.map((text, k) => h("option", { value: k }, text));
-  if (feature.missing) options.push(h("option", { value: feature.values.length }, "(missing)"));
-  return h("select", { class: "value", onchange: (event) => edit(Number(event.target.value)) }, options);
-}
+const legend = () =>
+  h(
+    "span",
+    { class: "legend-line" },
+    [
+      ["key-now", "○", "now"],
+      ["key-way", "◆", "this option"],
+      ["key-other", "◇", "other options"],
+    ].map(([kind, sign, text]) => h("span", { class: kind }, h("span", { class: "sign", "aria-hidden": "true" }, sign), text)),
+  );

@@ -1,7 +1,7 @@
 // The comparison: one column per step with its new settings and its cheapest answer.
 
-import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
-import { MAX_STEPS } from "../../lib/pinned_steps.js";
+import { button, displayName, fill, h } from "../../lib/dom.js";
+import { MAX_STEPS } from "../../lib/kept_steps.js";
 import { drawDifference, drawImage } from "../../lib/pixels.js";
 import { same } from "../../lib/state.js";
 
@@ -9,25 +9,26 @@ const FORMATS = { html: "Page to print", csv: "CSV", json: "JSON with proofs" };
 const IMAGE_SIDE = 72; // screen pixels
 
 export class Comparison {
-  /** `show(step)` goes to a step, `exportSteps(format, steps)` downloads some of them. */
-  constructor(node, pinned, show, exportSteps) {
-    Object.assign(this, { node, pinned, show, exportSteps, onlyPinned: false });
+  /** `tools.showStep(step)` goes to a step, `tools.exportSteps(format, steps)` downloads some of them. */
+  constructor(scene, change, { steps, kept, showStep, exportSteps }) {
+    Object.assign(this, { scene, steps, kept, exportSteps, show: showStep, onlyKept: false, node: h("div", {}) });
   }
 
-  update(scene, steps) {
-    const all = this.onlyPinned ? this.pinned.list : steps.list.filter(Boolean);
+  update() {
+    const { scene, steps } = this;
+    const all = this.onlyKept ? this.kept.list : steps.list.filter(Boolean);
     const shown = all.filter((step) => step.result && step.state.scene === scene.key);
     const checkbox = h("input", {
       type: "checkbox",
-      id: "only-pinned",
-      checked: this.onlyPinned,
-      onchange: () => ((this.onlyPinned = checkbox.checked), this.update(scene, steps)),
+      id: "only-kept",
+      checked: this.onlyKept,
+      onchange: () => ((this.onlyKept = checkbox.checked), this.update()),
     });
     const exported = shown.slice(-MAX_STEPS);
     const bar = h(
       "div",
       { class: "above" },
-      h("label", { class: "check", for: "only-pinned" }, checkbox, "only pinned steps ★"),
+      h("label", { class: "check", for: "only-kept" }, checkbox, "only kept steps ★"),
       shown.length > 0 &&
         h(
           "span",
@@ -36,7 +37,7 @@ export class Comparison {
           Object.entries(FORMATS).map(([format, label]) => button(label, () => this.exportSteps(format, exported))),
         ),
     );
-    const empty = this.onlyPinned ? "No step of this model is pinned yet. “Pin” pins the current step." : "No steps yet.";
+    const empty = this.onlyKept ? "Nothing of this model is kept yet. “Keep” keeps the selected option." : "No steps yet.";
     fill(this.node, bar, shown.length ? this.table(scene, shown, steps) : h("p", {}, empty));
   }
 
@@ -46,8 +47,8 @@ export class Comparison {
         h("td", { class: "news" }, step ? describeNews(step, previous).map((text) => h("div", {}, text)) : ""),
       ),
       ...(scene.shape ? imageRows(scene, shown) : featureRows(scene, shown)),
-      tableRow("cost", shown, (step) => h("td", {}, step ? (step.result.best?.cost ?? "–") : ""), "summary"),
-      tableRow("model says", shown, (step) => h("td", {}, step ? labelOf(step.result) : shown[0].result.source_label), "summary"),
+      tableRow("cost", shown, (step) => h("td", {}, step ? (step.result.way?.effort.cost ?? "–") : ""), "summary"),
+      tableRow("model says", shown, (step) => h("td", {}, step ? labelOf(step.result) : shown[0].result.source.label), "summary"),
     ];
     const headings = shown.map((step, k) => this.heading(step, k, scene, steps));
     return h(
@@ -63,15 +64,15 @@ export class Comparison {
   }
 
   heading(step, k, scene, steps) {
-    const pinned = this.pinned.has(step.hash);
+    const kept = this.kept.has(step);
     return h(
       "th",
       { scope: "col", class: step.hash === steps.current?.hash ? "to here" : "to" },
       h("span", { class: "rank" }, `${k + 1}`),
       button("show", () => this.show(step), { "aria-label": `show step ${k + 1}` }),
-      button(pinned ? "★" : "☆", () => (this.pinned.toggle(step), this.update(scene, steps)), {
-        "aria-label": `pin step ${k + 1}`,
-        "aria-pressed": String(pinned),
+      button(kept ? "★" : "☆", () => (this.kept.toggle(step), this.update()), {
+        "aria-label": `keep step ${k + 1}`,
+        "aria-pressed": String(kept),
       }),
     );
   }
@@ -88,9 +89,9 @@ const tableRow = (title, shown, cell, kind = "") =>
   );
 
 function featureRows(scene, shown) {
-  const changeOf = (step, name) => lookUp(step.result.changes, name);
+  const changeOf = (step, name) => step.result.way?.changes.find(({ feature }) => feature === name);
   return scene.features
-    .map(({ name }) => [name, shown.map((step) => changeOf(step, name)).find(Boolean)?.source])
+    .map(({ name }) => [name, shown.map((step) => changeOf(step, name)).find(Boolean)?.from])
     .filter(([, source]) => source !== undefined)
     .map(([name, source]) =>
       tableRow(displayName(name), shown, (step) =>
@@ -113,17 +114,17 @@ function imageRows(scene, shown) {
   ];
 }
 
-function labelOf({ best, status }) {
-  if (best) return `${best.label}${best.confirmed ? " ✓" : " ✗"}`;
+function labelOf({ way, status }) {
+  if (way) return `${way.label}${way.confirmed ? " ✓" : " ✗"}`;
   return status === "limit" ? "none found in time" : "no such row";
 }
 
 function changeCell(result, change, source) {
-  if (!result.best) return h("td", {}, "");
+  if (!result.way) return h("td", {}, "");
   if (!change) return h("td", { class: "unchanged" }, "=");
   const { direction, to } = change;
-  const [kind, sign] = direction === null ? ["other", "→"] : direction > 0 ? ["up", "▲"] : ["down", "▼"];
-  return h("td", { class: `to ${kind}` }, change.source === source ? `${sign} ${to}` : `${change.source} ${sign} ${to}`);
+  const [kind, sign] = !direction ? ["other", "→"] : direction > 0 ? ["up", "▲"] : ["down", "▼"];
+  return h("td", { class: `to ${kind}` }, change.from === source ? `${sign} ${to}` : `${change.from} ${sign} ${to}`);
 }
 
 /** The differences between the question of a step and that of the step before. */
@@ -134,7 +135,7 @@ function describeNews(step, previous) {
     ...before.filter((setting) => !now.includes(setting)).map((setting) => `− ${setting}`),
   ];
   const [a, b] = [step.state, previous?.state];
-  if (!b || a.row !== b.row) out.unshift(`row ${a.row + 1}`);
+  if (!b || a.row !== b.row) out.unshift(`row ${a.row}`);
   if (!same(a.edits, b?.edits ?? {})) out.push(`edited: ${Object.keys(a.edits).map(displayName).join(", ") || "nothing"}`);
   if (!b || !same(a.target, b.target)) out.push(`target: ${a.target.join(" or ") || "anything else"}`);
   if (!b || a.cost !== b.cost || a.spread !== b.spread) out.push(a.cost === "Q" ? "cost Q" : `cost ${a.cost} by ${a.spread}`);

@@ -1,23 +1,36 @@
 // The plane of two numeric features: the prediction in each region, the row and the answers.
 
+import { post } from "../../lib/api.js";
 import { displayName, fill, h, lookUp, shortNumber } from "../../lib/dom.js";
 import { fillOf, legend } from "../../lib/class_colours.js";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [640, 460, 74, 10, 46];
 
 export class Plane {
-  /** `redraw()` is called when the user chooses another feature. */
-  constructor(node, redraw) {
-    Object.assign(this, { node, redraw });
+  constructor(scene) {
+    Object.assign(this, { scene, node: h("div", {}) });
     this.drawing = h("div", {});
+  }
+
+  async update(state, row, answer) {
+    this.request?.abort();
+    Object.assign(this, { state, row, answer });
+    if (!answer) return this.showMessage("");
+    if (!this.chosen) this.build(this.scene, answer);
+    if (!this.pair) return;
+    const [x_feature, y_feature] = this.pair;
+    if (x_feature === y_feature) return this.showMessage("Choose two different features.");
+    this.request = new AbortController();
+    try {
+      this.draw(await post("/api/plane", { question: state, x_feature, y_feature }, this.request.signal));
+    } catch (error) {
+      if (error.name !== "AbortError") this.showMessage(error.message);
+    }
   }
 
   /** Build the fields for the two features; at first they show features that the cheapest answer changes. */
   build(scene, answer) {
-    if (this.scene === scene && this.chosen) return;
     const numbers = scene.features.filter((feature) => feature.kind === "number").map((feature) => feature.name);
-    this.chosen = false;
-    this.scene = scene;
     if (numbers.length < 2) return fill(this.node, h("p", {}, "A plane needs two numeric features; this model has fewer."));
     const changed = numbers.filter((name) => lookUp(answer?.changes, name));
     const best = changed.filter((name) => lookUp(answer.changes, name).to[0] !== "="); // by the cheapest answer
@@ -25,7 +38,7 @@ export class Plane {
     const pick = (k, label) => {
       const select = h(
         "select",
-        { id: `plane-${k}`, onchange: () => ((this.chosen = true), this.redraw()) },
+        { id: `plane-${k}`, onchange: () => ((this.chosen = true), this.update(this.state, this.row, this.answer)) },
         numbers.map((name) => h("option", { value: name }, displayName(name))),
       );
       select.value = pair[k];

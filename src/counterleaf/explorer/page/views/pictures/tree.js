@@ -1,13 +1,32 @@
 // The tree with the paths of the row and of each answer, and the cost of each leaf.
 
+import { post } from "../../lib/api.js";
 import { fillOf, legend } from "../../lib/class_colours.js";
 import { fill, h } from "../../lib/dom.js";
 import { canvas, redToBlue } from "../../lib/pixels.js";
 
 const [LINE_HEIGHT, LEVEL_GAP, MARGIN, IMAGE_SIDE] = [15, 46, 12, 60]; // pixels
 
+export class TreeView {
+  constructor(scene) {
+    Object.assign(this, { scene, node: h("div", {}) });
+  }
+
+  async update(state, row, answer) {
+    this.request?.abort();
+    if (!answer) return fill(this.node);
+    if (!this.node.hasChildNodes()) this.node.textContent = "Drawing …";
+    this.request = new AbortController();
+    try {
+      drawTree(this.node, this.scene, await post("/api/tree", state, this.request.signal));
+    } catch (error) {
+      if (error.name !== "AbortError") fill(this.node, h("p", {}, error.message));
+    }
+  }
+}
+
 /** Draw the response of the server into a node; the row and the cheapest answer are scrolled into view. */
-export function drawTree(node, scene, tree) {
+function drawTree(node, scene, tree) {
   const { width, height, position } = arrange(tree.nodes);
   const links = tree.nodes.flatMap((one) =>
     one.children.map((child) => h("svg:path", { class: "link", d: line([position(one.id), position(child)]) })),

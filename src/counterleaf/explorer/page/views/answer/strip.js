@@ -1,0 +1,75 @@
+// The strip below the cards: the least effort with one change, two changes, and so on; a click limits the changes.
+
+import { post } from "../../lib/api.js";
+import { button, fill, h } from "../../lib/dom.js";
+import { same } from "../../lib/state.js";
+
+const MAX_POINTS = 5;
+
+export class Strip {
+  constructor(node, change) {
+    Object.assign(this, { node, change, points: [] });
+  }
+
+  build(scene) {
+    this.scene = scene;
+    this.node.hidden = Boolean(scene.shape); // the number of pixels is not informative
+    this.key = null;
+    this.points = [];
+    this.draw();
+  }
+
+  /** What the points depend on: the question without its limit on changes. */
+  keyOf = ({ max_changes, count, ...question }) => question;
+
+  update(state) {
+    this.state = state;
+    this.node.classList.toggle("stale", Boolean(this.key) && !same(this.key, this.keyOf(state)));
+    for (const node of this.node.querySelectorAll("button"))
+      node.setAttribute("aria-pressed", String(node.dataset.n === String(state.max_changes ?? "any")));
+  }
+
+  /** Request the points, unless they are those of this question. */
+  async request(state, signal) {
+    if (this.node.hidden || same(this.key, this.keyOf(state))) return;
+    try {
+      const { max_changes, ...question } = state;
+      const { points } = await post("/api/front", { ...question, max_changes: null }, signal);
+      [this.key, this.points] = [this.keyOf(state), points];
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      [this.key, this.points] = [null, []]; // the strip is an addition: the answer is complete without it
+    }
+    this.draw();
+    this.update(this.state ?? state);
+  }
+
+  clear() {
+    [this.key, this.points] = [null, []];
+    this.draw();
+  }
+
+  draw() {
+    const set = (max_changes) => () => this.change({ ...this.state, max_changes });
+    const shown = this.points.slice(0, MAX_POINTS);
+    fill(
+      this.node,
+      h("span", { class: "caption", id: "strip-caption" }, "How many things may change?"),
+      h(
+        "span",
+        { class: "segmented", role: "group", "aria-labelledby": "strip-caption" },
+        shown.map(({ n_changes, effort, changes }) =>
+          button([count(n_changes, n_changes === 1 ? "change" : "changes"), h("small", {}, effort.words.split(":")[0])], set(n_changes), {
+            "data-n": n_changes,
+            title: `${changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ")} (${effort.words})`,
+          }),
+        ),
+        button([count("any", "number"), h("small", {}, "best overall")], set(null), { "data-n": "any" }),
+      ),
+    );
+    if (this.state) this.update(this.state);
+  }
+}
+
+/** A number with its unit, which narrow pages do not show. */
+const count = (number, unit) => h("span", {}, String(number), h("span", { class: "unit" }, ` ${unit}`));
