@@ -143,7 +143,7 @@ class Session:
 
     def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
         """The explainer and the arguments of a search for a question."""
-        return self._explainer(question), self._arguments(question)[1]
+        return self._explainer(question), self.arguments(question)[1]
 
     def _explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""

@@ -6,6 +6,9 @@ const COLOURS = ["#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7", "#0072B2
 
 const N_PATTERNS = 24; // the patterns repeat after this number of classes
 
+/** The colour of class k, without its pattern. */
+export const colourOf = (k) => COLOURS[k % COLOURS.length];
+
 /** The fill of class k: its colour, in some classes with stripes or dots. */
 export const fillOf = (k) => `url(#class-${k % N_PATTERNS})`;
 

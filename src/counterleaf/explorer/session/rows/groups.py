@@ -80,7 +80,7 @@ def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
         "unit": "share" if words.is_share else "cost",
         "groups": groups,
         "sentences": _sentences(records(audit.differences), words, words.labels.get(by, by)),
-        "notes": remarks(audit._figures),
+        "notes": [text.replace(by, words.labels.get(by, by)) for text in remarks(audit._figures) if "no bounds" not in text],
     }
 
 

@@ -147,9 +147,8 @@ export class AllRows {
   columns(x, y) {
     const { data, scene } = this;
     const features = [...new Set([this.filter.chosen, x.feature, y.feature].filter(Boolean))];
-    const noun = scene.noun ?? "Row";
     return [
-      { key: "row", label: noun, narrow: true, text: String, of: (row) => row },
+      { key: "row", label: "Row", narrow: true, text: String, of: (row) => row },
       { key: "says", label: "Model says", narrow: true, text: (row) => saysText(scene, data.says[row]), of: (row) => data.says[row] },
       { key: "effort", label: "Effort", narrow: true, text: (row) => effortText(data, row), of: (row) => data.effort[row] },
       { key: "changes", label: "Changes", text: (row) => String(data.changes[row] ?? "…"), of: (row) => data.changes[row] },

@@ -33,9 +33,16 @@ export function quantities(scene) {
       gap: "missing",
     })),
     { key: "effort", label: "Effort", of: (data) => data.effort, format: formatEffort, gap: "no way" },
+    ...(scene.probabilities ? [chanceQuantity(scene)] : []),
     { key: "says", of: (data) => data.says, gap: "not read", ...says },
     { key: "row", label: "Row number", of: (data) => Array.from({ length: data.n }, (_, k) => k), format: formatNumber, gap: "" },
   ];
+}
+
+/** The probability of the only class of the goal. */
+function chanceQuantity(scene) {
+  const format = (value) => `${Number((100 * value).toFixed(1)).toLocaleString("en")} %`;
+  return { key: "chance", label: "Probability of the goal", of: (data) => data.chance, format, gap: "not known" };
 }
 
 /** Round numbers between two ends, about `count` of them. */

@@ -6,12 +6,12 @@ import { CAN, CANNOT, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 
 const WITHIN = "within";
 const WAYS = {
-  "": ["anything", () => true],
+  "": ["has any effort", () => true],
   has: ["needs no change", (status) => status === HAS],
   can: ["can get there", (status) => status === CAN],
   [WITHIN]: ["can get there with at most …", null],
   cannot: ["cannot get there", (status) => status === CANNOT],
-  limit: ["not decided in time", (status) => status === LIMIT],
+  limit: ["is not decided in time", (status) => status === LIMIT],
   unreadable: ["cannot be read", (status) => status === UNREADABLE],
 };
 
@@ -39,8 +39,8 @@ export class Filter {
       isValue
         ? h("div", { class: "field" }, h("span", {}, "The model says"), this.saysLow, "to", this.saysHigh)
         : field("The model says", this.says),
-      field("Way", this.way, this.percentField),
-      field("Where", this.feature, this.value),
+      field("and the row", this.way, this.percentField),
+      field("where", this.feature, this.value),
       h("div", { class: "field" }, this.count, (this.clearButton = button("Clear the filter", () => this.clear(), { class: "quiet" }))),
     );
     this.apply(true);

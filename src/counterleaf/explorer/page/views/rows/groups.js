@@ -158,7 +158,7 @@ export class Groups {
     const cells = [
       group.rows.toLocaleString("en"),
       [h("span", { class: "groups-bar", "aria-hidden": "true" }, used.map(segment)), h("span", { class: "groups-words" }, words.join(", "))],
-      isWhole ? "–" : [h("strong", {}, group.effort), h("span", { class: "quiet" }, ` (half: ${group.effort_range.join(" to ")})`)],
+      isWhole ? "–" : [h("strong", {}, group.effort), h("span", { class: "quiet" }, ` (half of them: ${group.effort_range.join(" to ")})`)],
       group.changes.length
         ? group.changes.map(({ label, share, direction }) => h("span", { class: "groups-change" }, `${label}${arrow[direction]} ${percent(share)}`))
         : "–",

@@ -19,7 +19,7 @@ export class RowsData {
   }
 
   reset() {
-    Object.assign(this, { status: [], effort: [], changes: [], says: [], next: 0, error: null });
+    Object.assign(this, { status: [], effort: [], changes: [], says: [], chance: [], next: 0, error: null });
   }
 
   get done() {
@@ -56,6 +56,7 @@ export class RowsData {
           ["effort", part.effort],
           ["changes", part.n_changes],
           ["says", part.class_index ?? part.value],
+          ["chance", part.probability ?? []],
         ])
           this[name] = this[name].concat(values);
         this.next = part.next;
