@@ -61,6 +61,7 @@ export class AllRows {
   update(state, row, answer) {
     this.state = state;
     if (!this.chosen) this.chooseAxes(answer);
+    for (const { of } of this.axes()) of(this.data); // requested before the efforts, which take longer
     this.data.update(state, answer);
     this.refresh();
   }
@@ -78,6 +79,11 @@ export class AllRows {
     const keys = [...names.map((name) => `f:${name}`), "effort", "says", "row"];
     [this.x.value, this.y.value] = keys;
     this.chosen = Boolean(answer);
+  }
+
+  /** The quantities of the two axes. */
+  axes() {
+    return [this.x.value, this.y.value].map((key) => this.quantities.find((one) => one.key === key));
   }
 
   choose(row) {
@@ -98,8 +104,7 @@ export class AllRows {
     const { data } = this;
     const count = data.changes[row];
     const changes = count ? `, ${count} ${count === 1 ? "change" : "changes"}` : "";
-    const axes = [this.x.value, this.y.value].map((key) => this.quantities.find((one) => one.key === key));
-    const values = axes.filter(({ feature }) => feature).map(({ feature }) => `${nameOf(feature)}: ${this.cell(feature, row)}`);
+    const values = this.axes().filter(({ feature }) => feature).map(({ feature }) => `${nameOf(feature)}: ${this.cell(feature, row)}`);
     return [
       `Row ${row}: ${saysText(this.scene, data.says[row])}`,
       `Effort: ${effortText(data, row)}${changes}`,
@@ -123,7 +128,7 @@ export class AllRows {
 
   draw() {
     const { data } = this;
-    const [x, y] = [this.x.value, this.y.value].map((key) => this.quantities.find((one) => one.key === key));
+    const [x, y] = this.axes();
     const matches = this.filter.matches(data);
     this.filter.showCount(matches.length, data.n);
     this.scatter.update({ data, x, y, matches, row: this.state.row });

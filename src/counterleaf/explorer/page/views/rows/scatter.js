@@ -5,7 +5,8 @@ import { h, fill } from "../../lib/dom.js";
 import { Axis, formatEffort, saysText } from "./axis.js";
 import { CANNOT, HAS } from "./rows_data.js";
 
-const [LEFT, TOP, RIGHT, BELOW] = [64, 12, 14, 54]; // pixels around the points
+const [TOP, RIGHT, BELOW] = [12, 14, 54]; // pixels around the points
+const NAME = 24; // pixels for the name of the vertical axis
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', sans-serif";
 const SCALE = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"]; // for values
 const REACH = 14; // pixels between the pointer and a point that it hits
@@ -78,7 +79,12 @@ export class Scatter {
     this.points = null;
     if (!xs || !ys) return;
     const n = Math.min(data.n, xs.length, ys.length);
-    const [axisX, axisY] = [new Axis(x, xs, LEFT, width - RIGHT, 0), new Axis(y, ys, height - BELOW, TOP, 1)];
+    const axisY = new Axis(y, ys, height - BELOW, TOP, 1);
+    const labels = [...axisY.ticks(height / 60).map(([, text]) => text), ...(axisY.hasGap ? [y.gap] : [])];
+    const widest = Math.max(...labels.map((text) => pen.measureText(text).width));
+    this.left = Math.round(NAME + 10 + Math.min(widest, 0.22 * width));
+    const axisX = new Axis(x, xs, this.left, width - RIGHT, 0);
+    this.shrink = data.n > 2000 ? 0.7 : 1;
     this.drawAxes(pen, axisX, axisY, width, height);
     this.points = { x: new Float32Array(n), y: new Float32Array(n), n };
     for (let row = 0; row < n; row += 1) {
@@ -93,6 +99,7 @@ export class Scatter {
 
   drawAxes(pen, axisX, axisY, width, height) {
     const [ink, quiet, border] = ["--ink", "--quiet", "--border"].map((name) => this.colour(name));
+    const { left } = this;
     pen.lineWidth = 1;
     pen.strokeStyle = border;
     pen.fillStyle = quiet;
@@ -100,12 +107,12 @@ export class Scatter {
     pen.textAlign = "right";
     let last = Infinity;
     for (const [at, text] of axisY.ticks(height / 60)) {
-      line(pen, LEFT, at, width - RIGHT, at);
+      line(pen, left, at, width - RIGHT, at);
       if (last - at < 14) continue;
       last = at;
-      pen.fillText(shorten(pen, text, LEFT - 24), LEFT - 6, at);
+      pen.fillText(shorten(pen, text, left - NAME - 8), left - 6, at);
     }
-    if (axisY.hasGap) pen.fillText(shorten(pen, axisY.quantity.gap, LEFT - 24), LEFT - 6, axisY.gapAt);
+    if (axisY.hasGap) pen.fillText(shorten(pen, axisY.quantity.gap, left - NAME - 8), left - 6, axisY.gapAt);
     pen.textBaseline = "top";
     pen.textAlign = "center";
     let end = axisX.hasGap ? this.gapLabel(pen, axisX, height) : -Infinity;
@@ -120,7 +127,7 @@ export class Scatter {
     }
     pen.fillStyle = ink;
     pen.font = `600 ${FONT}`;
-    pen.fillText(shorten(pen, axisX.quantity.label, width - LEFT - RIGHT), (LEFT + width - RIGHT) / 2, height - 20);
+    pen.fillText(shorten(pen, axisX.quantity.label, width - left - RIGHT), (left + width - RIGHT) / 2, height - 20);
     pen.save();
     pen.translate(4, (TOP + height - BELOW) / 2);
     pen.rotate(-Math.PI / 2);
@@ -163,7 +170,7 @@ export class Scatter {
         continue;
       }
       pen.beginPath();
-      SHAPES[isValue ? 0 : says % SHAPES.length](pen, x[row], y[row], radiusOf(data.effort[row]));
+      SHAPES[isValue ? 0 : says % SHAPES.length](pen, x[row], y[row], this.shrink * radiusOf(data.effort[row]));
       pen.fillStyle = colour;
       pen.fill();
       pen.strokeStyle = card;
