@@ -1,7 +1,7 @@
 import pytest
 from support.running_explorer import QUESTION, running
 
-NO_ACCESS = "this browser has no access; open the address that counterleaf printed, which works once"
+NO_ACCESS = "this browser has no access; open the address that counterleaf printed, or a link copied from the page"
 OTHER_PAGE = "the request comes from another page; only this server's page may send requests"
 
 
@@ -35,6 +35,22 @@ def test_the_token_works_once(stranger):
     assert (status, body) == (401, b"<!doctype html><title>Access</title>")
     assert headers["content-type"] == "text/html; charset=utf-8"
     assert "set-cookie" not in headers
+
+
+def test_a_link_opens_the_page_in_any_browser_until_the_server_ends(tmp_path):
+    with running(tmp_path / "page") as explorer:
+        explorer.enter()
+        link, again = (explorer.json("POST", "/api/link", {}) for _ in range(2))
+        assert link == again == (200, {"token": link[1]["token"]})
+        assert len(link[1]["token"]) >= 22
+        for _ in range(3):
+            explorer.cookie, explorer.token = None, link[1]["token"]
+            assert explorer.enter()[0] == 200
+            assert explorer.json("GET", "/api/scenes")[0] == 200
+
+
+def test_only_a_browser_with_access_gets_a_link(stranger):
+    assert stranger.error_of("POST", "/api/link", {}) == (401, NO_ACCESS)
 
 
 def test_with_the_cookie_a_token_is_ignored(explorer):
@@ -147,6 +163,13 @@ def test_a_body_of_the_largest_size_is_read(explorer):
     assert explorer.json("POST", "/api/answer", b'{"scene":"a"}'.ljust(256 * 1024))[0] == 200
 
 
+@pytest.mark.parametrize("path", ["/api/open", "/api/rows"])
+def test_a_body_with_a_file_may_be_larger(explorer, path):
+    limit = "the body is too large; expected at most 33554432 bytes"
+    assert explorer.call("POST", path, b" " * 1024 * 1024)[0] != 413
+    assert explorer.error_of("POST", path, b" " * (32 * 1024 * 1024 + 1)) == (413, limit)
+
+
 def test_a_huge_content_length_is_refused_before_the_body_is_sent(explorer):
     head = (
         f"POST /api/answer HTTP/1.1\r\nHost: {explorer.host}\r\nCookie: {explorer.cookie}\r\nContent-Type: application/json\r\n"
@@ -202,6 +225,8 @@ def test_every_response_has_the_security_headers(explorer, path, has_access):
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["permissions-policy"] == "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+    assert headers["x-frame-options"] == "DENY"
     assert "server" not in headers
     if path.startswith("/api"):
         assert headers["cache-control"] == "no-store"

@@ -312,7 +312,7 @@ def test_after_a_restart_the_access_form_takes_a_link_and_keeps_the_question(ent
     explorer.click("lock x3")
     explorer.page.context.clear_cookies()
     explorer.button("lock x4").click()
-    field = explorer.page.get_by_label("New link, or its token")
+    field = explorer.page.get_by_label("Link, or its token")
     expect(field).to_be_visible()  # the page was reloaded
     address = explorer.address()
     assert "#s=" in address

@@ -103,17 +103,30 @@ def test_requests_are_answered_one_at_a_time_in_order():
     assert with_solver(scenario) == list(range(6))
 
 
-def test_at_most_eight_requests_wait():
+def test_a_bounded_number_of_requests_waits():
     async def scenario(solver, ask, session):
         tasks = [asyncio.create_task(ask("slow:0.3"))]
         await until(lambda: session.started)  # the first request is running
-        tasks += [asyncio.create_task(ask("adult")) for _ in range(8)]
+        tasks += [asyncio.create_task(ask("adult")) for _ in range(Limits().waiting)]
         await asyncio.sleep(0)
-        with pytest.raises(UnavailableError, match=r"^busy: 8 requests are waiting already; try again in a moment$"):
+        with pytest.raises(UnavailableError, match=r"^busy: 64 requests are waiting already; try again in a moment$"):
             await ask("adult")
         return await asyncio.gather(*tasks)
 
-    assert len(with_solver(scenario)) == 9
+    assert len(with_solver(scenario)) == 65
+
+
+def test_a_request_waits_for_a_bounded_time_and_then_leaves_the_queue():
+    async def scenario(solver, ask, session):
+        first = asyncio.create_task(ask("slow:0.6"))
+        await until(lambda: session.started)
+        with pytest.raises(UnavailableError, match=r"^busy: no turn within 0\.2 s; try again in a moment$"):
+            await ask("waited")
+        await first
+        await ask("adult")
+        return session.started
+
+    assert with_solver(scenario, Limits(turn=0.2)) == ["slow:0.6", "adult"]
 
 
 def test_only_the_latest_of_several_replaced_requests_is_answered():

@@ -91,13 +91,13 @@ class Explorer:
 
 
 @contextmanager
-def running(folder: Path, port=0):
-    """The server with a fake session and a small page."""
+def running(folder: Path, port=0, before=""):
+    """The server with a fake session and a small page; ``before`` is run in its process first."""
     folder.mkdir(exist_ok=True)
     for name, text in _FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    with _process([sys.executable, "-c", _PROGRAM, str(folder), str(port)]) as explorer:
+    with _process([sys.executable, "-c", before + _PROGRAM, str(folder), str(port)]) as explorer:
         yield explorer
 
 

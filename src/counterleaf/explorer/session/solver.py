@@ -1,7 +1,8 @@
 """A thread that answers the page's requests one at a time, in the order in which they arrive.
 
-A request that nobody waits for any longer is cancelled: it leaves the queue, and a running search stops. The page cancels a
-request by closing its connection, so that the thread is free for the request that replaces it.
+A connection has one request at a time, so that this order gives each client its turn. A request that nobody waits for any
+longer is cancelled: it leaves the queue, and a running search stops. The page cancels a request by closing its connection, so
+that the thread is free for the request that replaces it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ class RequestHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The number of requests that may wait, and the time that one may take."""
+    """The number of requests that may wait, and the times that one may wait and take."""
 
-    waiting: int = 8
+    waiting: int = 64
+    turn: float = 60.0  # seconds until the request's turn
     grace: float = 10.0  # seconds in addition to the time limits of the searches of a request
 
 
@@ -69,7 +71,10 @@ class Solver:
             raise UnavailableError(f"busy: {self._waiting} requests are waiting already; try again in a moment")
         self._waiting += 1
         try:
-            await self._turn.acquire()
+            async with asyncio.timeout(self._limits.turn):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise UnavailableError(f"busy: no turn within {self._limits.turn:g} s; try again in a moment") from None
         finally:
             self._waiting -= 1
         if self._stopped:

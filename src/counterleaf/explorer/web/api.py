@@ -21,6 +21,7 @@ from counterleaf.explorer.session.rows.requests import (
     RowsRequest,
 )
 from counterleaf.explorer.web import files
+from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.body import StrictRequest
 from counterleaf.explorer.web.refusal import Refusal, Reply
 
@@ -53,7 +54,7 @@ class StrictRoute(APIRoute):
         return handle_strictly
 
 
-def make_api(solver: Answerer) -> APIRouter:
+def make_api(solver: Answerer, access: Access) -> APIRouter:
     """Make the routes that the page calls."""
     refusals: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refusal}, "503": {"model": Refusal}}
     api = APIRouter(prefix="/api", route_class=StrictRoute, responses=refusals)
@@ -115,6 +116,17 @@ def make_api(solver: Answerer) -> APIRouter:
     async def export(request: Request, export: ExportRequest) -> Response:
         return await ask(request, "export", export.model_dump())
 
+    @api.post("/link")
+    async def link() -> Response:
+        return Reply({"token": access.link_token})
+
+    _add_row_routes(api, ask)
+    return api
+
+
+def _add_row_routes(api: APIRouter, ask: Callable[[Request, str, dict[str, Any]], Coroutine[Any, Any, Response]]) -> None:
+    """Add the routes about all rows, and those that open models and rows."""
+
     @api.post("/columns")
     async def columns(request: Request, columns: ColumnsRequest) -> Response:
         return await ask(request, "columns", columns.model_dump())
@@ -134,8 +146,6 @@ def make_api(solver: Answerer) -> APIRouter:
     @api.post("/rows")
     async def open_rows(request: Request, rows: RowsRequest) -> Response:
         return await ask(request, "rows", rows.model_dump())
-
-    return api
 
 
 def make_page() -> APIRouter:

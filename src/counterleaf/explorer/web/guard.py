@@ -1,26 +1,26 @@
-"""Access control: only this server's page, in the browser of the user who started it, may send requests.
+"""Access control: only this server's page, in the browsers of the user who started it, may send requests.
 
 Requests of other pages are blocked in three ways. The Host header must name this server, which stops a foreign name that
 resolves to this machine. The Origin header must be this server's, which stops pages on other ports of this machine. The cookie
-must be the one that the printed address sets, once.
+must be the one that the printed address sets, once, or a link that the page has made for another browser.
 """
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
-from urllib.parse import parse_qs
 
 from fastapi.responses import Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from counterleaf.explorer.web import files
+from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.refusal import refuse, show
 
 MAX_BODY = 256 * 1024
-MAX_READ = 4 * 1024 * 1024  # a body up to this size is read to its end, so that its sender receives the refusal
-_WEEK = 7 * 24 * 3600  # seconds that the browser stores the cookie, which is valid until the server ends
+MAX_FILE = 32 * 1024 * 1024  # of a body that contains a file of the user
+FILES = ("/api/open", "/api/rows")
+MAX_EXCESS = 4 * 1024 * 1024  # a body that is too large by this is read to its end, so that its sender receives the refusal
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -30,18 +30,18 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Frame-Options": "DENY",  # for browsers that do not know frame-ancestors
 }
-NO_ACCESS = "this browser has no access; open the address that counterleaf printed, which works once"
+NO_ACCESS = "this browser has no access; open the address that counterleaf printed, or a link copied from the page"
 
 
 class Guard:
     """ASGI middleware that refuses foreign requests and adds the security headers to every response."""
 
-    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, port: int, access: Access) -> None:
+        self._app, self._access = app, access
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        self._token: str | None = token
-        self._cookie_name, self._cookie_value = f"counterleaf-{port}", secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -61,20 +61,19 @@ class Guard:
 
         headers = Headers(scope=scope)
         refusal = self._check_sender(scope, headers)
-        if refusal is None and not self._has_cookie(headers):
-            if self._redeem_token(scope):
-                extra["Set-Cookie"] = (
-                    f"{self._cookie_name}={self._cookie_value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={_WEEK}"
-                )
+        if refusal is None and not self._access.has_cookie(headers.getlist("cookie")):
+            if scope["method"] == "GET" and scope["path"] == "/" and self._access.redeem(scope["query_string"]):
+                extra["Set-Cookie"] = self._access.set_cookie
                 extra["Cache-Control"] = "no-store"
             elif not _is_public(scope):
                 refusal = _refuse_access(scope)
         if refusal is None and scope["method"] == "POST" and not _is_json(headers):
             refusal = refuse(415, f"the Content-Type is {show(_content_type(headers))}; expected application/json")
         if refusal is None:
-            body = await _read_body(headers, receive)
+            limit = MAX_FILE if scope["path"] in FILES else MAX_BODY
+            body = await _read_body(headers, receive, limit)
             if body is None:
-                refusal = refuse(413, f"the body is too large; expected at most {MAX_BODY} bytes")
+                refusal = refuse(413, f"the body is too large; expected at most {limit} bytes")
             else:
                 receive = _replay(body, receive)
         await (refusal or self._app)(scope, receive, send_with_headers)
@@ -89,20 +88,6 @@ class Guard:
             return refuse(403, "the request comes from another site; only this server's page may send requests")
         return None
 
-    def _has_cookie(self, headers: Headers) -> bool:
-        pairs = (pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-        return any(name == self._cookie_name and _equal(value, self._cookie_value) for name, _, value in pairs)
-
-    def _redeem_token(self, scope: Scope) -> bool:
-        """Whether the request has the token, which is invalid afterwards."""
-        if scope["method"] != "GET" or scope["path"] != "/" or self._token is None:
-            return False
-        tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-        if not _equal(tokens[0], self._token):
-            return False
-        self._token = None
-        return True
-
 
 def _is_api(scope: Scope) -> bool:
     path: str = scope["path"]
@@ -113,10 +98,6 @@ def _is_public(scope: Scope) -> bool:
     """Whether the path is one of the page's files, which contain no data."""
     path: str = scope["path"]
     return path.startswith("/page/") or path == "/favicon.ico"
-
-
-def _equal(value: str, expected: str) -> bool:
-    return secrets.compare_digest(value.encode("utf-8", "surrogateescape"), expected.encode())
 
 
 def _content_type(headers: Headers) -> str:
@@ -135,10 +116,10 @@ def _refuse_access(scope: Scope) -> Response:
     return Response(page, 401, {"Cache-Control": "no-store"}, media_type=files.TYPES[".html"])
 
 
-async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
-    """The whole body, or None if it is too large."""
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > MAX_READ:
+async def _read_body(headers: Headers, receive: Receive, limit: int) -> bytes | None:
+    """The whole body, or None if it is larger than the limit."""
+    length, most = headers.get("content-length", "0"), limit + MAX_EXCESS
+    if not length.isdecimal() or int(length) > most:
         return None
     parts, size, more = [], 0, True
     while more:
@@ -147,10 +128,10 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
             break
         part: bytes = message.get("body", b"")
         size += len(part)
-        if size <= MAX_BODY:
+        if size <= limit:
             parts.append(part)
-        more = message.get("more_body", False) and size <= MAX_READ
-    return b"".join(parts) if size <= MAX_BODY else None
+        more = message.get("more_body", False) and size <= most
+    return b"".join(parts) if size <= limit else None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -1,10 +1,9 @@
-"""The local server, which serves one browser on this machine until Ctrl-C."""
+"""The local server, which serves the user's browsers on this machine until Ctrl-C."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import socket
 import threading
 import webbrowser
@@ -16,30 +15,31 @@ from fastapi import FastAPI
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.solver import Limits, RequestHandler, Solver
 from counterleaf.explorer.web import refusal
+from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.api import Answerer, make_api, make_page
+from counterleaf.explorer.web.connections import TimedConnection
 from counterleaf.explorer.web.guard import Guard
 
 LOCALHOST = "127.0.0.1"
 FIRST_PORT, N_PORTS = 8765, 20  # the ports to try
 
 
-def make_app(solver: Answerer, port: int, token: str) -> Guard:
+def make_app(solver: Answerer, port: int, access: Access) -> Guard:
     """Make the application with its access control for a port."""
     # without documentation pages, because they load scripts from other servers
     app = FastAPI(title="counterleaf explore", docs_url=None, redoc_url=None, redirect_slashes=False)
     refusal.install(app)
-    app.include_router(make_api(solver))
+    app.include_router(make_api(solver, access))
     app.include_router(make_page())
-    return Guard(app, port, token)
+    return Guard(app, port, access)
 
 
 def serve(handler: RequestHandler, port: int | None = None, open_browser: bool = True, limits: Limits | None = None) -> None:
     """Serve until Ctrl-C, on the first free port from 8765 on if ``port`` is None."""
     listener = bind(port)
     port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(16)
     with listener, suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Solver(handler, limits), listener, port, token, open_browser))
+        asyncio.run(_serve(Solver(handler, limits), listener, port, open_browser))
 
 
 def bind(port: int | None) -> socket.socket:
@@ -83,10 +83,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _serve(solver: Solver, listener: socket.socket, port: int, token: str, open_browser: bool) -> None:
+async def _serve(solver: Solver, listener: socket.socket, port: int, open_browser: bool) -> None:
+    access = Access(port)
     config = uvicorn.Config(
-        make_app(solver, port, token),
-        http="h11",
+        make_app(solver, port, access),
+        http=TimedConnection,
         ws="none",
         lifespan="off",
         log_level="warning",
@@ -95,6 +96,6 @@ async def _serve(solver: Solver, listener: socket.socket, port: int, token: str,
         timeout_graceful_shutdown=5,
     )
     try:
-        await _Server(config, solver, f"http://{LOCALHOST}:{port}/?token={token}", open_browser).serve([listener])
+        await _Server(config, solver, f"http://{LOCALHOST}:{port}/?token={access.first_token}", open_browser).serve([listener])
     finally:
         await solver.stop()

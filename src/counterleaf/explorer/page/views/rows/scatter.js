@@ -1,6 +1,6 @@
 // All rows as points: two axes, the colour and shape of the class or the colour of the value, the size of the effort.
 
-import { colourOf } from "../../lib/class_colours.js";
+import { colourOf, colourOfShare, scaleLegend } from "../../lib/class_colours.js";
 import { h, fill } from "../../lib/dom.js";
 import { Axis, formatEffort, saysText } from "./axis.js";
 import { CANNOT, HAS } from "./rows_data.js";
@@ -8,17 +8,9 @@ import { CANNOT, HAS } from "./rows_data.js";
 const [TOP, RIGHT, BELOW] = [12, 14, 54]; // pixels around the points
 const NAME = 24; // pixels for the name of the vertical axis
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', sans-serif";
-const SCALE = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"]; // for values
 const REACH = 14; // pixels between the pointer and a point that it hits
 
-/** A colour of the scale for a share from 0 to 1. */
-export function scaleColour(share) {
-  const place = Math.min(Math.max(share, 0), 1) * (SCALE.length - 1);
-  const k = Math.min(Math.floor(place), SCALE.length - 2);
-  const part = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
-  const mix = (i) => Math.round(part(SCALE[k], i) + (part(SCALE[k + 1], i) - part(SCALE[k], i)) * (place - k));
-  return `rgb(${mix(0)} ${mix(1)} ${mix(2)})`;
-}
+const rgb = (parts) => `rgb(${parts.join(" ")})`;
 
 /** The radius of a point; an effort that is not known yet has the smallest one. */
 const radiusOf = (effort) => (effort ? 3.2 + 8 * Math.sqrt(Math.min(effort, 1)) : 3);
@@ -154,7 +146,7 @@ export class Scatter {
     const order = Array.from(matches).filter((row) => row < n);
     order.sort((a, b) => (data.effort[b] ?? -1) - (data.effort[a] ?? -1));
     const range = this.valueRange();
-    pen.globalAlpha = order.length > 3000 ? 0.55 : 0.8;
+    pen.globalAlpha = order.length > 3000 ? 0.7 : 0.9;
     pen.lineWidth = 0.7;
     for (const row of order) {
       const says = data.says[row];
@@ -164,7 +156,7 @@ export class Scatter {
         continue;
       }
       const isValue = this.scene.kind === "value";
-      const colour = isValue ? scaleColour((says - range[0]) / (range[1] - range[0] || 1)) : colourOf(says);
+      const colour = rgb(isValue ? colourOfShare((says - range[0]) / (range[1] - range[0] || 1)) : colourOf(says));
       if (data.status[row] === CANNOT) {
         cross(pen, x[row], y[row], colour);
         continue;
@@ -231,7 +223,7 @@ export class Scatter {
     const point = (k) => (pen, middle) => {
       pen.beginPath();
       SHAPES[k % SHAPES.length](pen, middle, middle, 5.5);
-      pen.fillStyle = colourOf(k);
+      pen.fillStyle = rgb(colourOf(k));
       pen.fill();
     };
     const size = (effort) => (pen, middle) => {
@@ -243,11 +235,11 @@ export class Scatter {
     const [low, high] = isValue ? this.valueRange() : [0, 0];
     fill(
       this.legend,
+      isValue && low <= high && scaleLegend([saysText(this.scene, low), saysText(this.scene, high)]),
       h(
         "ul",
-        { class: "rows-keys" },
+        { class: "rows-keys", hidden: isValue },
         used.slice(0, 12).map((k) => h("li", {}, swatch(point(k)), this.scene.classes[k])),
-        isValue && low <= high && h("li", {}, saysText(this.scene, low), h("span", { class: "rows-ramp" }), saysText(this.scene, high)),
       ),
       h(
         "ul",
