@@ -117,7 +117,7 @@ export class Filter {
   }
 }
 
-/** Tests for the two ends of an interval; an empty field is no limit. */
+/** Tests for the two ends of an interval; an empty field does not limit it. */
 function between(low, high, values) {
   const known = (row) => values[row] !== null && values[row] !== undefined;
   const out = [];
