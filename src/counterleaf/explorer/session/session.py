@@ -25,6 +25,7 @@ from counterleaf.explorer.session.drawings.plane import draw_plane
 from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.rows.verbs import RowVerbs
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
     Setting,
@@ -91,6 +92,7 @@ class Session:
             "plane": _asks(PlaneRequest, self._plane),
             "check": _asks(Question, self._check),
             "export": _asks(ExportRequest, self._export),
+            **RowVerbs(self).verbs,
         }
 
     def handle(self, verb: str, arguments: dict[str, Any]) -> Any:
@@ -140,6 +142,10 @@ class Session:
         answer = self._explainer(question).explain(values, **{**arguments, **more})
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         return answer, settings
+
+    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
+        """The explainer and the arguments of a search for a question."""
+        return self._explainer(question), self.arguments(question)[1]
 
     def _explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""
