@@ -33,6 +33,7 @@ from counterleaf.explorer.session.drawings.plane import draw_plane
 from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.rows.verbs import RowVerbs
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
     Setting,
@@ -109,6 +110,7 @@ class Session:
             "plane": _asks(PlaneRequest, self._plane),
             "check": _asks(Question, self._check),
             "export": _asks(ExportRequest, self._export),
+            **RowVerbs(self).verbs,
         }
 
     def handle(self, verb: str, arguments: dict[str, Any]) -> Any:
@@ -156,6 +158,10 @@ class Session:
         answer = self.explainer(question).explain(posed.values, **{**posed.arguments, **more})
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         return answer
+
+    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
+        """The explainer and the arguments of a search for a question."""
+        return self.explainer(question), self.posed(question).arguments
 
     def explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""
