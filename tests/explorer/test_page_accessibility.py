@@ -33,7 +33,7 @@ def test_tabs_with_the_arrow_keys_if_one_is_hidden(digits):
     expect(digits.page.get_by_role("tab", name="All rows")).to_be_focused()
 
 
-def reach(explorer, name, max_presses=150):
+def reach(explorer, name, max_presses=400):
     """Press Tab until the control with this name has the focus."""
     focused_name = "(({ ariaLabel, labels, innerText }) => (ariaLabel || labels?.[0]?.innerText || innerText || '').trim())"
     focused_name += "(document.activeElement)"
@@ -160,7 +160,8 @@ def test_answers_do_not_move_the_page(enter, width):
     explorer.front()
     explorer.observe_shifts()
     tops = [explorer.page.locator(part).bounding_box()["y"] for part in ("#answer", "#strip", "[role=tablist]")]
-    explorer.pick(1)
+    if width > 390:  # where an option opens in place
+        explorer.pick(1)
     for name in explorer.changed() + ["next row", "next row"]:
         explorer.click(name if name == "next row" else f"lock {name}")
     explorer.page.wait_for_timeout(300)

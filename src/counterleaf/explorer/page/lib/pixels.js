@@ -43,7 +43,7 @@ export function brownToTeal(t) {
 
 /** A canvas with one colour per pixel; `side` is the length of its longer side on the screen, or null to fill its place. */
 export function canvas(colours, [height, width], side, label) {
-  const node = h("canvas", { width, height, class: "pixels", role: "img", "aria-label": label });
+  const node = h("canvas", { width, height, class: "pixels", ...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }) });
   if (side !== null) node.style.width = `${side * Math.min(1, width / height)}px`;
   node.style.aspectRatio = `${width} / ${height}`;
   const pixels = new ImageData(width, height);

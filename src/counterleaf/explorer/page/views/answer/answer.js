@@ -37,6 +37,7 @@ export class AnswerView {
 
   update(state, answer, selected) {
     Object.assign(this, { state, answer, selected });
+    this.node.style.setProperty("--count", state.count);
     const { ways } = answer;
     this.showHeadline(headlineOf(answer, this.scene), asideOf(answer));
     setText(this.spoken, answer.sentence);
