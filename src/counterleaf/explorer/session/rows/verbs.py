@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.describe import describe_scene
 from counterleaf.explorer.session.answers.goals import Goal
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
@@ -80,10 +81,8 @@ class RowVerbs:
     def _efforts(self, request: EffortsRequest) -> dict[str, Any]:
         answers = self._answers(request.question)
         if request.start > answers.n:
-            raise CounterleafError(
-                f"start is {request.start:,}, but there are {answers.n:,} rows; expected at most this number"
-            )
-        while answers.done <= request.start and answers.done < answers.n:
+            raise CounterleafError(f"start is {request.start:,}, but there are {answers.n:,} rows; expected a smaller number")
+        if answers.done <= request.start:
             answers.extend(_SECONDS)
         return answers.reply(request.start)
 
@@ -105,12 +104,11 @@ class RowVerbs:
 
     def _open(self, request: OpenRequest) -> dict[str, Any]:
         scene = open_model(request.name, request.text)
-        n_features, model = len(scene.explainer.schema), type(scene.explainer.tree).__name__.lower()
-        notes = [f"{scene.title}: {'an' if model[0] in 'aeiou' else 'a'} {model} with {n_features:,} features."]
-        if not scene.locked_features:
-            notes.append(
-                "The file has no rows, so the page starts with one in the middle of the ranges. Open rows for it next."
-            )
+        model, n_features = describe_scene(scene)["model"], len(scene.explainer.schema)
+        notes = [
+            f"{scene.title}: a {model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
+            "The file has no rows, so the page starts with one in the middle of the ranges. You can open rows for it next.",
+        ]
         return {"key": self._add(scene), "notes": notes}
 
     def _rows(self, request: RowsRequest) -> dict[str, Any]:
