@@ -165,7 +165,9 @@ def test_efforts_of_a_large_table_are_about_its_first_rows(monkeypatch):
     assert groups["notes"][0] == "The figures are about the first 50 of 60 rows."
 
 
-@pytest.mark.parametrize(("key", "by", "cuts"), [("german", "age", [25.0, 40.0]), ("german", "housing", []), ("adult", "age", [])])
+@pytest.mark.parametrize(
+    ("key", "by", "cuts"), [("german", "age", [25.0, 40.0]), ("german", "housing", []), ("adult", "age", [])]
+)
 def test_groups_have_the_figures_of_an_audit(key, by, cuts):
     session, question = bundled_session(), make_question(key, controls={"age": {"lock": True}})
     reply = session.handle("groups", {"question": question, "by": by, "cuts": cuts})
@@ -207,7 +209,11 @@ REFUSED = [
     ("efforts", {"question": {"scene": "test", "target": ["maybe"]}}, "no class 'maybe' in Test; expected one of 'no', 'yes'"),
     ("columns", {"scene": "test", "names": ["z"]}, "no feature 'z' in Test; expected one of 'a', 'b', 'c'"),
     ("groups", {"question": {"scene": "test"}, "by": "z"}, "feature 'z'"),
-    ("groups", {"question": {"scene": "test"}, "by": "a", "cuts": [2, 1]}, "the bounds of 'a' are [2.0, 1.0]; expected increasing"),
+    (
+        "groups",
+        {"question": {"scene": "test"}, "by": "a", "cuts": [2, 1]},
+        "the bounds of 'a' are [2.0, 1.0]; expected increasing",
+    ),
 ]
 
 
@@ -343,7 +349,7 @@ def test_tables_that_are_too_large_are_refused(monkeypatch):
 
 
 def test_random_text_is_read_or_refused_with_one_line():
-    rng, letters = np.random.default_rng(0), list('x,;\t\n"{}[]:1.5ejobck\'\\ =\r\u20ac')
+    rng, letters = np.random.default_rng(0), list("x,;\t\n\"{}[]:1.5ejobck'\\ =\r\u20ac")
     for _ in range(600):
         text = "".join(rng.choice(letters, rng.integers(1, 40)))
         for candidate in (text, "x,job\n" + text, '[{"x": ' + text):
