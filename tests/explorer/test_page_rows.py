@@ -22,6 +22,12 @@ def all_rows(explorer):
     return panel
 
 
+def first_question():
+    """The question with which German Credit opens."""
+    controls = {name: {"lock": True} for name in bundled_session().scene("german").locked_features}
+    return make_question("german", controls=controls)
+
+
 def loan_efforts():
     question = make_question(
         "german", controls={name: {"lock": True} for name in bundled_session().scene("german").locked_features}
@@ -76,12 +82,12 @@ def test_sorting_and_steps_between_matches(loans):
     assert efforts == sorted(efforts)
     order = [int(text) for text in column(panel, 1)]
     at = order.index(loans.state()["row"])
-    loans.after(panel.get_by_role("button", name="Next ›").click)
+    loans.after(panel.get_by_role("button", name=re.compile("^Next")).click)
     assert loans.state()["row"] == order[at + 1]
-    loans.after(panel.get_by_role("button", name="‹ Previous").click)
+    loans.after(panel.get_by_role("button", name=re.compile("Previous$")).click)
     assert loans.state()["row"] == order[at]
     panel.get_by_role("button", name="Sort by Effort").click()
-    assert [int(text) for text in column(panel, 1)][0] != order[0]
+    assert column(panel, 1)[0] != str(order[0])
 
 
 POINT = """() => {
@@ -139,7 +145,8 @@ def test_efforts_follow_the_question(loans):
     loans.click("refused")  # the goal
     expect(panel.locator("tbody")).not_to_contain_text("…")
     after = column(panel, 3)
-    assert before != after and after[0] != "none"
+    assert before != after
+    assert after[0] != "none"
 
 
 def test_groups_show_the_figures_of_the_session(loans):
@@ -148,8 +155,7 @@ def test_groups_show_the_figures_of_the_session(loans):
     panel.get_by_label("Cut at").fill("25; 40")
     panel.get_by_role("button", name="Apply").click()
     expect(panel.locator("tbody th")).to_have_text(["All rows", "under 25", "25 to under 40", "40 or more"])
-    controls = {name: {"lock": True} for name in bundled_session().scene("german").locked_features}
-    request = {"question": make_question("german", controls=controls), "by": "age", "cuts": [25.0, 40.0]}
+    request = {"question": first_question(), "by": "age", "cuts": [25.0, 40.0]}
     expected = bundled_session().handle("groups", request)
     for text, group in zip(panel.locator("tbody tr").all_inner_texts(), expected["groups"], strict=True):
         assert f"{100 * group['share_has']:.1f} % already there" in text

@@ -31,14 +31,23 @@ _SECONDS = 0.8  # of searches in one request
 _ROW_TIME, _MAX_NODES = 0.5, 20_000  # seconds and nodes of the search for one row
 
 
+class PosedQuestion(Protocol):
+    """A question in the terms of the library."""
+
+    @property
+    def goal(self) -> Goal: ...
+    @property
+    def arguments(self) -> dict[str, Any]: ...
+
+
 class Explaining(Protocol):
     """The session."""
 
     time_limit: float
 
     def scene(self, key: str) -> Scene: ...
-    def goal(self, question: Question) -> Goal: ...
-    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]: ...
+    def explainer(self, question: Question) -> Explainer: ...
+    def posed(self, question: Question) -> PosedQuestion: ...
     def add(self, scene: Scene) -> str: ...
 
 
@@ -62,14 +71,13 @@ class RowVerbs:
 
     def _answers(self, question: Question) -> RowAnswers:
         """The answers for all rows that are known so far."""
-        goal = self._session.goal(question)
-        general = question.model_copy(update={"row": 0, "edits": {}, "count": 1})
-        key = general.model_dump_json(), str(goal.target)
+        general = question.model_copy(update={"edits": {}, "count": 1})
+        posed = self._session.posed(general)
+        key = general.model_copy(update={"row": 0}).model_dump_json(), str(posed.goal.target)
         if key not in self._known:
-            scene = self._session.scene(question.scene)
+            scene, explainer = self._session.scene(question.scene), self._session.explainer(general)
             rows = table_of(scene)
-            explainer, arguments = self._session.prepare(general.model_copy(update={"row": question.row}))
-            arguments |= {"target": goal.target, "time_limit": None, "max_nodes": _MAX_NODES}
+            arguments = {**posed.arguments, "time_limit": None, "max_nodes": _MAX_NODES}
             if isinstance(explainer.tree, Ensemble):  # a tree is much faster if all rows are searched together, without a clock
                 arguments["time_limit"] = min(self._session.time_limit, _ROW_TIME)
             self._known[key] = RowAnswers(explainer, rows, arguments, _class_of(scene, question))
@@ -96,7 +104,7 @@ class RowVerbs:
         plain = question.cost == "L1" and question.spread == "range"
         is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
-        words = Words(self._session.goal(question).text, labels, is_share)
+        words = Words(self._session.posed(question).goal.text, labels, is_share)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
