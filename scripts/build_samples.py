@@ -18,13 +18,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterleaf as cl
 from counterleaf.datasets import load_adult, load_german_credit
+from counterleaf.datasets.words import ADULT, GERMAN
+from counterleaf.table.words.fields import with_words
 
 FILES = Path(__file__).resolve().parents[1] / "src/counterleaf/datasets/models"
 
 README = """# Sample models
 
 Three explainers written by `Explainer.to_json`: the tree over the columns of the table, the features (with the bounds observed
-in the training rows), and the spreads used by named weights. They contain no rows of the tables.
+in the training rows; labels, units and descriptions after the documentation of the data), and the spreads used by named
+weights. They contain no rows of the tables.
 `scripts/build_samples.py` builds them and this page; `Explainer.from_json` reads them.
 
 | file | learned from | licence of the data | how | leaves | columns per split | accuracy on test rows | commonest class |
@@ -44,13 +47,18 @@ def table_pipeline(data, learner):
     return make_pipeline(make_column_transformer((OneHotEncoder(), categories), (StandardScaler(), numbers)), learner)
 
 
+def described(explainer, words):
+    """The same explainer with labels, units and descriptions of its features."""
+    return explainer.with_features(*(with_words(feature, words[feature.name]) for feature in explainer.schema))
+
+
 def german():
     """Pipeline, explainer, test rows and test labels for the question whether a credit is granted."""
     X_train, X_test, y_train, y_test = load_german_credit().split()
     decision = {"good": "granted", "bad": "refused"}
     learner = cl.TAOClassifier(max_depth=3, alpha=25, n_restarts=3, random_state=0)
     model = table_pipeline(X_train, learner).fit(X_train, y_train.map(decision))
-    return model, cl.Explainer(model, data=X_train), X_test, y_test.map(decision)
+    return model, described(cl.Explainer(model, data=X_train), GERMAN), X_test, y_test.map(decision)
 
 
 def adult():
@@ -58,7 +66,7 @@ def adult():
     X_train, X_test, y_train, y_test = load_adult().split()
     learner = cl.TAOClassifier(max_depth=6, alpha=60, ccp_alpha=0.0001, random_state=0)
     model = table_pipeline(X_train, learner).fit(X_train, y_train)
-    return model, cl.Explainer(model, data=X_train), X_test, y_test
+    return model, described(cl.Explainer(model, data=X_train), ADULT), X_test, y_test
 
 
 def digits():

@@ -17,7 +17,7 @@ SHOWN = {  # by page: lines without which its text would be wrong
         "optimal - proof holds: True",
     ],
     "02_adult_story.py": [
-        "If capital-gain were ",
+        "If Capital gain were ",
         "with everything locked: infeasible",
         "These constraints cannot all hold: ",
         "proved: True",

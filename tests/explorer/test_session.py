@@ -148,12 +148,24 @@ def test_several_classes_and_any_other_class():
     assert reply["source_label"] not in {one["label"] for one in reply["answers"]}
 
 
+def label(key, name):
+    """The name of a feature as the page shows it."""
+    schema = bundled_session().scene(key).explainer.schema
+    return schema.features[schema.index(name)].label or name.replace("_", " ")
+
+
+def unit(key, name):
+    schema = bundled_session().scene(key).explainer.schema
+    found = getattr(schema.features[schema.index(name)], "unit", None)
+    return f" {found}" if found else ""
+
+
 @pytest.mark.parametrize("key", TABLES)
 def test_a_locked_feature_does_not_change(key):
     reply, _ = ask(make_question(key))
     for name in reply["changes"]:
         reply, answer = agrees(make_question(key, **control(name, lock=True)))
-        assert reply["settings"] == [f"{name.replace('_', ' ')} locked"]
+        assert reply["settings"] == [f"{label(key, name)} locked"]
         assert name not in reply["changes"]
         assert all(row[name] == answer.source_values[name] for row in values_of(answer))
 
@@ -163,7 +175,7 @@ def test_a_locked_feature_does_not_change(key):
 def test_a_number_changes_in_one_direction_only(key, verb):
     for name in numbers(key)[:6]:
         reply, answer = agrees(make_question(key, count=6, **control(name, direction=f"only_{verb}")))
-        assert reply["settings"] == [f"{name.replace('_', ' ')} may only {verb}"]
+        assert reply["settings"] == [f"{label(key, name)} may only {verb}"]
         moves = [new - old for c in answer for old, new in [c.changes.get(name, (0, 0))]]
         assert all(move >= 0 if verb == "increase" else move <= 0 for move in moves)
 
@@ -177,7 +189,7 @@ def test_a_number_stays_in_its_range(key):
     for limits in ({"low": float(low)}, {"high": float(high)}, {"low": float(low), "high": float(high)}):
         reply, answer = agrees(make_question(key, count=12, **control(name, **limits)))
         assert len(reply["settings"]) == 1
-        assert reply["settings"][0].startswith(name.replace("_", " "))
+        assert reply["settings"][0].startswith(label(key, name))
         for row in values_of(answer):
             assert limits.get("low", -math.inf) <= row[name] <= limits.get("high", math.inf)
 
@@ -213,7 +225,7 @@ def test_only_allowed_categories(key):
 def test_a_changed_value_is_a_multiple_of_the_step(key, step):
     name = changed_feature(key)
     reply, answer = agrees(make_question(key, count=6, **control(name, step=step)))
-    assert reply["settings"] == [f"{name.replace('_', ' ')} in steps of {step:g}"]
+    assert reply["settings"] == [f"{label(key, name)} in steps of {step:g}{unit(key, name)}"]
     moved = [c.changes[name][1] for c in answer if name in c.changes]
     assert all(value % step == 0 for value in moved)
 
@@ -224,7 +236,7 @@ def test_a_changed_value_is_a_multiple_of_the_step(key, step):
 def test_a_multiplier_changes_the_cost_of_a_feature(key, cost, multiplier):
     name = changed_feature(key)
     reply, _ = agrees(make_question(key, cost=cost, **control(name, multiplier=multiplier)))
-    assert reply["settings"] == [f"{name.replace('_', ' ')} costs {multiplier:g} times as much"]
+    assert reply["settings"] == [f"{label(key, name)} costs {multiplier:g} times as much"]
 
 
 @pytest.mark.parametrize("key", SCENES)

@@ -10,6 +10,8 @@ import sys
 from contextlib import contextmanager
 from urllib.request import urlopen
 
+from playwright.sync_api import expect
+
 from counterleaf.datasets import samples
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
@@ -83,10 +85,30 @@ SETTLED = """before => new Promise((done, fail) => {
 })"""
 
 
-TABLE = """() => Object.fromEntries([...document.querySelectorAll(".feature-rows tbody tr:not(.editor)")].map((row) => [
-    row.querySelector(".lock").ariaLabel.replace("lock ", "").trim(),
-    [...row.querySelectorAll("td.to")].map((cell) => cell.innerText.trim()),
+WAYS = """() => [...document.querySelectorAll(".option:not(.ghost)")].map((card) => ({
+    text: card.querySelector(".pick").ariaLabel.replace(/^Option \\d+: /, ""),
+    changes: [...card.querySelectorAll(".changes li:not(.rest)")].map((line) => line.title),
+    rest: card.querySelector(".rest")?.title ?? "",
+    effort: card.querySelector(".effort-words").textContent,
+    confirmed: card.querySelector(".checks span").title,
+    proved: card.querySelector(".checks > :last-child").title,
+    selected: card.querySelector(".pick").ariaPressed === "true",
+}))"""
+FEATURES = """() => [...document.querySelectorAll(".feature-rows .lock")].map((node) => node.ariaLabel.replace("lock ", ""))"""
+SELECTED_VALUES = """() => Object.fromEntries([...document.querySelectorAll(".feature-rows .feature tr.line")].map((row) => [
+    row.querySelector(".lock").ariaLabel.replace("lock ", ""), row.querySelector("td.to").innerText.trim(),
 ]))"""
+# of all layout shifts since the page opened, also those right after a click; without the table, whose order may change
+SHIFTS = """() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+        for (const { value, sources } of list.getEntries()) {
+            const moved = sources.map(({ node }) => node?.nodeType === 3 ? node.parentNode : node)
+                .filter((node) => node && !node.closest("[role=tabpanel]"));
+            if (moved.length) window.shifts.push([value, ...moved.map((node) => node.id || node.className || node.tagName)]);
+        }
+    }).observe({ type: "layout-shift" });
+}"""
 
 
 class Explorer:
@@ -128,40 +150,95 @@ class Explorer:
         return self.click(title)
 
     def tab(self, name):
-        self.page.get_by_role("tab", name=name).click()
-        return self.page.get_by_role("tabpanel", name=name)
+        self.page.get_by_role("tab", name=name, exact=True).click()
+        return self.page.get_by_role("tabpanel", name=name, exact=True)
 
-    def table(self):
-        """The values of every feature in each alternative."""
-        return self.page.evaluate(TABLE)
-
-    def cells(self, feature):
-        """The values of a feature in each alternative."""
-        return self.table()[feature]
-
-    def features(self):
-        """The displayed names of all features."""
-        return list(self.table())
-
-    def changed(self):
-        """The features that the first alternative changes."""
-        return [name for name, cells in self.table().items() if cells and cells[0] != "="]
+    def headline(self):
+        return self.page.locator("#headline").inner_text()
 
     def sentence(self):
-        return self.page.locator("#sentence").inner_text()
+        """What a screen reader reads after an answer."""
+        return self.page.locator("#sentence").text_content()
 
-    def badges(self):
-        return self.page.locator("#badges").inner_text()
+    def says(self):
+        """What the model says about the row."""
+        return self.page.locator(".says").inner_text()
+
+    def ways(self):
+        """The options as their cards show them."""
+        return self.page.evaluate(WAYS)
+
+    def changed(self, k=0):
+        """The labels of the features that an option changes."""
+        ways = self.ways()
+        if k >= len(ways):
+            return []
+        listed = [line.partition(": ")[0] for line in ways[k]["changes"]]
+        return listed + [name for name in ways[k]["rest"].split(", ") if name]
+
+    def pick(self, k):
+        """Select an option."""
+        self.page.locator(".pick").nth(k).click()
+        return self
+
+    def details(self, k=0):
+        """Open the details of an option."""
+        self.button(f"details of option {k + 1}").click()
+        return self.page.get_by_role("dialog", name=f"Option {k + 1}")
+
+    def cost(self, k=0):
+        """The cost of an option, from its details."""
+        dialog = self.details(k)
+        text = dialog.locator("dt", has_text="Cost").locator("xpath=following-sibling::dd[1]").inner_text()
+        dialog.get_by_role("button", name="Close").click()
+        return float(text)
+
+    def adjust(self):
+        """Open the panel of the settings."""
+        panel = self.page.get_by_role("dialog", name="Adjust")
+        if not panel.is_visible():
+            self.button("Adjust").click()
+        return panel
+
+    def set(self, label, text):
+        """Type into a field of the settings and leave it."""
+        field = self.adjust().get_by_label(label)
+        return self.after(lambda: (field.fill(text), self.page.keyboard.press("Tab")))
+
+    def prefer(self, name):
+        """Choose between fewest, smallest and both."""
+        return self.after(self.adjust().get_by_role("radio", name=re.compile(f"^{name}")).check)
+
+    def lock(self, name):
+        return self.click(f"lock {name}")
+
+    def features(self):
+        """The labels of all features, in the order of the table."""
+        return self.page.evaluate(FEATURES)
+
+    def values(self):
+        """The value of each feature in the selected option; "=" if it stays."""
+        return self.page.evaluate(SELECTED_VALUES)
 
     def conflict(self):
         return self.page.locator("#conflict")
 
-    def costs(self):
-        return [float(text.split()[-1]) for text in self.page.locator("#explore .cost").all_inner_texts()]
+    def reason(self):
+        """What the page shows in place of the options."""
+        return self.page.locator("#reason")
 
-    def limits(self, feature):
-        """Open the limits of a feature."""
-        self.page.get_by_role("button", name=re.compile(f"^limits of {re.escape(feature)}:")).click()
+    def front(self):
+        """The buttons of the strip, as soon as their points have arrived."""
+        expect(self.page.locator("#strip:not(.stale) button").nth(1)).to_be_visible()
+        return self.page.locator("#strip button")
+
+    def observe_shifts(self):
+        self.page.evaluate(SHIFTS)
+
+    def shifts(self):
+        """The layout shifts since then: their sizes, and what moved."""
+        self.page.wait_for_timeout(50)
+        return self.page.evaluate("window.shifts")
 
     def address(self):
         return self.page.evaluate("location.href")
@@ -174,16 +251,24 @@ class Explorer:
             del state["controls"][name]
         return {key: value for key, value in state.items() if value not in ({}, [], None, "any")}
 
+    def question(self):
+        """The whole state in the address."""
+        text = self.address().partition("#s=")[2]
+        return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+
     def steps(self):
+        """The index of the current step."""
         return self.page.evaluate("history.state.at")
 
     def shown(self):
         """The question and the answer as the page shows them, without the time."""
         read = "nodes => nodes.map(node => node.type === 'radio' || node.type === 'checkbox' ? node.checked : node.value)"
         return [
-            self.page.locator("#sentence, #question, #conflict, #explore").all_inner_texts(),
+            self.page.locator("#question, #headline, #ways, #reason, #features").all_inner_texts(),
             self.page.locator("input:visible, select:visible").evaluate_all(read),
-            self.page.locator("[aria-pressed]").evaluate_all("nodes => nodes.map(node => node.ariaPressed)"),
+            self.page.locator("#question [aria-pressed], #features [aria-pressed]").evaluate_all(
+                "nodes => nodes.map(node => node.ariaPressed)"
+            ),
         ]
 
     def download(self, act):

@@ -14,6 +14,7 @@ from counterleaf.proof.certificate import GAP, Status
 from counterleaf.question.constraints.functions import max_changes
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.table.frames import make_frame, records, take
+from counterleaf.table.words.values import label_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -289,7 +290,7 @@ def _lines(front: Front) -> list[list[str]]:
 
 
 def _changes(answer: Explanation) -> str:
-    parts = [f"{answer.schema.names[d]} {old} -> {new}" for d, (old, new) in written(answer, 0).items()]
+    parts = [f"{label_of(answer.schema.features[d])} {old} -> {new}" for d, (old, new) in written(answer, 0).items()]
     more = len(answer[0].changes) - len(parts)
     shown = " ".join(", ".join(parts + [f"{more} more"] * bool(more)).split()) or "nothing"
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
@@ -345,5 +346,7 @@ def _frame_rows(front: Front, *others: str) -> list[dict[str, Any]]:
 
 
 def _drawn(front: Front) -> tuple[list[int], list[float], list[list[str]]]:
-    """Return the number of changes, the costs and the names of the changed features of each point."""
-    return [len(one.changes) for one in front], [one.cost for one in front], [list(one.changes) for one in front]
+    """Return the number of changes, the costs and the labels of the changed features of each point."""
+    labels = {feature.name: label_of(feature) for one in front.searches[:1] for feature in one.schema}
+    changed = [[labels[name] for name in one.changes] for one in front]
+    return [len(one.changes) for one in front], [one.cost for one in front], changed

@@ -19,6 +19,7 @@ from counterleaf.question.constraints.kinds import Among, Support
 from counterleaf.question.query import Probability, Value
 from counterleaf.search.ensembles.watching import share_above
 from counterleaf.table.features import MISSING, Feature, Numeric, Ordinal, is_missing
+from counterleaf.table.words.values import label_of, shown
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -106,16 +107,12 @@ def _row(tag: str, line: list[str], moves: Sequence[float] = ()) -> str:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # costs beyond the largest float: the numbers are then written in full
-def compose(answer: Explanation, names: Sequence[str] | None = None, most: int = _IN_TABLE, terms: Terms = _PYTHON) -> Page:
-    """Return the parts of the text.
-
-    ``names`` replaces the names of the features, and at most ``most`` features have a line.
-    """
+def compose(answer: Explanation, most: int = _IN_TABLE, terms: Terms = _PYTHON, units: bool = True) -> Page:
+    """Return the parts of the text; at most ``most`` features have a line, and ``units`` follow the numbers."""
     if not len(answer):
         return Page(_nothing_found(answer, terms), [], [], [], [], "", [], "")
-    names = [" ".join(name.splitlines()) for name in names or answer.schema.names]
-    changed = _changed(answer)
-    in_sentence, listed, before, after = _values(answer, changed, most)
+    names, changed = list(map(label_of, answer.schema)), _changed(answer)
+    in_sentence, listed, before, after = _values(answer, changed, most, units)
     if not listed and len(answer) == 1:  # nothing to compare
         return Page(_sentence(answer, [], 0), [], [], [], [], "", [], _proof(answer, terms))
     parts = [f"{names[d]} were {after[0][d]} instead of {before[d]}" for d in in_sentence]
@@ -198,23 +195,24 @@ def _costliest(answer: Explanation, changed: list[list[int]], most: int) -> list
 
 
 def written(answer: Explanation, k: int) -> dict[int, tuple[str, str]]:
-    """Return the values (from, to) of alternative k as ``print`` writes them, by place, for the features that it shows."""
+    """Return the values (from, to) of alternative k as ``print`` writes them, by place, for the features that it prints."""
     _, _, before, after = _values(answer, _changed(answer), _IN_TABLE)
     return {d: (before[d], value) for d, value in after[k].items()}
 
 
 def _values(
-    answer: Explanation, changed: list[list[int]], most: int
+    answer: Explanation, changed: list[list[int]], most: int, units: bool = True
 ) -> tuple[list[int], list[int], dict[int, str], list[dict[int, str]]]:
     """Return the places in the sentence, those in the table, the values of the source, and those of each alternative."""
     in_sentence = _costliest(answer, changed[:1], _IN_SENTENCE)
     listed = _costliest(answer, changed, most)  # includes those in the sentence
-    shown = [[d for d in listed if d in places] for places in map(set, changed)]
-    after = [_new_values(answer, k, places) for k, places in enumerate(shown)]
-    source = answer.schema.values(answer.source)
-    before = {
-        d: source_value(answer.schema.features[d], source[d], [values[d] for values in after if d in values]) for d in listed
-    }
+    printed = [[d for d in listed if d in places] for places in map(set, changed)]
+    after = [_new_values(answer, k, places) for k, places in enumerate(printed)]
+    source, features = answer.schema.values(answer.source), answer.schema.features
+    before = {d: source_value(features[d], source[d], [values[d] for values in after if d in values]) for d in listed}
+    if not units:
+        return in_sentence, listed, before, after
+    before, *after = ({d: shown(features[d], text) for d, text in values.items()} for values in (before, *after))
     return in_sentence, listed, before, after
 
 

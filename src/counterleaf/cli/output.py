@@ -17,6 +17,7 @@ from counterleaf.errors import CounterleafError
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.proof.certificate import Status
 from counterleaf.table.frames import Frame
+from counterleaf.table.words.values import label_of
 
 FORMATS = {
     "table": (".txt",),
@@ -110,8 +111,8 @@ def _lines(result: RowResult) -> list[list[str]]:
         return [[name, label, "-", "", reason + conflict]]
     out = []
     for k, (one, cost) in enumerate(zip(answer, apart([one.cost for one in answer]), strict=True)):
-        values = {answer.schema.names[d]: ends for d, ends in written(answer, k).items()}
-        parts = [f"{feature} {old} -> {new}" for feature, (old, new) in values.items()]
+        features = answer.schema.features
+        parts = [f"{label_of(features[d])} {old} -> {new}" for d, (old, new) in written(answer, k).items()]
         more = len(one.changes) - len(parts)
         changes = ", ".join(parts + [f"{more} more"] * bool(more)) or "nothing has to change"
         shown = changes if len(changes) <= _LONGEST else f"{changes[: _LONGEST - 3]}..."

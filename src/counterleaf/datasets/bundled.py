@@ -9,6 +9,7 @@ import pandas as pd
 
 from counterleaf.datasets.dataset import Dataset, infer_schema
 from counterleaf.datasets.german import MEANINGS
+from counterleaf.datasets.words import ADULT, GERMAN, Words, described
 from counterleaf.errors import CounterleafError
 
 _LICENCE = "CC BY 4.0"
@@ -54,7 +55,7 @@ def load_adult(*, missing: str = "drop", all_columns: bool = False, return_X_y: 
     if not all_columns:
         frame = frame.drop(columns=["fnlwgt", "education-num"])
     about = (f"{_UCI}, Adult (Census Income)", "Becker, B. and Kohavi, R. (1996). Adult. doi:10.24432/C5XW20")
-    return _dataset("Adult", frame, n_train, about, return_X_y)
+    return _dataset("Adult", frame, n_train, about, return_X_y, ADULT)
 
 
 def load_breast_cancer(*, missing: str = "median", return_X_y: bool = False) -> Any:
@@ -133,7 +134,7 @@ def load_german_credit(*, codes: bool = False, return_X_y: bool = False) -> Any:
         f"{_UCI}, Statlog (German Credit Data)",
         "Hofmann, H. (1994). Statlog (German Credit Data). doi:10.24432/C5NC77",
     )
-    return _dataset("German Credit", frame, None, about, return_X_y)
+    return _dataset("German Credit", frame, None, about, return_X_y, GERMAN)
 
 
 def load_letter(*, return_X_y: bool = False) -> Any:
@@ -200,7 +201,11 @@ def _read(name: str) -> pd.DataFrame:
         return pd.read_csv(file, compression="gzip", keep_default_na=False, na_values=[""])
 
 
-def _dataset(name: str, frame: pd.DataFrame, n_train: int | None, about: tuple[str, str], return_X_y: bool) -> Any:
+def _dataset(
+    name: str, frame: pd.DataFrame, n_train: int | None, about: tuple[str, str], return_X_y: bool, words: Words | None = None
+) -> Any:
     """Split off the label and return the form that the caller of a loader wants."""
     target = frame.pop(frame.columns[-1])
-    return (frame, target) if return_X_y else Dataset(name, frame, target, infer_schema(frame), n_train, *about, _LICENCE)
+    if return_X_y:
+        return frame, target
+    return Dataset(name, frame, target, described(infer_schema(frame), words or {}), n_train, *about, _LICENCE)

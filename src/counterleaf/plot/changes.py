@@ -26,6 +26,7 @@ from counterleaf.plot.canvas import (
     width,
 )
 from counterleaf.table.features import Feature, Numeric, Ordinal
+from counterleaf.table.words.values import date_of, label_of
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def _scale(feature: Feature, values: Array) -> tuple[tuple[float, float] | None,
         return None, ("", "")
     if isinstance(feature, Numeric):
         low, high = reach(values, feature.lower, feature.upper)
-        return (low, high), (number(low), number(high))
+        days = [date_of(round(end)) if feature.unit == "date" else None for end in (low, high)]
+        return (low, high), (days[0] or number(low), days[1] or number(high))
     last = len(feature.values) - 1
     if isinstance(feature, Ordinal) and values.max() <= last:  # a missing level has no place on the scale
         return (0.0, float(last)), (short(word(feature.values[0]), 18), short(word(feature.values[last]), 18))
@@ -89,7 +91,7 @@ def draw_changes(answer: Explanation, count: int) -> Figure:
     shown = answer[:count]
     lines = _lines(answer, shown)
     left_out, lines = len(lines) - _MOST, lines[:_MOST]
-    names = short_names([line.name for line in lines])
+    names = short_names([label_of(answer.schema.features[line.place]) for line in lines])
     numbers = [written(answer, k) for k in range(len(shown))]
     moved = [[_from_to(answer, k, values, line) for k, values in enumerate(numbers)] for line in lines]
     heads = [headline(answer, c) for c in shown]
@@ -145,7 +147,9 @@ def _from_to(answer: Explanation, k: int, printed: dict[int, tuple[str, str]], l
         return "="
     if not isinstance(answer.schema.features[line.place], Numeric):
         return " → ".join(short(word(value), 24) for value in answer[k].changes[line.name])
-    return " → ".join(printed.get(line.place) or [number(value) for value in move[:2]]).replace("-", MINUS)
+    values = printed.get(line.place) or [number(value) for value in move[:2]]
+    is_date = getattr(answer.schema.features[line.place], "unit", None) == "date"
+    return " → ".join(value if is_date else value.replace("-", MINUS) for value in values)
 
 
 def _draw_arrow(page: Axes, old: float, new: float, y: float) -> None:

@@ -27,6 +27,8 @@ from counterleaf.plot.canvas import (
 )
 from counterleaf.plot.polygons import Box, along, near, regions, within
 from counterleaf.question.arrays import Question
+from counterleaf.table.features import Feature
+from counterleaf.table.words.values import date_of, label_of
 from counterleaf.types import Array
 
 if TYPE_CHECKING:
@@ -91,11 +93,12 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     figure = new_figure(60 + size[0] + side, under + size[1] + 24)
     axes = add_axes(figure, 60, under, size[0], size[1])
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    across, up = short_names([answer.schema.variables[d] for d in pair])
+    spanned = [answer.schema.features[int(np.searchsorted(answer.schema.starts, d, side="right")) - 1] for d in pair]
+    across, up = short_names(list(map(_axis_label, spanned)))
     axes.set_xlabel("\n".join([across, *(["; ".join(notes)] if notes else [])]))
     axes.set_ylabel(up)
     axes.set_title(head, weight="bold", loc="left")
-    _keep_ticks_plain(axes, low, high)
+    _keep_ticks_plain(axes, low, high, [getattr(feature, "unit", None) == "date" for feature in spanned])
     looks: list[dict[str, Any]] = [
         {"facecolor": tint(k), "hatch": hatch(k), "edgecolor": tint(k, 0.75)} for k in range(len(labels))
     ]
@@ -163,11 +166,21 @@ def _place_texts(
     return out, named
 
 
-def _keep_ticks_plain(axes: Axes, low: Array, high: Array) -> None:
-    """Write full numbers at the ticks, since a separate power of ten would overlap the title."""
-    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+def _axis_label(feature: Feature) -> str:
+    """Return the label of a feature with its unit in brackets."""
+    unit = getattr(feature, "unit", None)
+    return label_of(feature) if unit in (None, "date") else f"{label_of(feature)} ({unit})"
 
-    for axis, most in zip((axes.xaxis, axes.yaxis), np.maximum(np.abs(low), np.abs(high)), strict=True):
+
+def _keep_ticks_plain(axes: Axes, low: Array, high: Array, dates: list[bool]) -> None:
+    """Write full numbers at the ticks, since a separate power of ten would overlap the title, and few dates."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
+
+    for axis, most, is_date in zip((axes.xaxis, axes.yaxis), np.maximum(np.abs(low), np.abs(high)), dates, strict=True):
+        if is_date:
+            axis.set_major_locator(MaxNLocator(4, integer=True))
+            axis.set_major_formatter(FuncFormatter(lambda days, _: date_of(round(days)) or f"{days:.6g}"))
+            continue
         usual = 1e-3 <= most < 1e6
         axis.set_major_formatter(ScalarFormatter(useOffset=False) if usual else FuncFormatter(lambda v, _: f"{v:.6g}"))
 

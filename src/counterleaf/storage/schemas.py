@@ -9,10 +9,14 @@ from counterleaf.errors import brief
 from counterleaf.strict_json import check_whole, number_out
 from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal
 from counterleaf.table.schema import Schema
+from counterleaf.table.words.fields import words_of
 
 
 def schema_out(schema: Schema) -> dict[str, Any]:
-    """Write the features in order, the values that fill gaps, the columns of a row, and the numbers that may be missing."""
+    """Write the features in order, the values that fill gaps, the columns of a row, the numbers that may be missing, and words.
+
+    The parts that a schema does not have are left out, as in older files.
+    """
     return {
         "inferred": schema.inferred,
         "features": [_feature_out(feature) for feature in schema],
@@ -20,13 +24,15 @@ def schema_out(schema: Schema) -> dict[str, Any]:
         "columns": list(schema.columns),
         **({"domains": {name: list(map(number_out, ends)) for name, ends in schema.domains.items()}} if schema.domains else {}),
         **({"gaps": dict(schema.gaps)} if schema.gaps else {}),
+        **({"words": words} if (words := _words_out(schema)) else {}),
     }
 
 
 def schema_in(content: Mapping[str, Any]) -> Schema:
     """Read the schema that ``schema_out`` wrote; other content raises an error or gives another schema."""
     fills = {str(name): float(value) for name, value in content["fills"].items()}
-    features = [_feature_in(one) for one in content["features"]]
+    words = content.get("words", {})
+    features = [_feature_in(one, words.get(one[1], {})) for one in content["features"]]
     domains = {str(name): (float(low), float(high)) for name, (low, high) in content.get("domains", {}).items()}
     gaps = {str(name): None if value is None else float(value) for name, value in content.get("gaps", {}).items()}
     return Schema(features, bool(content["inferred"]), fills, tuple(map(str, content["columns"])), domains, gaps)
@@ -42,18 +48,23 @@ def _feature_out(feature: Feature) -> list[Any]:
     return [type(feature).__name__.lower(), feature.name, list(feature.values), feature.costs, feature.missing]
 
 
-def _feature_in(entry: list[Any]) -> Feature:
+def _words_out(schema: Schema) -> dict[str, dict[str, str]]:
+    """Return the label, unit and description of each feature that has some."""
+    return {feature.name: words for feature in schema if (words := words_of(feature))}
+
+
+def _feature_in(entry: list[Any], words: Mapping[str, Any]) -> Feature:
     kind, name, *rest = entry
     if kind == "number":
         lower, upper, integer, step, *more = rest
         step = None if step is None else float(step)
-        return Numeric(name, float(lower), float(upper), bool(integer), step, *more)
+        return Numeric(name, float(lower), float(upper), bool(integer), step, *more, **words)
     values, costs, missing = rest
     if costs is not None and not (len(costs) == len(values) and all(len(line) == len(values) for line in costs)):
         raise ValueError("a table of costs that is not square")  # before memory is allocated for it
     check_whole(values, f"a value of feature {brief(name)}")
     if kind == "boolean":
-        return Boolean(name, costs, bool(missing))
+        return Boolean(name, costs, bool(missing), **words)
     if kind == "ordinal":
-        return Ordinal(name, values, costs, bool(missing))
-    return Categorical(name, values, costs, bool(missing))
+        return Ordinal(name, values, costs, bool(missing), **words)
+    return Categorical(name, values, costs, bool(missing), **words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from counterleaf.errors import CounterleafError, brief, number, some
 from counterleaf.table.frames import nested
+from counterleaf.table.words.checks import check_words
 from counterleaf.types import is_missing as is_missing  # also for those who import it from here
 
 MISSING = "(missing)"
@@ -39,12 +40,20 @@ class Numeric:
         an answer can fill it in. With "allowed", an answer can also leave out a number that the row has.
     values : list of float, optional
         The only numbers that the feature takes. They imply the bounds.
+    label : str, optional
+        The name that people read; by default the name of the column.
+    unit : str, optional
+        The unit that people read after the number, such as ``"months"``. With ``"date"``, the number is the number of days
+        since 1970-01-01 and is shown as a date.
+    description : str, optional
+        What the feature means, in a sentence. Features that differ only in label, unit and description are equal.
 
     Raises
     ------
     CounterleafError
         If no number satisfies the bounds, if ``step`` is not positive or contradicts ``integer``, if ``missing`` is something
-        else, or if ``values`` are not different finite numbers or are combined with other bounds or a step.
+        else, if ``values`` are not different finite numbers or are combined with other bounds or a step, or if a text is not
+        one short line.
 
     Examples
     --------
@@ -61,6 +70,9 @@ class Numeric:
     step: float | None = None
     missing: bool | str = False
     values: Sequence[float] | None = None
+    label: str | None = field(default=None, kw_only=True, repr=False, compare=False)
+    unit: str | None = field(default=None, kw_only=True, repr=False, compare=False)
+    description: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -85,6 +97,9 @@ class Numeric:
                 raise CounterleafError(f"feature {self.name!r}: step is {brief(step)}; expected a number above 0")
             if self.integer and not float(step).is_integer():
                 raise CounterleafError(f"feature {self.name!r}: step {step!r} and integer=True; expected a whole step")
+        check_words(self.name, self.label, self.description, self.unit)
+        if self.unit == "date" and not _is_whole(self):
+            raise CounterleafError(f"feature {self.name!r}: unit 'date' counts whole days; set integer=True or a whole step")
 
     @property
     def size(self) -> int:
@@ -131,6 +146,8 @@ class _Finite:
     values: tuple[Any, ...]
     costs: Any = None
     missing: bool = False  # rows may lack a value: one more choice, which a row can keep but not change to
+    label: str | None = field(default=None, repr=False, compare=False)
+    description: str | None = field(default=None, repr=False, compare=False)
     _places: dict[Any, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -140,6 +157,7 @@ class _Finite:
         object.__setattr__(self, "_places", places)
         if self.costs is not None:
             object.__setattr__(self, "costs", _cost_table(self.costs, self))
+        check_words(self.name, self.label, self.description)
 
     @property
     def size(self) -> int:
@@ -208,6 +226,8 @@ class Categorical(_Finite):
         What each change costs, from (rows) by to (columns); by default every change costs the same.
     missing : bool, default=False
         Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+    label, description : str, optional
+        The name that people read, and what the feature means, in a sentence.
 
     Raises
     ------
@@ -220,8 +240,17 @@ class Categorical(_Finite):
     ((0.0, 1.0), (3.0, 0.0))
     """
 
-    def __init__(self, name: str, categories: Any, costs: Any = None, missing: bool = False) -> None:
-        _initialize(self, name, categories, costs, missing)
+    def __init__(
+        self,
+        name: str,
+        categories: Any,
+        costs: Any = None,
+        missing: bool = False,
+        *,
+        label: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        _initialize(self, (name, categories, costs, bool(missing), label, description))
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -246,6 +275,8 @@ class Ordinal(_Finite):
         What each change costs, from (rows) by to (columns).
     missing : bool, default=False
         Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+    label, description : str, optional
+        The name that people read, and what the feature means, in a sentence.
 
     Raises
     ------
@@ -258,8 +289,17 @@ class Ordinal(_Finite):
     ('basic', 'high', 'college')
     """
 
-    def __init__(self, name: str, levels: Any, costs: Any = None, missing: bool = False) -> None:
-        _initialize(self, name, levels, costs, missing)
+    def __init__(
+        self,
+        name: str,
+        levels: Any,
+        costs: Any = None,
+        missing: bool = False,
+        *,
+        label: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        _initialize(self, (name, levels, costs, bool(missing), label, description))
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -279,6 +319,8 @@ class Boolean(_Finite):
         What each change costs, from (rows) by to (columns).
     missing : bool, default=False
         Whether rows may lack a value. A row can keep a missing value; no row changes to it.
+    label, description : str, optional
+        The name that people read, and what the feature means, in a sentence.
 
     Examples
     --------
@@ -286,21 +328,20 @@ class Boolean(_Finite):
     (False, True)
     """
 
-    def __init__(self, name: str, costs: Any = None, missing: bool = False) -> None:
-        _initialize(self, name, (False, True), costs, missing)
+    def __init__(
+        self,
+        name: str,
+        costs: Any = None,
+        missing: bool = False,
+        *,
+        label: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        _initialize(self, (name, (False, True), costs, bool(missing), label, description))
 
 
 Feature = Numeric | Categorical | Ordinal | Boolean
 Finite = Categorical | Ordinal | Boolean
-
-
-def with_name(feature: Feature, name: str) -> Feature:
-    """Return the same feature under another name."""
-    if isinstance(feature, Numeric):
-        return replace(feature, name=name)
-    if isinstance(feature, Boolean):
-        return Boolean(name, feature.costs, feature.missing)
-    return type(feature)(name, feature.values, feature.costs, feature.missing)
 
 
 def variable_names(feature: Feature, gap: bool) -> list[str]:
@@ -310,41 +351,18 @@ def variable_names(feature: Feature, gap: bool) -> list[str]:
     return [feature.name, f"{feature.name}={MISSING}"] if gap else [feature.name]
 
 
-def describe(feature: Feature) -> str:
-    """Return a feature in words."""
-    if isinstance(feature, Numeric):
-        if feature.values is not None:
-            shown = [f"{value:g}" for value in feature.values]
-            shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
-            return f"one of the numbers {', '.join(shown)}{_gap_words(feature)}"
-        what = "whole number" if feature.integer else "number"
-        if feature.step is not None:
-            what += f" in steps of {float(feature.step):g}"
-        low, high = (None if math.isinf(end) else f"{end:g}" for end in (feature.lower, feature.upper))
-        if low and high:
-            what += f", {low} to {high}"
-        else:
-            what += f", at least {low}" if low else f", at most {high}" if high else ""
-        return what + _gap_words(feature)
-    gap = _gap_words(feature)
-    if isinstance(feature, Boolean):
-        return f"yes or no{gap}"
-    shown = [str(value) for value in feature.values]
-    shown = shown if len(shown) <= 8 else [*shown[:6], f"... {len(shown) - 6} more"]
-    if isinstance(feature, Ordinal):
-        return f"{len(feature.values)} levels: {' < '.join(shown)}{gap}"
-    return f"one of {len(feature.values)}: {', '.join(shown)}{gap}"
-
-
-def _gap_words(feature: Feature) -> str:
-    return "" if not feature.missing else ", may be missing" if feature.missing is True else ", may be left out"
-
-
-def _initialize(feature: Any, name: str, values: Any, costs: Any, missing: bool) -> None:
+def _initialize(feature: Any, values: tuple[Any, ...]) -> None:
     """Set the fields of a frozen feature, then check them."""
-    for attribute, value in (("name", name), ("values", values), ("costs", costs), ("missing", bool(missing))):
+    for attribute, value in zip(("name", "values", "costs", "missing", "label", "description"), values, strict=True):
         object.__setattr__(feature, attribute, value)
     feature.__post_init__()
+
+
+def _is_whole(feature: Numeric) -> bool:
+    """Return whether the feature takes whole numbers only."""
+    if feature.values is not None:
+        return all(float(value).is_integer() for value in feature.values)
+    return feature.grid is not None and feature.grid.denominator == 1
 
 
 def _set_list(feature: Numeric) -> None:

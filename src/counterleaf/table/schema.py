@@ -16,9 +16,11 @@ import numpy as np
 from counterleaf.errors import CounterleafError, brief, near, number, some
 from counterleaf.sparse import CSR
 from counterleaf.table import encoding
-from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, describe, variable_names, with_name
+from counterleaf.table.features import Boolean, Categorical, Feature, Numeric, Ordinal, variable_names
 from counterleaf.table.frames import by_name, columns
 from counterleaf.table.infer import guess
+from counterleaf.table.words.fields import with_name, with_words, words_of
+from counterleaf.table.words.values import describe
 from counterleaf.types import Array
 
 
@@ -392,6 +394,8 @@ class Schema:
     def replace(self, *features: Feature) -> Schema:
         """Return the same schema with some features replaced by others of the same name.
 
+        Labels, units and descriptions stay unless the new feature has others.
+
         Parameters
         ----------
         *features : Feature
@@ -413,7 +417,8 @@ class Schema:
         new = {feature.name: feature for feature in features}
         for name in new:
             self.index(name)
-        return replace(self, features=[new.get(feature.name, feature) for feature in self])
+        kept = {old.name: with_words(new[old.name], words_of(old)) for old in self if old.name in new}
+        return replace(self, features=[kept.get(feature.name, feature) for feature in self])
 
     def renamed(self, names: Sequence[str]) -> Schema:
         """Return the same features under other names.

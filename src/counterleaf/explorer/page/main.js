@@ -219,6 +219,7 @@ function showAnswer(state, answer) {
   kept.refresh(steps.current);
   answerView.update(page.state, answer, page.selected);
   showQuestion();
+  if (page.live && page.tab === "plane") updateTab(); // the options follow while the row is dragged
   notify("");
 }
 

@@ -63,6 +63,7 @@ class PlaneRequest(StrictModel):
     question: Question
     x_feature: Name
     y_feature: Name
+    whole: bool = False  # show the whole range of both features, also if the ways are close to the row
 
 
 class ExportRequest(StrictModel):

@@ -20,7 +20,9 @@ from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_fron
 from counterleaf.explorer.session.answers.goals import Goal, read_goal
 from counterleaf.explorer.session.answers.ways import describe_ways, write_failure, write_fewer, write_proof, write_sentence
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
-from counterleaf.explorer.session.drawings import drawing
+from counterleaf.explorer.session.drawings.image import draw_image
+from counterleaf.explorer.session.drawings.plane import draw_plane
+from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
 from counterleaf.explorer.session.receipts.report import Step, write_report
 from counterleaf.explorer.session.scene import Scene, SceneSource
@@ -185,7 +187,7 @@ class Session:
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
-            out["image"] = drawing.draw_image(answer)
+            out["image"] = draw_image(answer)
         out |= _earlier_keys(answer, scene, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
         return out
@@ -219,12 +221,12 @@ class Session:
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)
         answer, _ = self.explain(question)
-        all_leaves, _ = self.explain(question, count=None, target=scene.explainer.tree.classes.tolist(), distinct="leaves")
-        return drawing.draw_tree(scene, answer, all_leaves)
+        all_leaves, _ = self.explain(question, count=None, target=every_prediction(scene), distinct="leaves")
+        return draw_tree(scene, answer, all_leaves)
 
     def _plane(self, request: PlaneRequest) -> dict[str, Any]:
         answer, _ = self.explain(request.question)
-        return drawing.draw_plane(answer, request.x_feature, request.y_feature)
+        return draw_plane(answer, request.x_feature, request.y_feature, request.whole)
 
     def _check(self, question: Question) -> dict[str, Any]:
         answer, _ = self.explain(question)
@@ -259,7 +261,7 @@ class Session:
 def _earlier_keys(answer: Explanation, scene: Scene, bound: str | None) -> dict[str, Any]:
     """The keys that parts of the page still read; they go when these parts have changed."""
     costs = apart([c.cost for c in answer]) if len(answer) else []
-    page = compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
     return {
         "source_label": str(answer.source_label),
         "changes": {} if page is None else _describe_changes(answer, page),

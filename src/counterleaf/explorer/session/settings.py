@@ -17,7 +17,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import display_name as display_name
-from counterleaf.explorer.session.words import feature_number, label_of, number_text, series
+from counterleaf.explorer.session.words import feature_number, label_of, number_text, series, with_unit
 from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.costs.terms import L1, L2, Quadratic
@@ -82,7 +82,8 @@ def _feature_settings(feature: Feature, control: Control) -> list[Setting]:
     if control.step is not None:
         if not isinstance(feature, Numeric):
             raise CounterleafError(f"feature {name!r} is not numeric; only a numeric feature has a step")
-        out.append(Setting(f"{shown} in steps of {feature_number(feature, plain(control.step))}", "step", name))
+        step = with_unit(number_text(control.step), "days" if feature.unit == "date" else feature.unit)
+        out.append(Setting(f"{shown} in steps of {step}", "step", name))
     if control.multiplier != 1.0:
         out.append(Setting(f"{shown} costs {number_text(control.multiplier)} times as much", "multiplier", name))
     return out

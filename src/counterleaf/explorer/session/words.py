@@ -7,6 +7,7 @@ from typing import Any
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.text import word
 from counterleaf.table.features import Feature, Numeric, is_missing
+from counterleaf.table.words.values import date_of, grouped
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -22,18 +23,7 @@ def display_name(name: str) -> str:
 
 def label_of(feature: Feature) -> str:
     """The label of a feature, or its name."""
-    return getattr(feature, "label", None) or display_name(" ".join(feature.name.split()) or feature.name)
-
-
-def grouped(digits: str) -> str:
-    """A plain number with thousands separators.
-
-    >>> grouped("1234567.25"), grouped("-999"), grouped("1e+300")
-    ('1,234,567.25', '-999', '1e+300')
-    """
-    whole, point, rest = digits.partition(".")
-    sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
-    return f"{sign}{int(whole):,}{point}{rest}" if whole.isdecimal() else digits
+    return feature.label or display_name(" ".join(feature.name.split()) or feature.name)
 
 
 def number_text(value: float, digits: int = 15) -> str:
@@ -59,9 +49,11 @@ def value_text(feature: Feature, value: Any) -> str:
 
 
 def feature_number(feature: Numeric, digits: str) -> str:
-    """The digits of a number of a feature with thousands separators and the unit; years have no separators."""
+    """The digits of a number of a feature with thousands separators and the unit, or the date; years have no separators."""
+    if feature.unit == "date":
+        return date_of(float(digits)) or digits
     is_year = "year" in feature.name.lower() and feature.lower >= 1000 and feature.upper < 3000
-    return with_unit(digits if is_year else grouped(digits), getattr(feature, "unit", None))
+    return with_unit(digits if is_year else grouped(digits), feature.unit)
 
 
 def percent(share: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from counterleaf.answer.short_numbers import plain
@@ -9,8 +11,9 @@ from counterleaf.answer.text import word
 from counterleaf.answer.tree_text import Inequality, gap_of, inequality, values_right
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS, number, short
-from counterleaf.table.features import MISSING, Boolean, Finite, Ordinal
+from counterleaf.table.features import MISSING, Boolean, Feature, Finite, Ordinal
 from counterleaf.table.schema import Schema
+from counterleaf.table.words.values import date_of, label_of
 from counterleaf.types import Array
 
 _MOST_TERMS, _MOST_VALUES = 3, 3
@@ -23,25 +26,46 @@ def condition(tree: Tree, node: int, schema: Schema, left: bool = False) -> tupl
     """
     name = gap_of(tree, node, schema)
     if name is not None:
-        return f"{short(name, 24)}\n{'is known' if left else f'is {MISSING}'}", 1 if left else -1
+        label = label_of(schema.features[schema.index(name)])
+        return f"{short(label, 24)}\n{'is known' if left else f'is {MISSING}'}", 1 if left else -1
     found = values_right(tree, node, schema)
     if found is not None:
         feature, right = found
         values, side = _values(feature, right, left)
-        return f"{short(feature.name, 24)}\n{values}", side
+        return f"{short(label_of(feature), 24)}\n{values}", side
     split = inequality(tree, node)
     variables = split.columns
-    terms = (
-        short(schema.variables[variables[0]], 24) if split.weights.tolist() == [1.0] else _sum(variables, split.weights, schema)
-    )
-    return f"{terms}\n{against(split)}", 1
+    if split.weights.tolist() != [1.0]:
+        return f"{_sum(variables, split.weights, schema)}\n{against(split)}", 1
+    return f"{short(_labels(schema)[variables[0]], 24)}\n{against(split, feature=_feature(schema, variables[0]))}", 1
 
 
-def against(split: Inequality, *, right: bool = False) -> str:
-    """Return the relation and the threshold that send a row left (or right); a threshold between whole numbers is exact."""
-    sign = (split.right if right else split.left).replace("<=", "≤").replace(">=", "≥")
+def against(split: Inequality, *, right: bool = False, feature: Feature | None = None) -> str:
+    """Return the relation and the threshold that send a row left (or right); a threshold between whole numbers is exact.
+
+    The threshold of a ``feature`` that is a date is a date.
+    """
+    relation = split.right if right else split.left
+    sign = relation.replace("<=", "≤").replace(">=", "≥")
+    if getattr(feature, "unit", None) == "date":
+        day = date_of(math.floor(split.bound) if relation in ("<=", ">") else math.ceil(split.bound))
+        return f"{sign} {day or number(split.bound)}"
     half = (2 * split.bound).is_integer() and abs(split.bound) < 1e7
     return f"{sign} {plain(split.bound).replace('-', MINUS) if half else number(split.bound)}"
+
+
+def _feature(schema: Schema, variable: int) -> Feature:
+    return schema.features[int(np.searchsorted(schema.starts, variable, side="right")) - 1]
+
+
+def _labels(schema: Schema) -> list[str]:
+    """Return the names of the variables with the labels of their features."""
+    spans = [schema.variables[schema.span(d)] for d in range(len(schema))]
+    return [
+        label_of(feature) + name.removeprefix(feature.name)
+        for feature, names in zip(schema, spans, strict=True)
+        for name in names
+    ]
 
 
 def _values(feature: Finite, right: Array, left: bool) -> tuple[str, int]:
@@ -71,7 +95,7 @@ def _values(feature: Finite, right: Array, left: bool) -> tuple[str, int]:
 
 def _sum(variables: Array, data: Array, schema: Schema) -> str:
     """Return the largest terms of a weighted sum; an ordered feature whose levels have weights 0, w, 2 w, ... is one term."""
-    names, weight_of = schema.variables, dict(zip(variables.tolist(), data.tolist(), strict=True))
+    names, weight_of = _labels(schema), dict(zip(variables.tolist(), data.tolist(), strict=True))
     terms = [(names[v], weight) for v, weight in weight_of.items()]
     for d, feature in enumerate(schema):
         if isinstance(feature, Ordinal):
@@ -80,7 +104,7 @@ def _sum(variables: Array, data: Array, schema: Schema) -> str:
             step = weights[min(1, len(levels) - 1)]
             if step and weights == [step * k for k in range(len(levels))]:
                 place = next(k for k, (name, _) in enumerate(terms) if name == names[levels[1]])
-                terms[place : place + len(levels) - 1] = [(feature.name, step)]
+                terms[place : place + len(levels) - 1] = [(label_of(feature), step)]
     largest = sorted(sorted(range(len(terms)), key=lambda k: -abs(terms[k][1]))[:_MOST_TERMS])
     text = ""
     for name, weight in (terms[k] for k in largest):

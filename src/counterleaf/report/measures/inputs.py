@@ -13,8 +13,9 @@ from counterleaf.question.costs.prices import Prices
 from counterleaf.question.query import Query
 from counterleaf.report.constraint_words import in_words, named
 from counterleaf.report.measures.conflicts import by_feature
-from counterleaf.table.features import Numeric, describe
+from counterleaf.table.features import Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.table.words.values import describe
 
 
 def used_features(model: Any, schema: Schema) -> set[str]:

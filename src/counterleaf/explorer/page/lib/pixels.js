@@ -1,9 +1,15 @@
-// Grey levels and red/blue differences on small canvases.
+// Grey levels and differences on small canvases. More ink is teal and less ink is brown, which colour-blind readers can
+// distinguish and which no class has.
 
 import { h } from "./dom.js";
 
+const [LESS, MORE] = [
+  [140, 81, 10],
+  [1, 102, 94],
+];
+
 /** An image of `side` screen pixels; ink is dark on white, also on a dark page. */
-export function drawImage(levels, values, shape, side) {
+export function drawImage(levels, values, shape, side, label = "image") {
   const span = levels.high - levels.low || 1;
   return canvas(
     values.map((value) => {
@@ -12,33 +18,33 @@ export function drawImage(levels, values, shape, side) {
     }),
     shape,
     side,
-    "image",
+    label,
   );
 }
 
-/** The ink that answer k adds (blue) and removes (red), relative to its largest change. */
+/** The ink that answer k adds (teal) and removes (brown), relative to its largest change. */
 export function drawDifference(image, k, shape, side) {
   const changes = image.answers[k].map((value, d) => value - image.source[d]);
   const largest = Math.max(...changes.map(Math.abs)) || 1;
   return canvas(
-    changes.map((change) => redToBlue(change / largest)),
+    changes.map((change) => brownToTeal(change / largest)),
     shape,
     side,
-    "red: less ink, blue: more ink",
+    "difference: brown is less ink, teal is more ink",
   );
 }
 
-/** A colour from red (-1) through white (0) to blue (1). */
-export function redToBlue(t) {
-  const [r, g, b] = t < 0 ? [178, 24, 43] : [33, 102, 172];
+/** A colour from brown (-1) through white (0) to teal (1). */
+export function brownToTeal(t) {
+  const [r, g, b] = t < 0 ? LESS : MORE;
   const a = Math.min(1, Math.abs(t));
   return [255 + (r - 255) * a, 255 + (g - 255) * a, 255 + (b - 255) * a];
 }
 
-/** A canvas with one colour per pixel. */
+/** A canvas with one colour per pixel; `side` is the length of its longer side on the screen, or null to fill its place. */
 export function canvas(colours, [height, width], side, label) {
   const node = h("canvas", { width, height, class: "pixels", role: "img", "aria-label": label });
-  node.style.width = `${side * Math.min(1, width / height)}px`;
+  if (side !== null) node.style.width = `${side * Math.min(1, width / height)}px`;
   node.style.aspectRatio = `${width} / ${height}`;
   const pixels = new ImageData(width, height);
   colours.forEach(([r, g, b], k) => pixels.data.set([r, g, b, 255], 4 * k));

@@ -5,7 +5,7 @@ import { togglePanel } from "../lib/page_controls.js";
 import { initialState } from "../lib/state.js";
 
 const COSTS = {
-  L1: ["fewest changes", "few features change, some of them more", "L1: the sum of the changes"],
+  L1: ["fewest changes", "few features change, maybe by a lot", "L1: the sum of the changes"],
   L2: ["smallest changes", "several features may change, each of them a little", "L2: the sum of the squared changes"],
   mixed: ["both", "few changes, none of them large", "L1 + L2"],
   Q: ["smooth changes", "neighbouring pixels change together", "Q: a quadratic cost that couples neighbouring pixels"],

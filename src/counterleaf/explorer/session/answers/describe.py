@@ -75,13 +75,14 @@ def _describe_feature(feature: Feature) -> dict[str, Any]:
         "name": feature.name,
         "label": label_of(feature),
         "unit": getattr(feature, "unit", None),
-        "description": getattr(feature, "description", None),
+        "description": feature.description,
         "missing": bool(feature.missing),
     }
     if isinstance(feature, Numeric):
         lower, upper = (end if math.isfinite(end) else None for end in (feature.lower, feature.upper))
         step = None if feature.grid is None else float(feature.grid)
-        return out | {"kind": "number", "lower": lower, "upper": upper, "step": step}
+        kind = "date" if feature.unit == "date" else "number"
+        return out | {"kind": kind, "lower": lower, "upper": upper, "step": step}
     return out | {"kind": type(feature).__name__.lower(), "values": [word(value) for value in feature.values]}
 
 

@@ -23,7 +23,7 @@ def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], li
     """What the model says of the source, and the ways of an answer."""
     source, *outcomes = describe_outcomes(scene, answer)
     costs = apart([c.cost for c in answer]) if len(answer) else []
-    page = compose(answer, most=len(answer.schema)) if len(answer) and scene.shape is None else None
+    page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
     ways = []
     for k, (c, outcome, cost) in enumerate(zip(answer, outcomes, costs, strict=True)):
         places = [answer.schema.index(name) for name in c.changes]

@@ -15,7 +15,7 @@ export class AnswerView {
     this.aside = h("p", { id: "aside", class: "aside" });
     this.spoken = h("p", { id: "sentence", class: "visually-hidden", "aria-live": "polite" });
     this.ways = h("div", { class: "ways", id: "ways" });
-    this.more = h("div", { class: "way ghost" });
+    this.more = h("div", { class: "option ghost" });
     this.reason = h("div", { class: "reason", id: "reason" });
     this.stripPlace = h("div", { class: "strip", id: "strip" });
     this.details = new Details();

@@ -4,6 +4,7 @@ import { drawDifference, drawImage } from "../../lib/pixels.js";
 import { button, fill, h, setText } from "../../lib/dom.js";
 
 const MAX_LINES = 4; // changes that a card shows
+const MAX_SHORT = 22; // letters of two values that fit into one line
 const IMAGE_SIDE = 88; // screen pixels
 
 export class Card {
@@ -22,11 +23,11 @@ export class Card {
     this.proved = h("span", {});
     this.node = h(
       "article",
-      { class: "way" },
-      h("div", { class: "way-head" }, this.pick, h("span", { class: "actions" }, this.details, this.keep)),
+      { class: "option" },
+      h("div", { class: "option-head" }, this.pick, h("span", { class: "actions" }, this.details, this.keep)),
       h(
         "div",
-        { class: "way-body" },
+        { class: "option-body" },
         this.changes,
         h("div", { class: "effort" }, h("span", { class: "scale", "aria-hidden": "true" }, this.amount), this.effort),
         h("div", { class: "checks" }, this.confirmed, this.proved),
@@ -54,7 +55,7 @@ export class Card {
     this.pick.setAttribute("aria-label", `Option ${k + 1}: ${describeWay(way, scene)}`);
     setText(this.summary, describeWay(way, scene));
     fill(this.changes, scene.shape && answer.image ? pictures(scene, answer.image, way, k) : lines(way.changes));
-    this.changes.className = `changes ${["one", "one few", "few"][way.changes.length] ?? ""}`;
+    this.changes.className = `changes ${["one", "one few", "two few"][way.changes.length] ?? ""}`;
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;
@@ -101,7 +102,7 @@ function lines(changes) {
 export const values = ({ from, to }) =>
   h(
     "span",
-    { class: "values" },
+    { class: from.length + to.length > MAX_SHORT ? "values long" : "values" },
     h("span", { class: "from" }, from),
     h("span", { class: "becomes", role: "img", "aria-label": "becomes" }, "→"),
     h("span", { class: "to" }, to),

@@ -1,143 +1,177 @@
-// The comparison: one column per step with its new settings and its cheapest answer.
+// The comparison: one card per step, with its change, its effort and what is different from the step before.
 
-import { button, displayName, fill, h } from "../../lib/dom.js";
+import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
 import { MAX_STEPS } from "../../lib/kept_steps.js";
 import { drawDifference, drawImage } from "../../lib/pixels.js";
 import { same } from "../../lib/state.js";
 
 const FORMATS = { html: "Page to print", csv: "CSV", json: "JSON with proofs" };
-const IMAGE_SIDE = 72; // screen pixels
+const IMAGE_SIDE = 96; // screen pixels
+const RECENT = 12; // steps at first
 
 export class Comparison {
-  /** `tools.showStep(step)` goes to a step, `tools.exportSteps(format, steps)` downloads some of them. */
-  constructor(scene, change, { steps, kept, showStep, exportSteps }) {
-    Object.assign(this, { scene, steps, kept, exportSteps, show: showStep, onlyKept: false, node: h("div", {}) });
+  constructor(scene, change, tools) {
+    Object.assign(this, { scene, tools, which: "recent" });
+    this.node = h("div", { class: "compare-view" });
   }
 
   update() {
-    const { scene, steps } = this;
-    const all = this.onlyKept ? this.kept.list : steps.list.filter(Boolean);
-    const shown = all.filter((step) => step.result && step.state.scene === scene.key);
-    const checkbox = h("input", {
-      type: "checkbox",
-      id: "only-kept",
-      checked: this.onlyKept,
-      onchange: () => ((this.onlyKept = checkbox.checked), this.update()),
-    });
-    const exported = shown.slice(-MAX_STEPS);
-    const bar = h(
+    const { steps, kept } = this.tools;
+    const all = steps.list.filter((step) => step?.result && step.state.scene === this.scene.key);
+    const own = kept.list.filter((step) => step.result && step.state.scene === this.scene.key);
+    const shown = { recent: all.slice(-RECENT), all, kept: own }[this.which];
+    const choices = [
+      ["recent", all.length > RECENT ? `Last ${RECENT} steps` : "All steps"],
+      ...(all.length > RECENT ? [["all", `All ${all.length} steps`]] : []),
+      ["kept", `Kept ★ (${own.length})`],
+    ];
+    const empty = this.which === "kept" ? "No step of this model is kept yet. “Keep” keeps the selected option." : "No steps yet.";
+    fill(
+      this.node,
+      h(
+        "div",
+        { class: "above" },
+        h(
+          "div",
+          { class: "group", role: "group", "aria-label": "Steps to compare" },
+          choices.map(([which, label]) =>
+            button(label, () => ((this.which = which), this.update()), { "aria-pressed": String(this.which === which) }),
+          ),
+        ),
+        shown.length > 0 && this.exports(shown.slice(-MAX_STEPS), shown.length),
+      ),
+      shown.length
+        ? h(
+            "ol",
+            { class: "steps", start: 1 },
+            shown.map((step, k) => this.card(step, shown[k - 1], this.numberOf(step, k), k)),
+          )
+        : h("p", {}, empty),
+    );
+  }
+
+  numberOf(step, k) {
+    const at = this.tools.steps.list.findIndex((one) => one?.hash === step.hash);
+    return this.which === "kept" || at < 0 ? k + 1 : at + 1;
+  }
+
+  exports(steps, count) {
+    return h(
       "div",
-      { class: "above" },
-      h("label", { class: "check", for: "only-kept" }, checkbox, "only kept steps ★"),
-      shown.length > 0 &&
+      { class: "group" },
+      h("span", { class: "quiet" }, steps.length < count ? `Export the last ${MAX_STEPS}:` : "Export these:"),
+      Object.entries(FORMATS).map(([format, label]) => button(label, () => this.tools.exportSteps(format, steps))),
+    );
+  }
+
+  card(step, previous, number) {
+    const { steps, kept, showStep } = this.tools;
+    const { result, state } = step;
+    const here = this.which !== "kept" && step.hash === steps.current?.hash;
+    const isKept = kept.has(step);
+    const toggle = () => {
+      kept.toggle(step);
+      this.update();
+    };
+    return h(
+      "li",
+      { class: here ? "step here" : "step", "aria-current": here ? "step" : null },
+      h(
+        "div",
+        { class: "step-head" },
+        h("strong", {}, `${this.which === "kept" ? "Kept" : "Step"} ${number}`),
+        h("span", { class: "quiet" }, `${nounOf(this.scene)} ${state.row}${Object.keys(state.edits).length ? ", edited" : ""}`),
         h(
           "span",
           { class: "group" },
-          exported.length < shown.length ? `Export the last ${MAX_STEPS}: ` : "Export these steps: ",
-          Object.entries(FORMATS).map(([format, label]) => button(label, () => this.exportSteps(format, exported))),
+          button("Show", () => showStep(step), { "aria-label": `show step ${number}` }),
+          button(isKept ? "★" : "☆", toggle, { "aria-label": `keep step ${number}`, "aria-pressed": String(isKept) }),
         ),
+      ),
+      h("p", { class: "step-goal" }, result.source.label, " → ", h("strong", {}, result.goal?.text ?? "")),
+      result.image ? this.images(result) : this.changes(result),
+      result.way && effort(result.way),
+      news(step, previous, this.scene),
     );
-    const empty = this.onlyKept ? "Nothing of this model is kept yet. “Keep” keeps the selected option." : "No steps yet.";
-    fill(this.node, bar, shown.length ? this.table(scene, shown, steps) : h("p", {}, empty));
   }
 
-  table(scene, shown, steps) {
-    const rows = [
-      tableRow("settings", shown, (step, previous) =>
-        h("td", { class: "news" }, step ? describeNews(step, previous).map((text) => h("div", {}, text)) : ""),
-      ),
-      ...(scene.shape ? imageRows(scene, shown) : featureRows(scene, shown)),
-      tableRow("cost", shown, (step) => h("td", {}, step ? (step.result.way?.effort.cost ?? "–") : ""), "summary"),
-      tableRow("model says", shown, (step) => h("td", {}, step ? labelOf(step.result) : shown[0].result.source.label), "summary"),
-    ];
-    const headings = shown.map((step, k) => this.heading(step, k, scene, steps));
+  changes({ way, status }) {
+    if (!way) return h("p", { class: "step-none" }, status === "limit" ? "none found in time" : "no allowed change gets there");
+    if (!way.changes.length) return h("p", {}, "nothing has to change");
+    return h(
+      "dl",
+      { class: "changes" },
+      way.changes.map((change) => [
+        h("dt", {}, change.label),
+        h("dd", {}, `${change.from} `, h("span", { "aria-label": directionOf(change) }, arrowOf(change)), h("strong", {}, ` ${change.to}`)),
+      ]),
+    );
+  }
+
+  images({ image, way }) {
+    if (!way) return this.changes({ way });
     return h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison of the steps" },
-      h(
-        "table",
-        { class: "compare" },
-        h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col" }, "source"), headings)),
-        h("tbody", {}, rows),
-      ),
-    );
-  }
-
-  heading(step, k, scene, steps) {
-    const kept = this.kept.has(step);
-    return h(
-      "th",
-      { scope: "col", class: step.hash === steps.current?.hash ? "to here" : "to" },
-      h("span", { class: "rank" }, `${k + 1}`),
-      button("show", () => this.show(step), { "aria-label": `show step ${k + 1}` }),
-      button(kept ? "★" : "☆", () => (this.kept.toggle(step), this.update()), {
-        "aria-label": `keep step ${k + 1}`,
-        "aria-pressed": String(kept),
-      }),
+      { class: "pair" },
+      drawImage(image, image.source, this.scene.shape, IMAGE_SIDE, "the row"),
+      drawImage(image, image.answers[0], this.scene.shape, IMAGE_SIDE, `the option: ${way.label}`),
+      drawDifference(image, 0, this.scene.shape, IMAGE_SIDE),
     );
   }
 }
 
-/** A row of the table; `cell(step, previous)` makes the cell of a step, and of the source for null. */
-const tableRow = (title, shown, cell, kind = "") =>
-  h(
-    "tr",
-    { class: kind },
-    h("th", { scope: "row", class: "name" }, title),
-    cell(null),
-    shown.map((step, k) => cell(step, shown[k - 1])),
+const nounOf = ({ noun }) => (noun ? noun[0].toUpperCase() + noun.slice(1) : "Row");
+
+const arrowOf = ({ direction }) => (direction > 0 ? "↑" : direction < 0 ? "↓" : "→");
+const directionOf = ({ direction }) => (direction > 0 ? "up to" : direction < 0 ? "down to" : "to");
+
+function effort(way) {
+  const bar = h("span", { class: "effort-bar", "aria-hidden": "true" }, h("span", {}));
+  bar.firstChild.style.width = `${Math.max(2, 100 * Math.min(1, way.effort.share))}%`;
+  return h(
+    "div",
+    { class: "step-effort" },
+    bar,
+    h("span", {}, way.effort.words),
+    h("span", { class: way.confirmed ? "good" : "bad" }, way.confirmed ? `✓ ${way.label}, confirmed` : `✗ ${way.label}, not confirmed`),
   );
-
-function featureRows(scene, shown) {
-  const changeOf = (step, name) => step.result.way?.changes.find(({ feature }) => feature === name);
-  return scene.features
-    .map(({ name }) => [name, shown.map((step) => changeOf(step, name)).find(Boolean)?.from])
-    .filter(([, source]) => source !== undefined)
-    .map(([name, source]) =>
-      tableRow(displayName(name), shown, (step) =>
-        step ? changeCell(step.result, changeOf(step, name), source) : h("td", {}, source),
-      ),
-    );
 }
 
-function imageRows(scene, shown) {
-  const first = shown[0].result.image;
-  const bestOf = (step) => step?.result.image?.answers[0];
-  const image = (step) => {
-    if (!step) return drawImage(first, first.source, scene.shape, IMAGE_SIDE);
-    return bestOf(step) && drawImage(step.result.image, bestOf(step), scene.shape, IMAGE_SIDE);
-  };
-  const difference = (step) => bestOf(step) && drawDifference(step.result.image, 0, scene.shape, IMAGE_SIDE);
-  return [
-    tableRow("image", shown, (step) => h("td", {}, image(step))),
-    tableRow("difference", shown, (step) => h("td", {}, difference(step))),
-  ];
+/** The differences between a step and the one before, in its question and in its effort. */
+function news(step, previous, scene) {
+  const texts = describeNews(step, previous, scene);
+  return h(
+    "div",
+    { class: "step-news quiet" },
+    h("span", {}, previous ? "Since the step before:" : "Settings:"),
+    h(
+      "ul",
+      {},
+      texts.map((text) => h("li", {}, text)),
+    ),
+  );
 }
 
-function labelOf({ way, status }) {
-  if (way) return `${way.label}${way.confirmed ? " ✓" : " ✗"}`;
-  return status === "limit" ? "none found in time" : "no such row";
-}
-
-function changeCell(result, change, source) {
-  if (!result.way) return h("td", {}, "");
-  if (!change) return h("td", { class: "unchanged" }, "=");
-  const { direction, to } = change;
-  const [kind, sign] = !direction ? ["other", "→"] : direction > 0 ? ["up", "▲"] : ["down", "▼"];
-  return h("td", { class: `to ${kind}` }, change.from === source ? `${sign} ${to}` : `${change.from} ${sign} ${to}`);
-}
-
-/** The differences between the question of a step and that of the step before. */
-function describeNews(step, previous) {
+function describeNews(step, previous, scene) {
   const [now, before] = [step.result.settings, previous?.result.settings ?? []];
-  const out = [
-    ...now.filter((setting) => !before.includes(setting)).map((setting) => `+ ${setting}`),
-    ...before.filter((setting) => !now.includes(setting)).map((setting) => `− ${setting}`),
-  ];
+  const labelOf = (name) => scene.features.find((feature) => feature.name === name)?.label ?? displayName(name);
   const [a, b] = [step.state, previous?.state];
-  if (!b || a.row !== b.row) out.unshift(`row ${a.row}`);
-  if (!same(a.edits, b?.edits ?? {})) out.push(`edited: ${Object.keys(a.edits).map(displayName).join(", ") || "nothing"}`);
-  if (!b || !same(a.target, b.target)) out.push(`target: ${a.target.join(" or ") || "anything else"}`);
-  if (!b || a.cost !== b.cost || a.spread !== b.spread) out.push(a.cost === "Q" ? "cost Q" : `cost ${a.cost} by ${a.spread}`);
-  return out.length ? out : ["no change"];
+  const out = [];
+  if (b && a.row !== b.row) out.push(`another row: ${a.row}`);
+  const edited = [...new Set([...Object.keys(a.edits), ...Object.keys(b?.edits ?? {})])];
+  const moved = edited.filter((name) => lookUp(a.edits, name) !== lookUp(b?.edits ?? {}, name));
+  if (moved.length) out.push(`edited: ${moved.map(labelOf).join(", ")}`);
+  if (b && step.result.goal?.text !== previous.result.goal?.text) out.push(`goal: ${step.result.goal?.text}`);
+  out.push(...now.filter((setting) => !before.includes(setting)).map((setting) => (previous ? `+ ${setting}` : setting)));
+  out.push(...before.filter((setting) => !now.includes(setting)).map((setting) => `no longer: ${setting}`));
+  if (b && (a.cost !== b.cost || a.spread !== b.spread)) out.push("effort is measured differently");
+  if (previous?.result.way && step.result.way && out.length) out.push(effortChange(step.result.way.effort, previous.result.way.effort));
+  if (out.length) return out.filter(Boolean);
+  if (b && (step.selected ?? 0) !== (previous.selected ?? 0)) return ["another option of the same answer"];
+  return [previous ? (same(a, b) ? "no change" : "the same result") : "none"];
+}
+
+function effortChange(now, before) {
+  if (Math.abs(now.share - before.share) < 1e-9) return "the same effort";
+  return now.share < before.share ? "less effort" : "more effort";
 }

@@ -1,129 +1,381 @@
-// The plane of two numeric features: the prediction in each region, the row and the answers.
+// The plane of two features: what the model says everywhere on it, the row, which the user drags, and the ways.
 
 import { post } from "../../lib/api.js";
-import { displayName, fill, h, lookUp, shortNumber } from "../../lib/dom.js";
-import { fillOf, legend } from "../../lib/class_colours.js";
+import { colourOf, colourOfShare, fillOf, legend, scaleLegend } from "../../lib/class_colours.js";
+import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
+import { drawAxes } from "./plane_axes.js";
+import { drawMarks } from "./plane_marks.js";
+import { snap, valueText } from "./ticks.js";
 
-const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [640, 460, 74, 10, 46];
+const [LEAST_HEIGHT, MOST_HEIGHT] = [300, 560]; // pixels
+const STEPS = 100; // arrow keys from one side to the other
 
 export class Plane {
-  constructor(scene) {
-    Object.assign(this, { scene, node: h("div", {}) });
-    this.drawing = h("div", {});
-  }
-
-  async update(state, row, answer) {
-    this.request?.abort();
-    Object.assign(this, { state, row, answer });
-    if (!answer) return this.showMessage("");
-    if (!this.chosen) this.build(this.scene, answer);
-    if (!this.pair) return;
-    const [x_feature, y_feature] = this.pair;
-    if (x_feature === y_feature) return this.showMessage("Choose two different features.");
-    this.request = new AbortController();
-    try {
-      this.draw(await post("/api/plane", { question: state, x_feature, y_feature }, this.request.signal));
-    } catch (error) {
-      if (error.name !== "AbortError") this.showMessage(error.message);
+  constructor(scene, change, tools) {
+    Object.assign(this, { scene, change, tools, whole: false });
+    this.usable = scene.features.filter((feature) => feature.kind === "number" || feature.kind === "date" || feature.values?.length > 1);
+    this.key = h("div", { class: "plane-key" });
+    this.drawing = h("div", { class: "plane-frame" });
+    this.readout = h("p", { class: "readout quiet" });
+    if (this.usable.length < 2) {
+      this.node = h("p", {}, "A plane needs two features with several values; this model has fewer.");
+      return;
     }
-  }
-
-  /** Build the fields for the two features; at first they show features that the cheapest answer changes. */
-  build(scene, answer) {
-    const numbers = scene.features.filter((feature) => feature.kind === "number").map((feature) => feature.name);
-    if (numbers.length < 2) return fill(this.node, h("p", {}, "A plane needs two numeric features; this model has fewer."));
-    const changed = numbers.filter((name) => lookUp(answer?.changes, name));
-    const best = changed.filter((name) => lookUp(answer.changes, name).to[0] !== "="); // by the cheapest answer
-    const pair = [...new Set([...best, ...changed, ...numbers])].slice(0, 2);
     const pick = (k, label) => {
-      const select = h(
-        "select",
-        { id: `plane-${k}`, onchange: () => ((this.chosen = true), this.update(this.state, this.row, this.answer)) },
-        numbers.map((name) => h("option", { value: name }, displayName(name))),
-      );
-      select.value = pair[k];
+      const options = this.usable.map((feature) => h("option", { value: feature.name }, feature.label ?? displayName(feature.name)));
+      const select = h("select", { id: `plane-${k}`, onchange: () => this.choose(k) }, options);
       return [select, h("div", { class: "field" }, h("label", { for: select.id }, label), select)];
     };
     const [[x, xField], [y, yField]] = [pick(0, "Horizontal axis"), pick(1, "Vertical axis")];
-    Object.assign(this, { x, y });
-    fill(this.node, h("div", { class: "above" }, xField, yField), this.drawing);
+    this.selects = [x, y];
+    this.zoom = button("Whole range", () => ((this.whole = !this.whole), this.refresh()), { "aria-pressed": "false" });
+    this.node = h("div", { class: "plane-view" }, h("div", { class: "above" }, xField, yField, this.zoom), this.key, this.drawing, this.readout);
+    new ResizeObserver(() => this.isResized() && this.draw()).observe(this.drawing);
+  }
+
+  /** Whether the panel has another width than the drawing; a hidden one has none. */
+  isResized() {
+    const width = this.drawing.clientWidth;
+    return Boolean(this.plane) && width > 0 && width !== this.drawnWidth;
   }
 
   get pair() {
-    return this.x && [this.x.value, this.y.value];
+    return this.selects.map((select) => select.value);
   }
 
-  draw(plane) {
-    const [low, high] = [plane.low, plane.high];
-    const toX = (v) => LEFT + ((v - low[0]) / (high[0] - low[0])) * WIDTH;
-    const toY = (v) => TOP + HEIGHT - ((v - low[1]) / (high[1] - low[1])) * HEIGHT;
-    const position = ([a, b]) => [toX(a), toY(b)];
-    const regions = plane.regions.map((one) =>
+  /** At first the axes are features that the ways change, numbers before categories. */
+  start(answer) {
+    const byName = new Map(this.usable.map((feature) => [feature.name, feature]));
+    const changed = answer.ways.flatMap((way) => way.changes.map(({ feature }) => byName.get(feature))).filter(Boolean);
+    const isNumber = (feature) => !feature.values?.length;
+    const first = [...new Set([...changed.filter(isNumber), ...this.usable.filter(isNumber), ...changed, ...this.usable])];
+    this.selects.forEach((select, k) => (select.value = first[k].name));
+  }
+
+  /** The user chose a feature; the same one on the other axis is exchanged. */
+  choose(k) {
+    if (this.selects[k].value === this.selects[1 - k].value) this.selects[1 - k].value = this.before[k];
+    this.refresh();
+  }
+
+  async update(state, row, answer, selected) {
+    if (!this.selects || !row.values) return;
+    Object.assign(this, { state, row, answer, selected });
+    if (!answer) return this.clear();
+    if (!this.before) this.start(answer);
+    await this.refresh();
+  }
+
+  clear() {
+    this.request?.abort();
+    [this.plane, this.drawnFor] = [null, null];
+    fill(this.drawing);
+    fill(this.key);
+    this.readout.textContent = "";
+  }
+
+  /** Draw the marks, and request the predictions unless they are the same: they do not depend on the row's place in the plane. */
+  async refresh() {
+    const [x_feature, y_feature] = (this.before = this.pair);
+    const { [x_feature]: _x, [y_feature]: _y, ...edits } = this.state.edits;
+    const wanted = JSON.stringify([{ ...this.state, edits }, this.before, this.whole]);
+    this.zoom.setAttribute("aria-pressed", String(this.whole));
+    if (this.dragging || (wanted === this.drawnFor && this.isInside())) return this.drawMarks();
+    this.request?.abort();
+    this.request = new AbortController();
+    try {
+      const body = { question: this.state, x_feature, y_feature, whole: this.whole };
+      this.plane = await post("/api/plane", body, this.request.signal);
+      this.drawnFor = wanted;
+      this.draw();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.clear();
+      this.tools.notify(error.message);
+    }
+  }
+
+  /** Whether the row and the ways are in the window. */
+  isInside() {
+    const { low, high } = this.plane;
+    return [this.rowAt(), ...this.waysAt()].every((point) => point.every((value, k) => value >= low[k] && value <= high[k]));
+  }
+
+  /** The values of the row on the two axes; a missing one is drawn at the lower end. */
+  rowAt() {
+    if (this.dragging) return this.dragging;
+    return this.pair.map((name, k) => this.valueOf(name) ?? this.plane.low[k]);
+  }
+
+  valueOf(name) {
+    const edited = lookUp(this.state.edits, name);
+    return edited !== undefined ? edited : this.row.values[this.scene.features.findIndex((feature) => feature.name === name)];
+  }
+
+  waysAt() {
+    const start = this.pair.map((name, k) => this.valueOf(name) ?? this.plane.low[k]);
+    return this.answer.ways.map((way) =>
+      this.pair.map((name, k) => way.changes.find(({ feature }) => feature === name)?.to_value ?? start[k]),
+    );
+  }
+
+  draw() {
+    const { plane } = this;
+    if (!this.drawing.clientWidth) return; // the panel is hidden; it is drawn when it gets a width
+    const width = (this.drawnWidth = this.drawing.clientWidth);
+    const height = Math.round(Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, 0.56 * width)));
+    const axes = drawAxes(plane, width, height);
+    Object.assign(this, { area: axes.area });
+    this.marks = h("svg:g", {});
+    this.handle = h("svg:rect", {
+      class: "handle",
+      width: 32,
+      height: 32,
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "movable row",
+      onkeydown: (event) => this.moveByKey(event),
+      onkeyup: () => this.release(),
+      onblur: () => this.release(),
+    });
+    const drawing = h(
+      "svg:svg",
+      {
+        class: "plane",
+        width,
+        height,
+        viewBox: `0 0 ${width} ${height}`,
+        role: "group",
+        "aria-label": `What the model says over ${plane.axes[0].label} and ${plane.axes[1].label}, with the row and ${this.answer.ways.length} options`,
+      },
+      this.background(),
+      axes.nodes,
+      this.marks,
+      this.handle,
+    );
+    const focused = document.activeElement?.classList.contains("handle") && this.drawing.contains(document.activeElement);
+    fill(this.drawing, drawing);
+    if (focused) this.handle.focus();
+    this.listen(drawing);
+    this.drawKey();
+    this.drawMarks();
+  }
+
+  toScreen([a, b]) {
+    const { low, high } = this.plane;
+    const { left, top, width, height } = this.area;
+    return [left + ((a - low[0]) / (high[0] - low[0])) * width, top + height - ((b - low[1]) / (high[1] - low[1])) * height];
+  }
+
+  toValues(x, y) {
+    const { low, high } = this.plane;
+    const { left, top, width, height } = this.area;
+    const inside = (share) => Math.min(1, Math.max(0, share));
+    return [
+      low[0] + inside((x - left) / width) * (high[0] - low[0]),
+      low[1] + inside((top + height - y) / height) * (high[1] - low[1]),
+    ];
+  }
+
+  background() {
+    const { regions, raster } = this.plane;
+    if (!regions) return h("svg:image", { class: "raster", href: this.paint(raster), ...frameOf(this.area), preserveAspectRatio: "none" });
+    return regions.map((one) =>
       h("svg:polygon", {
-        points: one.corners.map((corner) => position(corner).join(",")).join(" "),
-        fill: fillOf(one.class_index),
+        points: one.corners.map((corner) => this.toScreen(corner).join(",")).join(" "),
+        fill: one.number === null ? fillOf(one.class_index) : `rgb(${this.colourOfNumber(one.number).join(" ")})`,
         class: "region",
       }),
     );
-    const [sx, sy] = position(plane.source);
-    const arrows = plane.answers.map((point, k) => {
-      const [ax, ay] = position(point);
-      return h(
-        "svg:g",
-        {},
-        h("svg:line", { class: "move", x1: sx, y1: sy, x2: ax, y2: ay }),
-        h("svg:circle", { class: plane.changes_others[k] ? "answer hollow" : "answer", cx: ax, cy: ay, r: 6 }),
-        h("svg:text", { class: "mark", x: ax + 9, y: ay - 8 }, `#${k + 1}`),
-      );
+  }
+
+  /** The ends of the colours: those of the numbers that are shown, or 0 and 1 for a probability. */
+  get ends() {
+    const { scale, raster, regions } = this.plane;
+    if (scale.output >= 0) return [0, 1];
+    if (raster) return [raster.low, raster.high];
+    const numbers = regions.map(({ number }) => number);
+    return [Math.min(...numbers), Math.max(...numbers)];
+  }
+
+  colourOfNumber(number) {
+    const [low, high] = this.ends;
+    return colourOfShare(high > low ? (number - low) / (high - low) : 0.5);
+  }
+
+  /** The raster as an image; the page decodes its cells once. */
+  paint(raster) {
+    raster.bytes = Uint8Array.from(atob(raster.cells), (letter) => letter.charCodeAt(0));
+    const node = h("canvas", { width: raster.width, height: raster.height });
+    const pixels = new ImageData(raster.width, raster.height);
+    const colours = new Map();
+    raster.bytes.forEach((byte, k) => {
+      if (!colours.has(byte)) colours.set(byte, this.plane.scale ? this.colourOfNumber(this.numberOf(byte)) : colourOf(byte));
+      pixels.data.set([...colours.get(byte), 255], 4 * k);
     });
-    const ticks = (k) => Array.from({ length: 5 }, (_, i) => low[k] + ((high[k] - low[k]) * i) / 4);
-    const indices = [...new Set(plane.regions.map((one) => one.class_index))].sort((a, b) => a - b);
+    node.getContext("2d").putImageData(pixels, 0, 0);
+    return node.toDataURL();
+  }
+
+  numberOf = (byte) => this.plane.raster.low + (byte / 254) * (this.plane.raster.high - this.plane.raster.low);
+
+  /** What the model says at a point, in words. */
+  saysAt([a, b]) {
+    const { low, high, regions, raster, scale } = this.plane;
+    let [index, number] = [-1, null];
+    if (regions) {
+      const found = regions.find((one) => contains(one.corners, [a, b]));
+      if (!found) return "";
+      [index, number] = [found.class_index, found.number];
+    } else {
+      const cell = (share, size) => Math.min(size - 1, Math.max(0, Math.floor(share * size)));
+      const column = cell((a - low[0]) / (high[0] - low[0]), raster.width);
+      const line = cell((high[1] - b) / (high[1] - low[1]), raster.height);
+      const byte = raster.bytes[line * raster.width + column];
+      [index, number] = scale ? [-1, this.numberOf(byte)] : [byte, null];
+    }
+    if (number === null) return this.scene.classes[index];
+    if (scale.output >= 0) return `${this.scene.classes[scale.output]} ${Math.round(100 * number)} %`;
+    const unit = this.scene.output?.unit;
+    return `${Number(number.toPrecision(4)).toLocaleString("en-US")}${unit ? ` ${unit}` : ""}`;
+  }
+
+  wordsAt(point) {
+    const { axes, low, high } = this.plane;
+    return axes.map((axis, k) => `${axis.label} ${valueText(axis, point[k], low[k], high[k])}`).join(", ");
+  }
+
+  drawMarks() {
+    if (!this.plane) return;
+    const row = this.rowAt();
+    const ways = this.waysAt();
+    const others = this.answer.ways.map((way) => way.changes.some(({ feature }) => !this.pair.includes(feature)));
+    const points = ways.map((point, k) => ({ at: this.toScreen(point), others: others[k], selected: k === this.selected }));
+    const [x, y] = this.toScreen(row);
+    fill(this.marks, ...drawMarks([x, y], points, this.area, this.tools.select));
+    this.handle.setAttribute("x", x - 16);
+    this.handle.setAttribute("y", y - 16);
+    this.handle.setAttribute("aria-label", `The row: ${this.wordsAt(row)}. The arrow keys move it.`);
+    if (!this.pointed) this.readout.textContent = this.sentence();
+  }
+
+  sentence() {
+    const missing = this.pair.filter((name) => this.valueOf(name) === null).map((name) => this.labelOf(name));
+    if (missing.length) return `${missing.join(" and ")} ${missing.length > 1 ? "are" : "is"} missing in this row, which is drawn at the edge.`;
+    return "All other features have the values of the row.";
+  }
+
+  labelOf = (name) => this.scene.features.find((feature) => feature.name === name)?.label ?? displayName(name);
+
+  drawKey() {
+    const { scale, regions, raster } = this.plane;
+    const [low, high] = scale ? this.ends : [0, 1];
+    const write = (number) => (scale.output >= 0 ? `${Math.round(100 * number)} %` : Number(number.toPrecision(4)).toLocaleString("en-US"));
+    const share = (end, fallback) => (end === null ? fallback : Math.min(1, Math.max(0, (end - low) / (high - low || 1))));
+    const goal = scale && scale.goal.some((end) => end !== null) ? [share(scale.goal[0], 0), share(scale.goal[1], 1)] : null;
+    const name = scale?.output >= 0 ? `probability of ${this.scene.classes[scale.output]}: ` : "";
+    const used = scale ? [] : [...new Set(regions ? regions.map((one) => one.class_index) : raster.bytes)].sort((a, b) => a - b);
     fill(
-      this.drawing,
-      legend(this.scene.classes, indices),
+      this.key,
+      scale ? scaleLegend([name + write(low), write(high)], goal) : legend(this.scene.classes, used),
       h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Plane" },
-        h(
-          "svg:svg",
-          {
-            viewBox: `0 0 ${LEFT + WIDTH + 30} ${TOP + HEIGHT + BELOW}`,
-            class: "plane",
-            role: "img",
-            "aria-label": `Predictions over ${this.x.value} and ${this.y.value}, the row and ${plane.answers.length} answers`,
-          },
-          regions,
-          h("svg:rect", { class: "frame", x: LEFT, y: TOP, width: WIDTH, height: HEIGHT }),
-          ticks(0).map((v) =>
-            h("svg:text", { x: toX(v), y: HEIGHT + 28, "text-anchor": "middle" }, shortNumber(Number(v.toPrecision(4)))),
-          ),
-          ticks(1).map((v) =>
-            h("svg:text", { x: LEFT - 8, y: toY(v) + 4, "text-anchor": "end" }, shortNumber(Number(v.toPrecision(4)))),
-          ),
-          h(
-            "svg:text",
-            { class: "axis", x: LEFT + WIDTH / 2, y: HEIGHT + 50, "text-anchor": "middle" },
-            displayName(this.x.value),
-          ),
-          h(
-            "svg:text",
-            { class: "axis", transform: `translate(14 ${TOP + HEIGHT / 2}) rotate(-90)`, "text-anchor": "middle" },
-            displayName(this.y.value),
-          ),
-          arrows,
-          h("svg:rect", { class: "source-point", x: sx - 6, y: sy - 6, width: 12, height: 12 }),
-        ),
-      ),
-      h(
-        "p",
-        { class: "quiet" },
-        "Square: the row. Circles: the answers. All other features have the values of the row. A hollow circle also changes other features, so the region around it may have another class than the answer.",
+        "ul",
+        { class: "legend" },
+        h("li", {}, sample("svg:rect", { class: "source-point", x: 3, y: 1, width: 12, height: 12 }), "the row: drag it, or use the arrow keys"),
+        h("li", {}, sample("svg:circle", { class: "dot", cx: 9, cy: 7, r: 5 }), "an option"),
+        h("li", {}, sample("svg:circle", { class: "dot hollow", cx: 9, cy: 7, r: 5 }), "an option that also changes other features"),
       ),
     );
   }
 
-  /** Show a message in place of the drawing. */
-  showMessage(text) {
-    fill(this.drawing, h("p", {}, text));
+  listen(drawing) {
+    const place = (event) => {
+      const box = drawing.getBoundingClientRect();
+      return this.toValues(event.clientX - box.left, event.clientY - box.top);
+    };
+    this.handle.addEventListener("pointerdown", (event) => {
+      this.handle.setPointerCapture(event.pointerId);
+      this.held = true;
+      event.preventDefault();
+      this.handle.focus();
+    });
+    this.handle.addEventListener("pointermove", (event) => this.held && this.moveTo(place(event)));
+    for (const end of ["pointerup", "pointercancel"])
+      this.handle.addEventListener(end, () => {
+        this.held = false;
+        this.release();
+      });
+    drawing.addEventListener("pointermove", (event) => {
+      const point = place(event);
+      this.pointed = true;
+      const snapped = this.plane.axes.map((axis, k) => snap(axis, point[k], this.plane.low[k], this.plane.high[k]));
+      this.readout.textContent = `${this.wordsAt(snapped)}: the model says ${this.saysAt(snapped)}.`;
+    });
+    drawing.addEventListener("pointerleave", () => {
+      this.pointed = false;
+      this.readout.textContent = this.sentence();
+    });
   }
+
+  /** Move the row to allowed values near a point; the answer follows. */
+  moveTo(point) {
+    const { axes } = this.plane;
+    const bounds = this.pair.map((name) => this.scene.features.find((feature) => feature.name === name));
+    const next = axes.map((axis, k) => {
+      const low = Math.max(this.plane.low[k], bounds[k].lower ?? -Infinity);
+      const high = Math.min(this.plane.high[k], bounds[k].upper ?? Infinity);
+      const last = (bounds[k].values?.length ?? Infinity) - 1; // a row is not moved to "missing"
+      return Math.min(last, snap(axis, point[k], low, high));
+    });
+    if (next.every((value, k) => value === this.rowAt()[k])) return;
+    this.dragging = next;
+    this.change(this.movedState(), true);
+    this.drawMarks();
+  }
+
+  /** The state with the row at the place to which it is dragged; an edit back to the row's value is dropped. */
+  movedState() {
+    const edits = { ...this.state.edits };
+    this.pair.forEach((name, k) => {
+      const original = this.row.values[this.scene.features.findIndex((feature) => feature.name === name)];
+      if (this.dragging[k] === original) delete edits[name];
+      else if (this.dragging[k] !== this.valueOf(name)) edits[name] = this.dragging[k];
+    });
+    return { ...this.state, edits };
+  }
+
+  /** The end of a move is one step of the history. */
+  release() {
+    if (!this.dragging || this.held) return;
+    const state = this.movedState();
+    this.dragging = null;
+    this.change(state);
+  }
+
+  moveByKey(event) {
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] }[event.key];
+    if (!way || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const { low, high, axes } = this.plane;
+    const now = this.rowAt();
+    this.moveTo(
+      now.map((value, k) => {
+        const size = axes[k].step ?? 0;
+        const stride = Math.max(size, ((high[k] - low[k]) / STEPS) * (axes[k].values ? 0 : 1)) * (event.shiftKey ? 10 : 1);
+        return value + way[k] * (size ? Math.round(stride / size) * size : stride);
+      }),
+    );
+  }
+}
+
+const frameOf = ({ left, top, width, height }) => ({ x: left, y: top, width, height });
+
+const sample = (tag, attributes) => h("svg:svg", { width: 18, height: 14, "aria-hidden": "true" }, h(tag, attributes));
+
+/** Whether a convex polygon contains a point. */
+function contains(corners, [x, y]) {
+  return corners.every(([ax, ay], k) => {
+    const [bx, by] = corners[(k + 1) % corners.length];
+    return (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= -1e-9 * Math.abs((bx - ax) * (by - ay) || 1);
+  });
 }

@@ -1,0 +1,208 @@
+"""Trees and planes as self-contained drawings, for a page to print that has no scripts.
+
+The drawings have fixed colours, refer to nothing outside, and escape every text.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+from counterleaf.plot.trees.placement import arrange
+
+COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#999999")  # of the classes, as on the page
+_SCALE = ("#00224e", "#3b496c", "#707173", "#a59c74", "#e1cc55", "#fee838")  # of numbers
+_WAY, _INK, _QUIET = "#8e1b7a", "#1b1d20", "#575c63"
+_CHARACTER, _LINE, _GAP, _LEVEL = 6.6, 15.0, 14.0, 52.0  # pixels
+_SIZE = (560.0, 360.0)  # of a plane
+_MAX_TICKS = 6
+
+
+def tree_svg(drawn: dict[str, Any], classes: list[str]) -> str:
+    """The paths of the row and of the options in a tree from ``draw_tree``; the other subtrees are folded."""
+    nodes = {one["id"]: one for one in drawn["nodes"]}
+    on_paths = {node for path in drawn["paths"] for node in path}
+    children: dict[int, tuple[int, ...]] = {}
+    order = [0]
+    for node in order:
+        open_here = node in on_paths or drawn["n_leaves"] <= 8
+        children[node] = tuple(nodes[node].get("children", ())) if open_here else ()
+        order += children[node]
+    captions = {
+        child: text for node in order for child, text in zip(children[node], nodes[node].get("branches", ()), strict=False)
+    }
+    lines = {node: _node_lines(nodes[node], bool(children[node])) for node in order}
+    below = {node: _below(drawn, nodes[node]) for node in order}
+    widths = {
+        node: _CHARACTER * max([len(captions.get(node, "")), len(below[node]), *map(len, lines[node])]) + 18 for node in order
+    }
+    places = arrange(children, widths, _GAP)
+    left = min(x - widths[node] / 2 for node, (x, _) in places.items()) - 4
+    right = max(x + widths[node] / 2 for node, (x, _) in places.items()) + 4
+    at = {node: (x - left, 20 + depth * (_LEVEL + 2 * _LINE)) for node, (x, depth) in places.items()}
+    parts = [_link(at[node], at[child], "#bbbbbb", 1, "") for node in order for child in children[node]]
+    for k, path in reversed(list(enumerate(drawn["paths"]))):
+        look = (_INK, 2, ' stroke-dasharray="6 4"') if k == 0 else (_WAY, 3.5 if k == 1 else 1.5, "")
+        shift = 3.0 * k
+        parts += [_link(at[a], at[b], *look, shift=shift) for a, b in pairwise(path) if a in at and b in at]
+    for node in order:
+        parts.append(_node(at[node], nodes[node], lines[node], captions.get(node, ""), below[node], bool(children[node])))
+    height = max(y for _, y in at.values()) + 3 * _LINE
+    label = f"A tree with {drawn['n_leaves']} leaves and the paths of the row and of {len(drawn['paths']) - 1} options"
+    return _page(right - left, height, label, parts) + _legend(classes, sorted(_classes_of(nodes, order)))
+
+
+def plane_svg(drawn: dict[str, Any], classes: list[str]) -> str:
+    """A plane from ``draw_plane`` with the row and the options."""
+    (x_low, y_low), (x_high, y_high), (wide, tall) = drawn["low"], drawn["high"], _SIZE
+    left, top = 90.0, 10.0
+
+    def place(point: Any) -> tuple[float, float]:
+        a, b = ((value - low) / (high - low) for value, low, high in zip(point, (x_low, y_low), (x_high, y_high), strict=True))
+        return left + a * wide, top + (1 - b) * tall
+
+    parts = _cells(drawn, left, top) if drawn["regions"] is None else []
+    for region in drawn["regions"] or ():
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, region["corners"]))
+        parts.append(f'<polygon points="{corners}" fill="{_region_colour(drawn, region)}" stroke="#00000055"/>')
+    parts.append(f'<rect x="{left}" y="{top}" width="{wide}" height="{tall}" fill="none" stroke="{_INK}"/>')
+    for value, text in _ticks(drawn, 0):
+        x = place((value, y_low))[0]
+        parts.append(_text(x, top + tall + 16, text, "middle"))
+    for value, text in _ticks(drawn, 1):
+        y = place((x_low, value))[1]
+        parts.append(_text(left - 6, y + 4, text, "end"))
+    names = [axis["label"] + (f" ({axis['unit']})" if axis["unit"] else "") for axis in drawn["axes"]]
+    parts.append(_text(left + wide / 2, top + tall + 36, names[0], "middle", bold=True))
+    parts.append(f'<g transform="translate(14 {top + tall / 2}) rotate(-90)">{_text(0, 0, names[1], "middle", bold=True)}</g>')
+    (sx, sy), ways = place(drawn["source"]), [place(point) for point in drawn["answers"]]
+    parts += [_link((sx, sy), way, _WAY, 3 if k == 0 else 1.5, "", straight=True) for k, way in enumerate(ways)]
+    parts.append(f'<rect x="{sx - 6:.1f}" y="{sy - 6:.1f}" width="12" height="12" fill="#000" stroke="#fff" stroke-width="2"/>')
+    for k, ((x, y), hollow) in enumerate(zip(ways, drawn["changes_others"], strict=True)):
+        fill = "#fff" if hollow else _WAY
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{fill}" stroke="{_WAY}" stroke-width="2"/>')
+        parts.append(_text(x + 9 + 10 * (k % 3), y - 8, str(k + 1), "start", bold=True, colour=_WAY))
+    label = f"What the model says over {names[0]} and {names[1]}, with the row and {len(ways)} options"
+    used = sorted({region["class_index"] for region in drawn["regions"] or ()} | set(_bytes(drawn)) - {-1})
+    key = "" if drawn["scale"] else _legend(classes, [k for k in used if k >= 0])
+    return _page(left + wide + 14, top + tall + 46, label, parts) + key
+
+
+def _page(width: float, height: float, label: str, parts: list[str]) -> str:
+    style = "max-width:100%;height:auto;font-family:system-ui,sans-serif;print-color-adjust:exact"
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f'<svg {size} role="img" aria-label="{escape(label)}" style="{style}">{"".join(parts)}</svg>'
+
+
+def _text(x: float, y: float, text: str, anchor: str, *, bold: bool = False, colour: str = _INK) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="12" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+
+
+Point = tuple[float, float]
+
+
+def _link(start: Point, end: Point, colour: str, width: float, dash: str, *, shift: float = 0.0, straight: bool = False) -> str:
+    line = f'stroke="{colour}" stroke-width="{width}"{dash}'
+    ends = (
+        f'x1="{start[0] + shift:.1f}" y1="{start[1]:.1f}" x2="{end[0] + shift:.1f}" y2="{end[1] - (0 if straight else 18):.1f}"'
+    )
+    return f"<line {ends} {line}/>"
+
+
+def _node_lines(one: dict[str, Any], is_open: bool) -> list[str]:
+    if one["kind"] == "image" and is_open:
+        return ["weights of pixels"]
+    return list(one["text"]) if is_open or one["kind"] == "leaf" else [f"{one['leaves']:,} leaves"]
+
+
+def _below(drawn: dict[str, Any], one: dict[str, Any]) -> str:
+    ends = ["row" if k == 0 else f"option {k}" for k, path in enumerate(drawn["paths"]) if path[-1] == one["id"]]
+    effort = (one.get("effort") or {}).get("short", "")
+    return ", ".join([*ends, *([effort] if effort and effort != "here" else [])])
+
+
+def _node(at: tuple[float, float], one: dict[str, Any], lines: list[str], caption: str, below: str, is_open: bool) -> str:
+    (x, y), wide, tall = at, _CHARACTER * max(map(len, lines)) + 16, len(lines) * _LINE + 8
+    is_leaf = one["kind"] == "leaf"
+    fill = tint(one["class_index"]) if is_leaf and one["class_index"] >= 0 else "#fff" if is_open or is_leaf else "#eee"
+    box = f'x="{x - wide / 2:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" rx="{12 if is_leaf else 3}"'
+    parts = [f'<rect {box} fill="{fill}" stroke="{_QUIET}"/>']
+    if caption:
+        room = _CHARACTER * len(caption) + 6
+        parts.append(f'<rect x="{x - room / 2:.1f}" y="{y - 18:.1f}" width="{room:.1f}" height="15" fill="#fff"/>')
+        parts.append(_text(x, y - 6, caption, "middle"))
+    parts += [_text(x, y + 15 + k * _LINE, line, "middle", bold=is_leaf and k == 0) for k, line in enumerate(lines)]
+    if below:
+        parts.append(_text(x, y + tall + 14, below, "middle", colour=_QUIET))
+    return "".join(parts)
+
+
+def _classes_of(nodes: dict[int, dict[str, Any]], order: list[int]) -> set[int]:
+    return {nodes[node]["class_index"] for node in order if nodes[node]["kind"] == "leaf" and nodes[node]["class_index"] >= 0}
+
+
+def _legend(classes: list[str], indices: list[int]) -> str:
+    keys = [
+        f'<span style="display:inline-block;width:16px;height:12px;border:1px solid {_QUIET};background:{tint(k)};'
+        f'print-color-adjust:exact"></span> {escape(classes[k])}'
+        for k in indices
+    ]
+    return f"<p>{' &#160; '.join(keys)}</p>" if keys else ""
+
+
+def tint(k: int) -> str:
+    """The colour of a class, mixed with white as on the page."""
+    parts = [int(COLOURS[k % len(COLOURS)][at : at + 2], 16) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 + (part - 255) * 0.75):02x}" for part in parts)
+
+
+def _shade(share: float) -> str:
+    return _SCALE[min(len(_SCALE) - 1, max(0, int(share * len(_SCALE))))]
+
+
+def _region_colour(drawn: dict[str, Any], region: dict[str, Any]) -> str:
+    if region["number"] is None:
+        return tint(region["class_index"])
+    numbers = [one["number"] for one in drawn["regions"]]
+    low, high = (0.0, 1.0) if drawn["scale"]["output"] >= 0 else (min(numbers), max(numbers))
+    return _shade((region["number"] - low) / ((high - low) or 1.0))
+
+
+def _bytes(drawn: dict[str, Any]) -> bytes:
+    raster = drawn["raster"]
+    return base64.b64decode(raster["cells"]) if raster and not drawn["scale"] else b""
+
+
+def _cells(drawn: dict[str, Any], left: float, top: float) -> list[str]:
+    """The raster as rectangles, one for each run of equal cells in a line."""
+    raster = drawn["raster"]
+    cells, n, m = base64.b64decode(raster["cells"]), raster["width"], raster["height"]
+    wide, tall = _SIZE[0] / n, _SIZE[1] / m
+    colours = [tint(byte) if drawn["scale"] is None else _shade(byte / 255) for byte in range(256)]
+    parts = []
+    for line in range(m):
+        row = [colours[byte] for byte in cells[line * n : (line + 1) * n]]
+        start = 0
+        for k in range(1, n + 1):
+            if k == n or row[k] != row[start]:
+                box = f'x="{left + start * wide:.1f}" y="{top + line * tall:.1f}" width="{(k - start) * wide + 0.3:.1f}"'
+                parts.append(f'<rect {box} height="{tall + 0.3:.1f}" fill="{row[start]}"/>')
+                start = k
+    return parts
+
+
+def _ticks(drawn: dict[str, Any], k: int) -> list[tuple[float, str]]:
+    """Round numbers of an axis, or its categories."""
+    axis, low, high = drawn["axes"][k], drawn["low"][k], drawn["high"][k]
+    if axis["values"] is not None:
+        return [(float(at), text if len(text) <= 14 else f"{text[:13]}…") for at, text in enumerate(axis["values"])]
+    least = (high - low) / _MAX_TICKS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * (1 - 1e-9))
+    first = int(-(-low // step))
+    numbers = [float(f"{(first + i) * step:.12g}") for i in range(_MAX_TICKS + 2)]
+    return [(one, f"{one:,.10g}") for one in numbers if low <= one <= high]

@@ -1,0 +1,172 @@
+"""A tree as nodes with texts; the page arranges them, and folds and unfolds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from counterleaf.answer.explanation import Counterfactual, Explanation
+from counterleaf.answer.short_numbers import plain
+from counterleaf.answer.tree_text import leaf_counts, leaf_words
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.answers.effort import describe_effort, measure_move
+from counterleaf.explorer.session.drawings.conditions import Splits, terms, value_text, variable_labels
+from counterleaf.explorer.session.drawings.image import rounded
+from counterleaf.explorer.session.drawings.numbers import thousands
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.model.tree import Tree
+from counterleaf.plot.canvas import MINUS
+from counterleaf.plot.trees.path import path_to
+from counterleaf.proof.certificate import Status
+from counterleaf.question.query import value as value_between
+from counterleaf.types import Array
+
+MAX_NODES = 3000  # that are sent at once: the paths and the nodes nearest to the root
+_MAX_TERMS = 2  # of the sum that a leaf computes
+_HUGE = 1e300  # every value is above minus this number
+
+
+def every_prediction(scene: Scene) -> Any:
+    """The target that every leaf reaches, for the efforts of all leaves."""
+    tree = scene.explainer.tree
+    return value_between(at_least=-_HUGE) if tree.is_regression else tree.classes.tolist()
+
+
+def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dict[str, Any]:
+    """The nodes with their texts and efforts, and the paths of the row and of each way.
+
+    ``all_leaves`` has the cheapest row of each leaf.
+    """
+    tree = answer.decision.model
+    if not isinstance(tree, Tree):
+        raise CounterleafError("the model is an ensemble and has no single tree to draw; open the plane instead")
+    schema, source = answer.schema, answer.certificate.problem.source
+    points = np.vstack([source, answer.certificate.findings.points.reshape(-1, schema.width)])
+    paths = [path_to(tree, tree.leaf_of(point)) for point in points]
+    shown, below = _choose(tree, paths), leaf_counts(tree)
+    cheapest = _cheapest(all_leaves, answer)
+    splits = Splits(tree, schema, points)
+    right = _right(tree, points)
+    nodes = []
+    for node in sorted(shown):
+        one: dict[str, Any] = {"id": node, "leaves": int(below[node])}
+        if tree.left[node] < 0:
+            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, cheapest.get(node))}
+        else:
+            one |= _split(scene, splits, node)
+            one["sides"] = "".join("LR"[int(goes != one["swapped"])] for goes in right[:, node].tolist())
+            children = [int(tree.left[node]), int(tree.right[node])][:: -1 if one.pop("swapped") else 1]
+            one["children"] = children if children[0] in shown else []
+        nodes.append(one)
+    used = sorted({one["feature"] for one in nodes if one.get("feature", -1) >= 0})
+    codes = schema.gather(points)
+    return {
+        "nodes": nodes,
+        "paths": paths,
+        "n_leaves": len(tree.leaves),
+        "complete": all_leaves.status is not Status.LIMIT,
+        "values": {str(d): [value_text(schema.features[d], code) for code in codes[:, d].tolist()] for d in used},
+        "range": _value_range(tree),
+    }
+
+
+def _choose(tree: Tree, paths: Sequence[Sequence[int]]) -> set[int]:
+    """The nodes to send: those of the paths with their siblings, then level by level while there is room."""
+    chosen = {0}
+    for path in paths:
+        for node in path[:-1]:
+            chosen |= {int(tree.left[node]), int(tree.right[node])}
+    level = [0]
+    while level:
+        children = [(int(tree.left[node]), int(tree.right[node])) for node in level if tree.left[node] >= 0]
+        if len(chosen) + 2 * len(children) > MAX_NODES:
+            break
+        level = [child for pair in children for child in pair]
+        chosen.update(level)
+    return chosen
+
+
+def _split(scene: Scene, splits: Splits, node: int) -> dict[str, Any]:
+    """A split with its texts, or with the image of its weights."""
+    if scene.shape is None:
+        one = splits.describe(node)
+        texts = {"text": one.lines, "holds": one.holds, "otherwise": one.otherwise, "sums": one.sums}
+        return {"kind": "split", **texts, "branches": list(one.branches), "swapped": one.swapped, "feature": one.feature}
+    weights = splits.tree.weights[[node]].toarray()[0]
+    image = {"text": [], "weights": rounded(weights / (np.abs(weights).max() or 1.0)), "branches": ["", ""]}
+    return {"kind": "image", **image, "swapped": False, "feature": -1}
+
+
+def _leaf(answer: Explanation, tree: Tree, node: int) -> dict[str, Any]:
+    """What a leaf predicts: a class with its probability, a value, or a formula."""
+    outputs, value = tree.outputs, int(tree.value[node])
+    if outputs is not None and outputs.linear[node]:
+        names = variable_labels(answer.schema)
+        kind = {"value": "value", "logistic": "log odds"}.get(outputs.kind, "score")
+        columns, weights, constant = outputs.row(node, 0)
+        lines = terms(columns, weights, names, _MAX_TERMS) if len(columns) else []
+        full = " ".join([*terms(columns, weights, names, 8), *([_signed(constant)] if constant else [])])
+        whole = f"{kind}{'' if outputs.count == 1 else f' of {tree.classes[0]}'} = {full}"
+        return {"class_index": value, "text": ["computes a " + kind, *lines], "holds": whole, "number": None}
+    if tree.is_regression:
+        assert outputs is not None
+        number = float(outputs.intercept[node, 0])
+        return {"class_index": -1, "text": [thousands(plain(f"{number:.6g}"))], "number": number}
+    label, index = leaf_words(tree, node), value
+    if index < 0:
+        assert outputs is not None
+        index = int(outputs.intercept[node].argmax()) if outputs.count > 1 else int(outputs.intercept[node, 0] > 0)
+        label = str(tree.classes[index])
+    share = None
+    if tree.has_probabilities and outputs is not None:
+        found = outputs.probabilities(outputs.intercept[[node]])
+        share = None if found is None else float(found[0, index])
+    return {"class_index": index, "text": [label, *([] if share is None else [f"{100 * share:.0f} %"])], "number": None}
+
+
+def _signed(constant: float) -> str:
+    return f"{MINUS if constant < 0 else '+'} {thousands(plain(f'{abs(constant):.4g}'))}"
+
+
+def _value_range(tree: Tree) -> list[float] | None:
+    """The lowest and the highest value of a regression tree with constant leaves, for the colours."""
+    if not tree.is_regression or tree.outputs is None:
+        return None
+    values = tree.outputs.intercept[tree.leaves, 0]
+    return [float(values.min()), float(values.max())]
+
+
+def _cheapest(*answers: Explanation) -> dict[int, Counterfactual]:
+    """The cheapest row of each leaf, as far as it is known."""
+    found: dict[int, Counterfactual] = {}
+    for c in (c for answer in answers for c in answer):
+        if c.leaf not in found or c.cost < found[c.leaf].cost:
+            found[c.leaf] = c
+    return found
+
+
+def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
+    """The effort of a row in the words of the cards, and shorter."""
+    if c is None:
+        return None
+    schema = scene.explainer.schema
+    places = [schema.index(name) for name in c.changes]
+    moves = [measure_move(scene.explainer, d, *c.changes[schema.names[d]]) for d in places]
+    if scene.shape is not None:
+        pixels = f"{len(moves)} pixel{'s' * (len(moves) != 1)}"
+        return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
+    words = str(describe_effort([schema.features[d] for d in places], moves, "")["words"])
+    short = words.rpartition(": ")[2].replace(" of the usual ranges in total", "").replace(" of the usual range", "")
+    return {
+        "short": f"effort {short}" if short.endswith("%") and " " not in short[:-2] else short if moves else "here",
+        "words": words,
+    }
+
+
+def _right(tree: Tree, points: Array) -> Array:
+    """Whether each point would go right at each node, as a (points, nodes) array."""
+    cast = points.astype(tree.dtype).astype(np.float64)
+    score = (tree.weights @ cast.T).T + tree.bias
+    return np.asarray((score > 0) | ((score == 0) & (tree.closed == "right")))

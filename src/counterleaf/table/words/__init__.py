@@ -1,0 +1,1 @@
+"""The words for people: labels, units and descriptions of features."""
