@@ -111,7 +111,7 @@ def _split_each_class(labels: Array, random_state: int | None) -> tuple[Array, A
 def _apportion(counts: Array, size: int, rng: np.random.RandomState) -> Array:
     """Divide a size in the ratio of the counts; classes with the largest remainders get one row more, ties at random."""
     exact = counts / counts.sum() * size
-    parts = np.floor(exact).astype(int)
+    parts: Array = np.floor(exact).astype(int)
     missing, remainders = size - int(parts.sum()), exact - np.floor(exact)
     for value in np.sort(np.unique(remainders))[::-1]:
         if missing <= 0:
