@@ -67,6 +67,16 @@ def read_frame(path: Path, types: dict[str, type] | None = None) -> Frame:
     raise CounterleafError(f"{name}: unknown file type; expected .csv, .csv.gz, .jsonl, .xlsx or .parquet")
 
 
+def read_csv_text(name: str, text: str, types: dict[str, type] | None = None) -> Frame:
+    """Read a table from the text of a CSV file; messages call it ``name``."""
+    try:
+        return _read_csv(name, io.BytesIO(text.encode()), None, types)
+    except CounterleafError:
+        raise
+    except (ValueError, RecursionError) as error:  # raised by the parser
+        raise CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected CSV") from None
+
+
 def _needs(name: object, suffix: str) -> CounterleafError:
     """Return the error for a file whose library is not installed."""
     excel = suffix.endswith(".xlsx")

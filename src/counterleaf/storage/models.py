@@ -44,14 +44,18 @@ def read_model(path: Path) -> Explainer | Tree | Ensemble:
             f"{path} is a scikit-learn file; expected counterleaf JSON: "
             f"counterleaf convert {path}{trust} --out {path.stem}.json"
         )
-    text = path.read_text(encoding="utf-8", errors="replace")
+    return model_of(path.read_text(encoding="utf-8", errors="replace"), str(path))
+
+
+def model_of(text: str, name: str) -> Explainer | Tree | Ensemble:
+    """Read the JSON of a model from text; messages call it ``name``."""
     try:
         kind = json.loads(text).get("format")
     except (ValueError, AttributeError, RecursionError):
         kind = None
     if not kind:
         raise CounterleafError(
-            f"{path} is not counterleaf JSON; expected the output of counterleaf train or convert, or of "
+            f"{name} is not counterleaf JSON; expected the output of counterleaf train or convert, or of "
             f"Path('model.json').write_text(explainer.to_json())"
         )
     if kind == "counterleaf-ensemble":

@@ -21,7 +21,7 @@ import { TreeView } from "./views/pictures/tree.js";
 import { QuestionBar } from "./views/question.js";
 import { AllRows } from "./views/rows/all_rows.js";
 import { Groups } from "./views/rows/groups.js";
-import { openFiles } from "./views/rows/open.js";
+import { listenToDrops, openFiles } from "./views/rows/open.js";
 import { Adjust } from "./views/settings.js";
 
 const VIEWS = { compare: Comparison, tree: TreeView, plane: Plane, rows: AllRows, groups: Groups };
@@ -39,6 +39,9 @@ const tools = {
   select,
   openTab,
   openScene,
+  get scene() {
+    return page.scene;
+  },
   /** Show a step of the list or a kept one. */
   showStep(step) {
     const at = steps.list.findIndex((one) => one?.hash === step.hash);
@@ -105,6 +108,7 @@ async function openScene(key) {
 async function show(state, live = false) {
   if (!live && state !== page.state) page.request?.abort();
   page.front?.abort();
+  page.views[page.tab]?.pause?.(); // the server answers one request at a time
   [page.state, page.live] = [state, live];
   if (page.described.has(state.scene)) {
     enterScene(page.described.get(state.scene));
@@ -324,6 +328,7 @@ function listenToTools() {
   byId("redo").addEventListener("click", () => steps.go(steps.at + 1));
   byId("keep").addEventListener("click", () => steps.current && tools.keep(page.selected));
   byId("open").addEventListener("click", () => openFiles(tools));
+  listenToDrops(tools);
   byId("link").addEventListener("click", copyLink);
   for (const choice of document.querySelectorAll("#export [data-format]"))
     choice.addEventListener("click", () => tools.exportSteps(choice.dataset.format));

@@ -13,6 +13,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from counterleaf.explorer.session.question import ExportRequest, Key, Name, PlaneRequest, Question
+from counterleaf.explorer.session.rows.requests import (
+    ColumnsRequest,
+    EffortsRequest,
+    GroupsRequest,
+    OpenRequest,
+    RowsRequest,
+)
 from counterleaf.explorer.web import files
 from counterleaf.explorer.web.access import Access
 from counterleaf.explorer.web.body import StrictRequest
@@ -113,7 +120,32 @@ def make_api(solver: Answerer, access: Access) -> APIRouter:
     async def link() -> Response:
         return Reply({"token": access.link_token})
 
+    _add_row_routes(api, ask)
     return api
+
+
+def _add_row_routes(api: APIRouter, ask: Callable[[Request, str, dict[str, Any]], Coroutine[Any, Any, Response]]) -> None:
+    """Add the routes about all rows, and those that open models and rows."""
+
+    @api.post("/columns")
+    async def columns(request: Request, columns: ColumnsRequest) -> Response:
+        return await ask(request, "columns", columns.model_dump())
+
+    @api.post("/efforts")
+    async def efforts(request: Request, efforts: EffortsRequest) -> Response:
+        return await ask(request, "efforts", efforts.model_dump())
+
+    @api.post("/groups")
+    async def groups(request: Request, groups: GroupsRequest) -> Response:
+        return await ask(request, "groups", groups.model_dump())
+
+    @api.post("/open")
+    async def open_model(request: Request, model: OpenRequest) -> Response:
+        return await ask(request, "open", model.model_dump())
+
+    @api.post("/rows")
+    async def open_rows(request: Request, rows: RowsRequest) -> Response:
+        return await ask(request, "rows", rows.model_dump())
 
 
 def make_page() -> APIRouter:

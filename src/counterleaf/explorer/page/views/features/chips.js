@@ -129,7 +129,7 @@ class Chip {
     this.marks.classList.toggle("way", way || other);
     this.node.classList.toggle("is-now", now);
     this.node.classList.toggle("is-way", way);
-    this.said.textContent = [now && ", now", way && ", this option", other && ", another option"].filter(Boolean).join("");
+    this.said.textContent = [now && "(now)", way && "(this option)", other && "(another option)"].filter(Boolean).join(" ");
     const hint = allowed && last ? "the only allowed value" : allowed ? "allowed" : "not allowed";
     this.node.title = this.count ? `${this.count}, ${hint}` : hint;
   }

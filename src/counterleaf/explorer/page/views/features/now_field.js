@@ -22,13 +22,19 @@ export class ValueField {
       spellcheck: "false",
       placeholder,
       class: "value",
-      onfocus: () => this.show(),
+      onfocus: () => this.enter(),
       oninput: () => this.type(),
       onchange: () => this.commit(),
       onblur: () => this.leave(),
       onkeydown: (event) => this.press(event),
       ...attributes,
     });
+  }
+
+  /** Show the plain number, all of it selected as after a move with the Tab key. */
+  enter() {
+    this.show();
+    if (this.feature.kind !== "date") this.node.select();
   }
 
   type() {

@@ -1,0 +1,92 @@
+// The columns of the table, and the efforts of all rows, which arrive in blocks.
+
+import { post } from "../../lib/api.js";
+
+export const MOST_ROWS = 100_000; // that the page shows at once
+export const [HAS, CAN, CANNOT, LIMIT, UNREADABLE] = [0, 1, 2, 3, 4];
+
+/** The part of a question that the efforts of all rows depend on; the goal of a value is the one of the answer. */
+function questionOf(scene, state, answer) {
+  const goal = scene.kind === "value" && answer ? { at_least: answer.goal.at_least, at_most: answer.goal.at_most } : {};
+  return { ...state, ...goal, edits: {}, count: 1 };
+}
+
+/** The data of a scene. `changed()` is called after each block. */
+export class RowsData {
+  constructor(scene, changed) {
+    Object.assign(this, { scene, changed, columns: new Map(), n: Math.min(scene.n_rows, MOST_ROWS) });
+    this.reset();
+  }
+
+  reset() {
+    Object.assign(this, { status: [], effort: [], changes: [], says: [], chance: [], next: 0, error: null });
+  }
+
+  get done() {
+    return this.status.length;
+  }
+
+  /** Load the efforts for a question, or continue to. */
+  update(state, answer) {
+    this.question = questionOf(this.scene, state, answer);
+    const key = JSON.stringify({ ...this.question, row: 0 });
+    if (key !== this.key) {
+      this.pause();
+      this.key = key;
+      this.reset();
+      this.changed();
+    }
+    if (this.next !== null && !this.request) this.load();
+  }
+
+  /** Cancel the running request; `update` continues. */
+  pause() {
+    this.request?.abort();
+    this.request = null;
+  }
+
+  async load() {
+    const request = (this.request = new AbortController());
+    try {
+      while (this.next !== null && this.request === request) {
+        const part = await post("/api/efforts", { question: this.question, start: this.next }, request.signal);
+        if (this.request !== request) return;
+        for (const [name, values] of [
+          ["status", part.status],
+          ["effort", part.effort],
+          ["changes", part.n_changes],
+          ["says", part.class_index ?? part.value],
+          ["chance", part.probability ?? []],
+        ])
+          this[name] = this[name].concat(values);
+        this.next = part.next;
+        this.changed();
+      }
+    } catch (error) {
+      if (error.name === "AbortError" || this.request !== request) return;
+      Object.assign(this, { error: error.message, next: null });
+      this.changed();
+    } finally {
+      if (this.request === request) this.request = null;
+    }
+  }
+
+  /** The values of a feature, or null while they are loaded. */
+  column(name) {
+    if (!this.columns.has(name)) {
+      this.columns.set(name, null);
+      post("/api/columns", { scene: this.scene.key, names: [name] }).then(
+        ({ columns }) => {
+          this.columns.set(name, columns[name]);
+          this.changed();
+        },
+        (error) => {
+          this.columns.delete(name);
+          this.error = error.message;
+          this.changed();
+        },
+      );
+    }
+    return this.columns.get(name);
+  }
+}

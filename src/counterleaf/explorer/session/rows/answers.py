@@ -1,0 +1,167 @@
+"""The answers for all rows of a table to one question, found a block of rows at a time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from counterleaf.core.stopping import raise_if_stopped
+from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.effort import usual_range
+from counterleaf.model.ensembles.ensemble import Ensemble
+from counterleaf.report.cases import Cases, Collector, State, block_of
+from counterleaf.table.features import Feature, Numeric, Ordinal
+from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
+from counterleaf.table.rows import TableRows
+from counterleaf.types import Array
+
+MOST_ROWS = 100_000  # of a table that the page shows at once
+_FIRST, _MOST = 16, 4000  # rows of the first block and of the largest one
+_BLOCK_TIME = 0.15  # seconds that a block should take, so that a request can be cancelled between two blocks
+_DIGITS = 6  # significant digits of a number that is only drawn
+
+HAS, CAN, CANNOT, LIMIT, UNREADABLE = range(5)
+_STATUS = {
+    State.HAS: HAS,
+    State.CAN: CAN,
+    State.FOUND: CAN,
+    State.CANNOT: CANNOT,
+    State.OPEN: LIMIT,
+    State.INVALID: UNREADABLE,
+}
+_STATUS_OF = np.array([_STATUS[state] for state in State])
+
+
+class RowAnswers:
+    """The answers that are known so far.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The model.
+    rows : DataFrame
+        The table; at most ``MOST_ROWS`` of its rows are used.
+    question : dict
+        The arguments of ``explain_many``: target, cost, constraints and so on.
+    class_index : int, optional
+        The class whose probability is computed for each row.
+    """
+
+    def __init__(self, explainer: Explainer, rows: Frame, question: dict[str, Any], class_index: int | None = None) -> None:
+        self.explainer, self.question, self._class = explainer, question, class_index
+        self.rows = rows if len(rows) <= MOST_ROWS else take(rows, slice(MOST_ROWS))
+        self.n, self.done = len(self.rows), 0
+        self._size = _FIRST if isinstance(explainer.tree, Ensemble) or explainer.tree.computes else _MOST // 4
+        self._frames: list[Frame] = []
+        self._status: list[int] = []
+        self._efforts: list[float | None] = []
+        self._counts: list[int | None] = []
+        self._labels: list[Any] = []
+        self._chances: list[float | None] = []
+
+    def extend(self, seconds: float) -> None:
+        """Explain further rows for about this time, at least one block."""
+        end = time.perf_counter() + seconds
+        while self.done < self.n:
+            start = time.perf_counter()
+            self._add(slice(self.done, min(self.done + self._size, self.n)))
+            now = time.perf_counter()
+            self._size = int(np.clip(self._size * _BLOCK_TIME / max(now - start, 1e-6), self._size / 4, self._size * 4))
+            self._size = min(max(self._size, 1), _MOST)
+            if now >= end:
+                break
+
+    def _add(self, at: slice) -> None:
+        part = take(self.rows, at)
+        found = self.explainer.explain_many(part, words=False, progress=False, **self.question)
+        raise_if_stopped()  # a stopped search ends like one that reached its time limit
+        rows = TableRows(part, self.explainer.schema)
+        collector = Collector(0)
+        collector.add(block_of(rows, found, self.question.get("target")))
+        cases = collector.cases()
+        reached = np.isin(cases.state, (State.CAN, State.FOUND))
+        sizes = np.array([len(one) for one in cases.sets] + [0])
+        efforts = np.where(reached, self._effort(cases, rows.n), np.where(cases.state == State.HAS, 0.0, np.nan))
+        counts = np.where(cases.state == State.HAS, 0, sizes[cases.patterns])
+        known = reached | (cases.state == State.HAS)
+        self._status += _STATUS_OF[cases.state].tolist()
+        self._efforts += _short(efforts)
+        self._counts += [count if there else None for count, there in zip(counts.tolist(), known.tolist(), strict=True)]
+        self._labels += cells_of(found["source_label"])
+        self._chances += [] if self._class is None else self._probabilities(rows)
+        self._frames.append(found)
+        self.done = at.stop
+
+    def _effort(self, cases: Cases, n: int) -> Array:
+        """Return how far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
+        out = np.zeros(n)
+        for d, one in cases.values.items():
+            out[one.rows] += _shares(self.explainer, d, one.old, one.new)
+        return out
+
+    def _probabilities(self, rows: TableRows) -> list[float | None]:
+        """Return the probability of the class for each row that can be read."""
+        codes = rows.codes(slice(0, rows.n))
+        whole = np.isfinite(codes).all(axis=1)
+        out = np.full(rows.n, np.nan)
+        if whole.any():
+            points = self.explainer.schema.spread(codes[whole])
+            out[whole] = self.explainer.tree.predict_proba(points)[:, self._class]
+        return _short(out)
+
+    def frame(self) -> Frame:
+        """Return the answers for all rows as ``explain_many`` returns them."""
+        features = {name for found in self._frames for name in found.columns if name in self.explainer.schema.names}
+        others = [name for name in self._frames[0].columns if name not in self.explainer.schema.names]
+        optional = {name for found in self._frames for name in found.columns} - features - set(others)
+        names = [*others, *sorted(optional), *(name for name in self.explainer.schema.names if name in features)]
+        parts, start = [], 0
+        for found in self._frames:
+            part = take(self.rows, slice(start, start + len(found)))
+            cells = {name: cells_of(part[name]) for name in features}
+            parts.append(with_columns(found, names, cells.get))
+            start += len(found)
+        return concat(parts) if len(parts) > 1 else parts[0]
+
+    def reply(self, start: int) -> dict[str, Any]:
+        """Return what the page shows of the rows from ``start`` on."""
+        at, classes = slice(start, self.done), self.explainer.tree.classes.tolist()
+        out: dict[str, Any] = {
+            "start": start,
+            "next": None if self.done >= self.n else max(self.done, start),
+            "n_rows": self.n,
+            "status": self._status[at],
+            "effort": self._efforts[at],
+            "n_changes": self._counts[at],
+        }
+        if self.explainer.tree.is_regression:
+            return out | {"value": _short(np.array(self._labels[at], float))}
+        if self._class is not None:
+            out["probability"] = self._chances[at]
+        index = {label: k for k, label in enumerate(classes)}
+        return out | {"class_index": [index.get(label) for label in self._labels[at]]}
+
+
+def _shares(explainer: Explainer, d: int, old: Array, new: Array) -> Array:
+    """Return how far feature ``d`` moves; a gap that is filled in or left out counts as another choice."""
+    feature: Feature = explainer.schema.features[d]
+    usual = usual_range(explainer, d) if isinstance(feature, Numeric) else None
+    if isinstance(feature, Ordinal):
+        usual = float(max(len(feature.values) - 1, 1))
+        gaps = (old >= len(feature.values)) | (new >= len(feature.values))
+    else:
+        gaps = np.zeros(len(old), bool)
+    if usual is None:
+        return np.ones(len(old))
+    with np.errstate(invalid="ignore"):
+        moves = np.abs(new - old) / usual
+    return np.where(gaps | ~np.isfinite(moves), 1.0, moves)
+
+
+def _short(numbers: Array | Sequence[float]) -> list[float | None]:
+    """Return numbers for a drawing, None for those that are missing."""
+    return [float(f"{one:.{_DIGITS}g}") if math.isfinite(one) else None for one in np.asarray(numbers).tolist()]

@@ -1,0 +1,134 @@
+"""Groups of rows side by side, with the figures of ``Audit``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.rows.answers import RowAnswers
+from counterleaf.report.audit import Audit
+from counterleaf.report.measures.comparisons import MIN_ROWS
+from counterleaf.report.measures.differences import TOO_FEW
+from counterleaf.report.page.words import as_number, percent, remarks
+from counterleaf.table.features import Numeric
+from counterleaf.table.frames import records
+
+_MOST_CHANGES = 3  # features that are listed for a group
+_FIGURES = (
+    *("rows", "has", "can", "cannot", "open", "invalid", "without_target", "share_has", "share_can", "share_cannot"),
+    *("share_open", "share_invalid", "share_reaching", "cost_q25", "cost_median", "cost_q75", "changes_mean"),
+)
+_SHARES = ("share_has", "share_reaching")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words for the sentences: the goal, the labels of the features, and whether the cost is a share of ranges."""
+
+    goal: str
+    labels: Mapping[str, str]
+    is_share: bool
+
+    def effort(self, cost: float) -> str:
+        return percent(cost) if self.is_share else as_number(cost)
+
+
+def audit_of(answers: RowAnswers, by: str, cuts: list[float]) -> Audit:
+    """Return the report on the rows, grouped by a feature; all rows have to be answered."""
+    schema = answers.explainer.schema
+    feature = schema.features[schema.index(by)]
+    if cuts and not isinstance(feature, Numeric):
+        raise CounterleafError(f"feature {by!r} is not numeric, so it has no bounds; expected an empty list")
+    options = dict(answers.question)
+    target = options.pop("target", None)
+    return Audit(answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, **options)
+
+
+def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
+    """Return the figures of the groups, sentences about the largest differences, and remarks."""
+    lines, features = records(audit.groups), records(audit.features)
+    groups = []
+    for line in lines:
+        group: dict[str, Any] = {name: _plain(line[name]) for name in _FIGURES}
+        mine = [one for one in features if (one["by"], one["group"]) == (line["by"], line["group"])]
+        mine.sort(key=lambda one: -one["rows"])
+        groups.append(
+            {
+                "label": "All rows" if not line["by"] else str(line["group"]),
+                "all": not line["by"],
+                **group,
+                "effort": words.effort(line["cost_median"]),
+                "effort_range": [words.effort(line["cost_q25"]), words.effort(line["cost_q75"])],
+                "changes": [
+                    {
+                        "feature": one["feature"],
+                        "label": words.labels.get(one["feature"], one["feature"]),
+                        "share": _plain(one["share"]),
+                        "direction": _direction(one),
+                    }
+                    for one in mine[:_MOST_CHANGES]
+                ],
+            }
+        )
+    return {
+        "by": by,
+        "label": words.labels.get(by, by),
+        "goal": words.goal,
+        "unit": "share" if words.is_share else "cost",
+        "groups": groups,
+        "sentences": _sentences(records(audit.differences), words, words.labels.get(by, by)),
+        "notes": [text.replace(by, words.labels.get(by, by)) for text in remarks(audit._figures) if "no bounds" not in text],
+    }
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _direction(line: dict[str, Any]) -> int:
+    """1 if almost all of the changes are increases, -1 if almost all are decreases, else 0."""
+    up, down = (0 if _plain(line[name]) is None else int(line[name]) for name in ("increases", "decreases"))
+    if not up + down:
+        return 0
+    return 1 if up >= 0.9 * (up + down) else -1 if down >= 0.9 * (up + down) else 0
+
+
+def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> list[str]:
+    """Return the largest clear difference of each figure as a sentence, or that there is none."""
+    out, compared = [], False
+    for measure in (*_SHARES, "cost_median"):
+        found = [one for one in differences if one["measure"] == measure and one["method"] != TOO_FEW]
+        compared = compared or bool(found)
+        clear = [one for one in found if one["low"] > 0 or one["high"] < 0]
+        if clear:
+            out.append(_sentence(max(clear, key=lambda one: abs(one["difference"])), words, label))
+    if out:
+        return out
+    if compared:
+        return ["No clear difference between the groups: each 95 % interval of a difference contains 0."]
+    return [f"The groups are too small to be compared: an interval needs {MIN_ROWS} rows in two groups."]
+
+
+def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
+    """Return a difference, the group with the larger figure first."""
+    more = one["difference"] > 0
+    first, second = (one["group"], one["other"]) if more else (one["other"], one["group"])
+    value, other = (one["value"], one["other_value"]) if more else (one["other_value"], one["value"])
+    near, far = sorted((abs(one["low"]), abs(one["high"])))
+    if one["measure"] in _SHARES:
+        gap = f"{100 * (value - other):.1f} percentage points (95 % interval {100 * near:.1f} to {100 * far:.1f})"
+        numbers = percent(value), percent(other)
+    else:
+        numbers = words.effort(value), words.effort(other)
+        gap = f"{words.effort(value - other)} (95 % interval {words.effort(near)} to {words.effort(far)})"
+    groups = f"{numbers[0]} for {label} = {first}, {numbers[1]} for {label} = {second}, a difference of {gap}."
+    starts = {
+        "share_has": f"The largest difference in the rows that are {words.goal} already",
+        "share_reaching": "The largest difference in the other rows that can get there",
+        "cost_median": f"The largest difference in the median {'effort' if words.is_share else 'cost'}",
+    }
+    return f"{starts[one['measure']]}: {groups}"

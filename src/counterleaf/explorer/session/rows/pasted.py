@@ -1,0 +1,204 @@
+"""Rows that the user pastes or types: CSV, cells of a spreadsheet, JSON or JSON lines. The text is not trusted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterleaf.errors import CounterleafError, flat, some
+from counterleaf.explorer.session.rows.answers import MOST_ROWS
+from counterleaf.report.cases import stated
+from counterleaf.storage.files import read_csv_text
+from counterleaf.storage.models import fit_rows, text_types
+from counterleaf.strict_json import loads
+from counterleaf.table.features import Feature, Numeric
+from counterleaf.table.frames import Frame, make_frame
+from counterleaf.table.rows import TableRows
+from counterleaf.table.schema import Schema
+
+_MOST_COLUMNS = 10_000
+_MOST_LISTED = 3  # columns that a sentence names
+_SEPARATORS = "\t;,"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastedRows:
+    """The rows, and sentences about how the text was understood."""
+
+    rows: Frame
+    notes: tuple[str, ...]
+
+
+def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
+    """Read rows for a model from text; every mistake is one line."""
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    if not text.strip():
+        raise CounterleafError(f"{name} is empty; expected a line with the names of the columns and at least one row")
+    if "\0" in text:
+        raise CounterleafError(f"{name} is not text; expected CSV, JSON or JSON lines, or cells copied from a spreadsheet")
+    notes: list[str] = []
+    if text.lstrip()[0] in "[{":
+        frame, found = _read_json(name, text, schema)
+    else:
+        frame, found = _read_csv(name, text.strip("\r\n"), schema, notes)
+    if not len(frame):
+        raise CounterleafError(f"{name} has names of columns but no rows; expected at least one")
+    rows = fit_rows(frame, schema, name)
+    unused = [column for column in found if column not in schema.names]
+    n_rows = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+    notes.insert(0, f"{n_rows}, {len(schema):,} of {len(schema):,} columns.")
+    if unused:
+        listed = ", ".join(repr(column[:40]) for column in unused[:_MOST_LISTED])
+        more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
+        notes.append(f"Not used by the model: {listed}{more}.")
+    return PastedRows(rows, (*notes, *_check_values(name, rows, schema)))
+
+
+def typical_row(rows: Frame | None, schema: Schema) -> Frame:
+    """Return one row with the median or the most frequent value of each feature, or the middle of its bounds."""
+    table = None if rows is None else TableRows(rows, schema)
+    values = {}
+    for d, feature in enumerate(schema):
+        codes = np.empty(0) if table is None else stated(table, feature, table.columns[d])
+        values[feature.name] = _typical(feature, codes[np.isfinite(codes)])
+    return make_frame([values])
+
+
+def _typical(feature: Feature, codes: Any) -> Any:
+    if isinstance(feature, Numeric):
+        ends = [end for end in (feature.lower, feature.upper) if abs(end) < float("inf")]
+        middle = float(np.median(codes)) if len(codes) else sum(ends) / len(ends) if ends else 0.0
+        value = feature.nearest(middle, feature.lower, feature.upper)
+        return int(value) if feature.integer and float(value).is_integer() else float(value)
+    codes = codes[codes < len(feature.values)].astype(np.int64)
+    return feature.values[int(np.bincount(codes).argmax()) if len(codes) else 0]
+
+
+def _read_csv(name: str, text: str, schema: Schema, notes: list[str]) -> tuple[Frame, list[str]]:
+    """Read CSV text; without a line of names, the columns are in the order of the features."""
+    if text.count("\n") > 2 * MOST_ROWS:
+        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+    first = text.partition("\n")[0].rstrip("\r")
+    if max(first.count(separator) for separator in _SEPARATORS) >= _MOST_COLUMNS:
+        raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
+    header = _cells(name, first)
+    renamed = _known_names(header, schema)
+    if not any(column in schema.names for column in renamed) and len(header) == len(schema):
+        notes.append("The text has no line with names, so its columns are taken in the order of the model's features.")
+        renamed, body = list(schema.names), text
+    else:
+        body = text.partition("\n")[2]
+    separator = max(_SEPARATORS, key=lambda one: len(_cells(name, first, one)))
+    line = io.StringIO()
+    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(renamed)
+    frame = read_csv_text(name, line.getvalue() + body, text_types(schema))
+    if len(frame) > MOST_ROWS:
+        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+    frame.columns = list(map(str, frame.columns))
+    return frame, renamed
+
+
+def _cells(name: str, line: str, separator: str | None = None) -> list[str]:
+    """Return the cells of the first line, divided by the separator that makes most of them."""
+    try:
+        found = [next(csv.reader([line], delimiter=one), []) for one in (_SEPARATORS if separator is None else separator)]
+    except csv.Error as error:
+        raise CounterleafError(f"{name} cannot be read as a table ({flat(error)}); expected CSV") from None
+    return max(found, key=len)
+
+
+def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
+    """Read an array of objects, one object, or one object per line."""
+    rows = _json_rows(name, text)
+    if len(rows) > MOST_ROWS:
+        raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+    known: dict[str, str] = {}
+    out = []
+    for k, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise CounterleafError(f"{name}: row {k} is not an object; expected rows such as {_example(schema)}")
+        for column in row:
+            if column not in known:
+                if len(known) >= _MOST_COLUMNS:
+                    raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
+                known[column] = _known_names([column], schema)[0]
+        cells = {known[column]: value for column, value in row.items() if known[column] in schema.names}
+        nested = next((column for column, value in cells.items() if isinstance(value, list | dict)), None)
+        if nested is not None:
+            raise CounterleafError(f"{name}: row {k} has an array or object in {nested!r}; expected text, a number or null")
+        out.append(cells)
+    found = list(dict.fromkeys(known.values()))
+    columns = [column for column in schema.names if column in found]
+    return make_frame([[row.get(column) for column in columns] for row in out], columns), found
+
+
+def _json_rows(name: str, text: str) -> Sequence[Any]:
+    try:
+        content = loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or text.lstrip().startswith("["):
+            raise CounterleafError(f"{name} is not valid JSON: {flat(error)}") from None
+        return list(_json_lines(name, lines))
+    return content if isinstance(content, list) else [content]
+
+
+def _json_lines(name: str, lines: Iterable[str]) -> Iterable[Any]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield loads(line)
+        except (ValueError, RecursionError) as error:
+            raise CounterleafError(f"{name}, line {number}, is not valid JSON: {flat(error)}") from None
+
+
+def _example(schema: Schema) -> str:
+    return json.dumps({schema.names[0]: "..."})
+
+
+def _known_names(columns: Sequence[str], schema: Schema) -> list[str]:
+    """Return the names of columns with those of features that differ only in case, spaces, hyphens or underscores."""
+    by_letters: dict[str, list[str]] = {}
+    for feature in schema:
+        for text in {_letters(feature.name), _letters(str(getattr(feature, "label", None) or feature.name))}:
+            by_letters.setdefault(text, []).append(feature.name)
+    out: list[str] = []
+    for column in columns:
+        alike = by_letters.get(_letters(column), [])
+        known = column.strip() if column.strip() in schema.names else alike[0] if len(alike) == 1 else column
+        out.append(column if known in out or known in columns else known)
+    return [column.strip() if column.strip() in schema.names else column for column in out]
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
+def _check_values(name: str, rows: Frame, schema: Schema) -> list[str]:
+    """Return a sentence about values that the model does not know; refuse rows that are all of this kind."""
+    table = TableRows(rows, schema)
+    unreadable = np.zeros(table.n, bool)
+    example = ""
+    for feature, column in zip(schema, table.columns, strict=True):
+        codes, cells = table.column_codes(feature, column), list(column)
+        bad = ~np.isfinite(codes)
+        if isinstance(feature, Numeric):
+            bad &= np.array([not _is_gap(cell) for cell in cells])
+        if bad.any() and not example:
+            k = int(bad.argmax())
+            expected = "a number" if isinstance(feature, Numeric) else f"one of {some(feature.values, 4)}"
+            example = f"row {k} has {str(cells[k])[:40]!r} in {feature.name!r}; expected {expected}"
+        unreadable |= bad
+    if unreadable.all():
+        raise CounterleafError(f"{name}: no row can be read: {example}")
+    count = int(unreadable.sum())
+    return [f"{count:,} {'row' if count == 1 else 'rows'} cannot be read: {example}."] if count else []
+
+
+def _is_gap(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and cell != cell)

@@ -1,0 +1,133 @@
+"""The requests about all rows, and those that open models and rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from counterleaf.errors import CounterleafError
+from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.goals import Goal
+from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
+from counterleaf.explorer.session.rows.columns import columns_of, table_of
+from counterleaf.explorer.session.rows.groups import Words, audit_of, describe_groups
+from counterleaf.explorer.session.rows.opened import MOST_SCENES, open_model, open_rows
+from counterleaf.explorer.session.rows.requests import (
+    ColumnsRequest,
+    EffortsRequest,
+    GroupsRequest,
+    OpenRequest,
+    RowsRequest,
+)
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.words import label_of
+from counterleaf.model.ensembles.ensemble import Ensemble
+
+_CACHED = 3  # questions whose answers for all rows are kept
+_SECONDS = 0.8  # of searches in one request
+_ROW_TIME, _MAX_NODES = 0.5, 20_000  # seconds and nodes of the search for one row
+
+
+class Explaining(Protocol):
+    """The session."""
+
+    time_limit: float
+
+    def scene(self, key: str) -> Scene: ...
+    def goal(self, question: Question) -> Goal: ...
+    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]: ...
+    def add(self, scene: Scene) -> str: ...
+
+
+class RowVerbs:
+    """Answers requests about all rows of a scene; the answers to the last questions are kept."""
+
+    def __init__(self, session: Explaining) -> None:
+        self._session = session
+        self._known: OrderedDict[tuple[str, str], RowAnswers] = OrderedDict()
+        self._opened: set[str] = set()
+        self.verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "columns": lambda arguments: self._columns(ColumnsRequest.model_validate(arguments)),
+            "efforts": lambda arguments: self._efforts(EffortsRequest.model_validate(arguments)),
+            "groups": lambda arguments: self._groups(GroupsRequest.model_validate(arguments)),
+            "open": lambda arguments: self._open(OpenRequest.model_validate(arguments)),
+            "rows": lambda arguments: self._rows(RowsRequest.model_validate(arguments)),
+        }
+
+    def _columns(self, request: ColumnsRequest) -> dict[str, Any]:
+        return columns_of(self._session.scene(request.scene), request.names)
+
+    def _answers(self, question: Question) -> RowAnswers:
+        """The answers for all rows that are known so far."""
+        goal = self._session.goal(question)
+        general = question.model_copy(update={"row": 0, "edits": {}, "count": 1})
+        key = general.model_dump_json(), str(goal.target)
+        if key not in self._known:
+            scene = self._session.scene(question.scene)
+            rows = table_of(scene)
+            explainer, arguments = self._session.prepare(general.model_copy(update={"row": question.row}))
+            arguments |= {"target": goal.target, "time_limit": None, "max_nodes": _MAX_NODES}
+            if isinstance(explainer.tree, Ensemble):  # a tree is much faster if all rows are searched together, without a clock
+                arguments["time_limit"] = min(self._session.time_limit, _ROW_TIME)
+            self._known[key] = RowAnswers(explainer, rows, arguments, _class_of(scene, question))
+        self._known.move_to_end(key)
+        while len(self._known) > _CACHED:
+            self._known.popitem(last=False)
+        return self._known[key]
+
+    def _efforts(self, request: EffortsRequest) -> dict[str, Any]:
+        answers = self._answers(request.question)
+        if request.start > answers.n:
+            raise CounterleafError(
+                f"start is {request.start:,}, but there are {answers.n:,} rows; expected at most this number"
+            )
+        while answers.done <= request.start and answers.done < answers.n:
+            answers.extend(_SECONDS)
+        return answers.reply(request.start)
+
+    def _groups(self, request: GroupsRequest) -> dict[str, Any]:
+        question = request.question
+        scene, answers = self._session.scene(question.scene), self._answers(question)
+        scene.explainer.schema.index(request.by)  # raises for an unknown feature
+        answers.extend(_SECONDS)
+        if answers.done < answers.n:
+            return {"done": answers.done, "n_rows": answers.n}
+        plain = question.cost == "L1" and question.spread == "range"
+        is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
+        labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
+        words = Words(self._session.goal(question).text, labels, is_share)
+        out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
+        if scene.n_rows > MOST_ROWS:
+            out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
+        return out | {"n_rows": answers.n}
+
+    def _open(self, request: OpenRequest) -> dict[str, Any]:
+        scene = open_model(request.name, request.text)
+        n_features, model = len(scene.explainer.schema), type(scene.explainer.tree).__name__.lower()
+        notes = [f"{scene.title}: {'an' if model[0] in 'aeiou' else 'a'} {model} with {n_features:,} features."]
+        if not scene.locked_features:
+            notes.append(
+                "The file has no rows, so the page starts with one in the middle of the ranges. Open rows for it next."
+            )
+        return {"key": self._add(scene), "notes": notes}
+
+    def _rows(self, request: RowsRequest) -> dict[str, Any]:
+        scene, notes = open_rows(self._session.scene(request.scene), request.name, request.text)
+        return {"key": self._add(scene), "notes": notes}
+
+    def _add(self, scene: Scene) -> str:
+        if scene.key not in self._opened and len(self._opened) >= MOST_SCENES:
+            raise CounterleafError(f"{MOST_SCENES} models and tables are open already; restart the explorer to open more")
+        self._opened.add(scene.key)
+        return self._session.add(scene)
+
+
+def _class_of(scene: Scene, question: Question) -> int | None:
+    """The class whose probability the page shows: the only target, if the model has probabilities."""
+    tree = scene.explainer.tree
+    if tree.is_regression or not tree.has_probabilities or len(question.target) != 1:
+        return None
+    labels = [str(label) for label in tree.classes.tolist()]
+    return labels.index(question.target[0]) if question.target[0] in labels else None
