@@ -82,7 +82,7 @@ class Background:
         status, parts = 500, []
 
         async def receive() -> Any:
-            return received.pop() if received else await asyncio.Event().wait()  # for ever: there is no connection to close
+            return received.pop() if received else await asyncio.Event().wait()  # without end: there is no connection to close
 
         async def send(message: Any) -> None:
             nonlocal status

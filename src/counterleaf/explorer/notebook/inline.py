@@ -12,7 +12,7 @@ from counterleaf.explorer.web import files
 
 # nothing may be loaded, and nothing may be sent except messages to the notebook
 POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
-_STYLE = "#link, #open { display: none; }"  # a frame has no address to copy
+_STYLE = "#link { display: none; }"  # a frame has no address to copy
 _LINK = re.compile(r'<link rel="stylesheet" href="/page/([^"]+)" />')
 _IMAGE = re.compile(r'(?:src|href)="/page/([^"]+\.svg)"')
 _SCRIPT = re.compile(r'<script type="module" src="/page/([^"]+)"></script>')
