@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from counterleaf.core.stopping import has_ended
 from counterleaf.errors import CounterleafError
 from counterleaf.model.adapter import ModelAdapter
 from counterleaf.proof.certificate import Status
+from counterleaf.question.constraints.boxes import Boxes
 from counterleaf.question.constraints.kinds import Constraint
 from counterleaf.question.query import Query, wanted
 from counterleaf.search.aims import GUARDS, Aims
@@ -91,13 +93,20 @@ class Answering:
     def _conflict(self, source: Source, query: Query, until: float) -> tuple[Constraint, ...]:
         """Return a smallest set of the query's constraints that no row satisfies."""
 
-        def is_feasible(constraints: tuple[Constraint, ...]) -> bool:
+        def is_feasible(constraints: tuple[Constraint, ...]) -> bool | Collection[int]:
             """Return False only if infeasibility is proved, not if the search stopped or the cost is unbounded."""
             part = replace(query, constraints=constraints, count=1)
             try:
-                return has_ended(until) or self._solve(source, part, until, False, None)[0].status is not Status.INFEASIBLE
+                if has_ended(until):
+                    return True
+                found = self._solve(source, part, until, False, None)[0]
             except CounterleafError:
                 return True
+            if found.status is Status.INFEASIBLE:
+                return False
+            return boxes.holding(found.findings.points[0]) if len(found.findings.points) else True
+
+        boxes = Boxes.of(query.constraints, self.schema, source.vector)
 
         return smallest_conflict(query.constraints, is_feasible)
 

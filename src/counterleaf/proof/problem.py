@@ -224,7 +224,8 @@ class Problem:
             columns, w = q.row(node)
             x, bias = row[columns], float(q.bias[node])
             seen = x.astype(np.float32).astype(np.float64) if q.narrow else x
-            f = np.cumsum(np.append(w * seen, 0.0))[-1] + bias
+            # the sum of one term, as in most trees, needs no array
+            f = w[0] * seen[0] + bias if len(w) == 1 else np.cumsum(np.append(w * seen, 0.0))[-1] + bias
             if q.margins[node] > 0 and abs(dot(w, x, bias)) < q.margins[node]:
                 return -1
             node = int(tree.right[node] if f > 0 or (f == 0 and q.right_closed) else tree.left[node])

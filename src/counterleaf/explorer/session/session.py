@@ -6,11 +6,12 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import Page, apart, compose, least_of
+from counterleaf.answer.text import Page, apart, least_of
 from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
@@ -18,7 +19,14 @@ from counterleaf.explorer.session.answers.conflict import find_conflict
 from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
 from counterleaf.explorer.session.answers.goals import Goal, read_goal
-from counterleaf.explorer.session.answers.ways import describe_ways, write_failure, write_fewer, write_proof, write_sentence
+from counterleaf.explorer.session.answers.ways import (
+    compose_page,
+    describe_ways,
+    write_failure,
+    write_fewer,
+    write_proof,
+    write_sentence,
+)
 from counterleaf.explorer.session.bundled import bundled_scenes, mnist_scene
 from counterleaf.explorer.session.drawings.image import draw_image
 from counterleaf.explorer.session.drawings.plane import draw_plane
@@ -70,6 +78,16 @@ Verb = Callable[[dict[str, Any]], Any]
 def _asks(request: type[StrictModel], answer: Callable[[Any], Any]) -> Verb:
     """A verb whose arguments are a request of this type."""
     return lambda arguments: answer(request.model_validate(arguments))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posed:
+    """A question in the terms of the library: the row, the goal, the arguments of a search, and the settings."""
+
+    values: dict[str, Any]
+    goal: Goal
+    arguments: dict[str, Any]  # target, cost, constraints, margin and limits
+    settings: list[Setting]
 
 
 class Session:
@@ -128,73 +146,75 @@ class Session:
         row = scene.find(min(arguments["start"], scene.n_rows - 1), direction, arguments["label"])
         return {"row": None} if row is None else describe_row(scene, row)
 
-    def goal(self, question: Question) -> Goal:
-        """The goal of a question."""
-        scene = self.scene(question.scene)
-        return read_goal(scene, question, scene.values(question.row, question.edits))
-
     def explain(self, question: Question, **overrides: Any) -> tuple[Explanation, list[Setting]]:
         """The explanation and the settings of a question; ``overrides`` replace arguments of ``Explainer.explain``."""
-        values, arguments, settings = self.arguments(question)
+        posed = self.posed(question)
+        return self._explain(question, posed, **overrides), posed.settings
+
+    def _explain(self, question: Question, posed: Posed, **overrides: Any) -> Explanation:
         # two images that differ in one pixel look the same
         distinct = "features" if self.scene(question.scene).shape is None else "leaves"
         more = {"count": question.count, "distinct": distinct, **overrides}
-        answer = self._explainer(question).explain(values, **{**arguments, **more})
+        answer = self.explainer(question).explain(posed.values, **{**posed.arguments, **more})
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
-        return answer, settings
+        return answer
 
     def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
         """The explainer and the arguments of a search for a question."""
-        return self._explainer(question), self.arguments(question)[1]
+        return self.explainer(question), self.posed(question).arguments
 
-    def _explainer(self, question: Question) -> Explainer:
+    def explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""
         base = self.scene(question.scene).explainer
         made: Explainer = _cached(self._explainers, _bounds_key(question), lambda: apply_steps_and_ranges(base, question))
         return made
 
-    def arguments(self, question: Question) -> tuple[dict[str, Any], dict[str, Any], list[Setting]]:
-        """The row, the arguments of the search, and the settings of a question."""
+    def posed(self, question: Question) -> Posed:
+        """A question in the terms of the library."""
         scene = self.scene(question.scene)
         settings = list_settings(scene, question)
         values = scene.values(question.row, question.edits)
+        goal = read_goal(scene, question, values)
         arguments = {
-            "target": read_goal(scene, question, values).target,
+            "target": goal.target,
             "cost": _cached(self._costs, _cost_key(question), lambda: make_cost(scene, question)),
             "constraints": [setting.constraint for setting in settings if setting.constraint is not None],
             "margin": question.margin,
             "time_limit": self.time_limit,
             "max_nodes": _MAX_NODES,
         }
-        return values, arguments, settings
+        return Posed(values, goal, arguments, settings)
 
     def _answer(self, question: Question) -> dict[str, Any]:
         scene, start = self.scene(question.scene), time.perf_counter()
-        answer, settings = self.explain(question)
+        posed = self.posed(question)
+        answer = self._explain(question, posed)
         stopped_after = self._stopped_after(answer, start)
-        goal = self.goal(question)
-        conflict = self._conflict(question, answer, settings)
-        source, ways = describe_ways(scene, answer)
+        conflict = self._conflict(question, answer, posed.settings)
+        page = compose_page(scene, answer)
+        source, ways = describe_ways(scene, answer, page)
         bound = least_of(answer) if math.isfinite(answer.lower_bound) else None
-        found = write_sentence(scene, answer, ways) if ways else write_failure(answer, goal, stopped_after, bool(conflict))
+        found = (
+            write_sentence(scene, answer, ways) if ways else write_failure(answer, posed.goal, stopped_after, bool(conflict))
+        )
         out: dict[str, Any] = {
             "status": str(answer.status),
             "source": source,
-            "goal": goal.describe(),
+            "goal": posed.goal.describe(),
             "sentence": found,
             "ways": ways,
             "fewer": write_fewer(answer, question.count),
             "conflict": [
                 {"description": setting.description, "kind": setting.kind, "feature": setting.feature} for setting in conflict
             ],
-            "settings": [setting.description for setting in settings],
-            "imputed": imputed(scene, scene.values(question.row, question.edits)),
+            "settings": [setting.description for setting in posed.settings],
+            "imputed": imputed(scene, posed.values),
             "proof": write_proof(answer, stopped_after, bound),
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
             out["image"] = draw_image(answer)
-        out |= _earlier_keys(answer, scene, bound)
+        out |= _earlier_keys(answer, page, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
         return out
 
@@ -213,12 +233,13 @@ class Session:
         best, _ = self.explain(question, count=1)
         if scene.shape is not None or not len(best):
             return {"points": [], "stopped_after": self._stopped_after(best, start)}
-        values, arguments, _ = self.arguments(question)
+        posed = self.posed(question)
+        values, arguments = posed.values, dict(posed.arguments)
         n_changes = len(best[0].changes)
         if n_changes > MAX_POINTS:
             arguments["constraints"] = [*arguments["constraints"], max_changes(MAX_POINTS)]
         arguments["time_limit"] = self.time_limit / (1 + min(n_changes, MAX_POINTS))
-        front = self._explainer(question).explain_front(values, **arguments)
+        front = self.explainer(question).explain_front(values, **arguments)
         raise_if_stopped()
         searches = front.explanations if n_changes <= MAX_POINTS else (*front.explanations, best)
         stopped = self.time_limit if any(one.status is Status.LIMIT for one in searches) else None
@@ -264,10 +285,9 @@ class Session:
         return write_report(request.format, steps)
 
 
-def _earlier_keys(answer: Explanation, scene: Scene, bound: str | None) -> dict[str, Any]:
+def _earlier_keys(answer: Explanation, page: Page | None, bound: str | None) -> dict[str, Any]:
     """The keys that parts of the page still read; they go when these parts have changed."""
     costs = apart([c.cost for c in answer]) if len(answer) else []
-    page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
     return {
         "source_label": str(answer.source_label),
         "changes": {} if page is None else _describe_changes(answer, page),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,33 @@ def box_of(constraint: Limit | Choice | Outside, schema: Schema, sources: Array)
         else:
             out += _level_box(constraint, feature, at.start, sources[:, at].argmax(axis=1))
     return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """The boxes of those among several constraints that have one, for one source."""
+
+    members: Array  # the positions of the constraints with a box
+    owner: Array  # of each interval
+    variable: Array
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def of(cls, constraints: Sequence[Any], schema: Schema, source: Array) -> Boxes:
+        """Make the boxes of constraints on single features; other constraints have none."""
+        members = [k for k, one in enumerate(constraints) if isinstance(one, (Limit, Choice, Outside))]
+        intervals = [(k, part) for k in members for part in box_of(constraints[k], schema, source[None])]
+        ends = [[float(np.ravel(end)[0]) for end in (part.lower, part.upper)] for _, part in intervals]
+        lower, upper = np.array(ends).reshape(-1, 2).T
+        owner, variable = np.array([(k, part.variable) for k, part in intervals], int).reshape(-1, 2).T
+        return cls(np.array(members, int), owner, variable, lower, upper)
+
+    def holding(self, row: Array) -> set[int]:
+        """Return the positions of the constraints whose box contains a row."""
+        x = row[self.variable]
+        outside = self.owner[(x < self.lower) | (x > self.upper)]
+        return set(np.setdiff1d(self.members, outside).tolist())
 
 
 def _outside_box(constraint: Outside, schema: Schema, sources: Array) -> Box:

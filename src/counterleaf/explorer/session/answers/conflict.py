@@ -29,20 +29,37 @@ def find_conflict(
     widened = {name for name, control in question.controls.items() if narrower.controls[name] != control}
     rest = [setting for setting in found if setting.kind != "range" or setting.feature not in widened]
     if len(rest) < len(found):
-        others = [setting.constraint for setting in rest]
-        if explain(narrower, count=1, constraints=others)[0].status is Status.INFEASIBLE:
+        narrow = [setting.constraint for setting in rest]
+        if explain(narrower, count=1, constraints=narrow)[0].status is Status.INFEASIBLE:
             found = rest
         if not found:
             return find_conflict(explain, explainer, narrower, *explain(narrower, count=1))
-    for setting in settings:
-        if setting.kind not in ("margin", "step"):
-            continue
-        relaxed = _without(question, setting)
-        if len(explain(relaxed, count=1, constraints=constraints)[0]):
-            found.append(setting)
-        else:
-            question = relaxed  # the other settings rule out every row without it
+    others = [setting for setting in settings if setting.kind in ("margin", "step")]
+
+    def is_possible(relaxed: Question) -> bool:
+        return len(explain(relaxed, count=1, constraints=constraints)[0]) > 0
+
+    if others:
+        found += _needed(is_possible, question, others)[1]
     return [setting for setting in settings if setting in found]
+
+
+def _needed(is_possible: Callable[[Question], bool], question: Question, part: list[Setting]) -> tuple[Question, list[Setting]]:
+    """The question without those margins and steps of a part that are not needed to rule out every row, and the others.
+
+    Many of them are removed at once if that is possible.
+    """
+    relaxed = question
+    for setting in part:
+        relaxed = _without(relaxed, setting)
+    if not is_possible(relaxed):
+        return relaxed, []
+    if len(part) == 1:
+        return question, part
+    middle = len(part) // 2
+    question, first = _needed(is_possible, question, part[:middle])
+    question, second = _needed(is_possible, question, part[middle:])
+    return question, first + second
 
 
 def _without(question: Question, setting: Setting) -> Question:
