@@ -23,7 +23,7 @@ export class More {
       "div",
       { class: "more-parts" },
       feature.description && h("p", { class: "description" }, feature.description),
-      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "pair" }, allAndNone(chips))),
+      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "more-choices" }, allAndNone(chips))),
       this.parts.map((part) => part.node),
       this.clear,
     );
@@ -100,7 +100,7 @@ class Direction {
       h("legend", { class: "caption" }, "Direction"),
       h(
         "div",
-        { class: "pair" },
+        { class: "more-choices" },
         this.radios.map(([, label]) => label),
       ),
     );
