@@ -62,9 +62,9 @@ export class Track {
       this.outside,
       h("div", { class: "axis" }),
       this.range,
+      this.ends.map((end) => end.node),
       this.arrow,
       this.now,
-      this.ends.map((end) => end.node),
     );
     this.node = h("div", { class: "track" }, this.inner, h("div", { class: "track-ends", "aria-hidden": "true" }, this.scale));
   }
