@@ -195,7 +195,7 @@ const heading = (option) =>
     [
       ["name", "Feature"],
       ["now", "Now"],
-      ["picture", h("div", { class: "key" }, h("span", {}, "May change"), legend())],
+      ["picture", h("div", { class: "key" }, h("span", {}, "Allowed: drag the ends, click the values"), legend())],
       ["to", option],
       ["buttons", h("span", { class: "visually-hidden" }, "Settings")],
     ].map(([kind, text]) => h("th", { role: "columnheader", scope: "col", class: kind }, text)),
