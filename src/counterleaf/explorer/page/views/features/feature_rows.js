@@ -144,7 +144,9 @@ export class FeatureTable {
       count += shown;
     }
     this.nothing.hidden = count > 0;
-    if (!count) this.nothing.textContent = text ? `No feature matches “${this.search.value.trim()}”.` : "No feature changes or has settings.";
+    if (count) return;
+    const typed = this.search.value.trim();
+    this.nothing.textContent = typed ? `No feature matches “${typed}”.` : "No feature changes or has settings.";
   }
 
   // The order

@@ -254,7 +254,9 @@ class RangeEnd {
     if (event.key === "Escape" && this.moving) return this.cancel();
     const { snap, ends } = this.track;
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-    const to = steps ? this.value + steps * snap : { Home: this.end === "low" ? this.track.bound("low") : ends[0].value, End: this.end === "high" ? this.track.bound("high") : ends[1].value }[event.key];
+    const first = this.end === "low" ? this.track.bound("low") : ends[0].value;
+    const last = this.end === "low" ? ends[1].value : this.track.bound("high");
+    const to = steps ? this.value + steps * snap : { Home: first, End: last }[event.key];
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.start("keys");
