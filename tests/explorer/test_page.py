@@ -69,7 +69,9 @@ def test_the_selected_option_survives_a_reload_and_an_answer_that_still_has_it(l
     loans.settle()
     assert [way["selected"] for way in loans.ways()] == [False, True, False]
     loans.lock(loans.changed(2)[0])
-    assert next(k for k, way in enumerate(loans.ways()) if way["selected"]) == [loans.changed(k) for k in range(3)].index(chosen)
+    assert next(k for k, way in enumerate(loans.ways()) if way["selected"]) == [loans.changed(k) for k in range(3)].index(
+        chosen
+    )
 
 
 def test_a_lock_holds_in_all_options_and_is_in_the_address(adult):
@@ -266,6 +268,21 @@ def test_a_link_opens_the_same_question(enter):
     second = enter(first.address())
     assert second.shown() == first.shown()
     assert second.state() == first.state()
+
+
+def test_a_copied_link_opens_in_another_browser(browser, enter):
+    """Which has no access yet; the link contains the question and a token."""
+    explorer = enter(permissions=["clipboard-read", "clipboard-write"])
+    explorer.lock(explorer.changed()[0])
+    explorer.page.locator("summary", has_text="Export").click()
+    explorer.button("Copy the link").click()
+    expect(explorer.page.locator("#note")).to_contain_text("Link copied")
+    address = explorer.page.evaluate("navigator.clipboard.readText()")
+    context = browser.new_context()
+    other = type(explorer)(context.new_page(), explorer.origin).open(address)
+    assert other.question() == explorer.question()
+    assert "token" not in other.address()
+    context.close()
 
 
 def test_an_unknown_link_opens_the_first_model(loans):

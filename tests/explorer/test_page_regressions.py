@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
+from sklearn.tree import DecisionTreeRegressor
 from support.explorer_cases import endless
 from support.page_cases import cookies_of, running, windows
 
@@ -130,7 +131,7 @@ def test_a_conflict_is_gone_after_an_error(loans):
     expect(loans.reason()).to_contain_text("busy")
 
 
-@pytest.mark.parametrize(("tab", "drawn"), [("Tree", "path.path"), ("Plane", "polygon.region")])
+@pytest.mark.parametrize(("tab", "drawn"), [("Tree", "svg.tree"), ("Plane", "svg.plane")])
 @pytest.mark.parametrize("pattern", [ANSWER, re.compile("/api/(tree|plane)$")])
 def test_after_an_error_no_old_drawing_is_shown(loans, tab, drawn, pattern):
     """Whether the answer or the drawing failed."""
@@ -139,7 +140,7 @@ def test_after_an_error_no_old_drawing_is_shown(loans, tab, drawn, pattern):
     refuse(loans, pattern, 503, "busy")
     loans.prefer("smallest changes")
     expect(panel.locator(drawn)).to_have_count(0)
-    expect(loans.page.locator("main")).to_contain_text("busy")
+    expect(loans.page.locator("body")).to_contain_text("busy")
     loans.page.unroute(pattern)
     loans.prefer("fewest changes")
     expect(panel.locator(drawn).first).to_be_visible()
@@ -315,6 +316,53 @@ def test_features_named_like_properties_of_every_object(enter_user):
     assert enter_user(explorer.address()).shown() == explorer.pick(0).shown()
 
 
+@pytest.fixture(scope="module")
+def enter_values(browser, tmp_path_factory):
+    """A regression tree, with a row that cannot be read."""
+    folder, rng = tmp_path_factory.mktemp("values"), np.random.default_rng(0)
+    rows = pd.DataFrame({"size": rng.integers(30, 200, 200), "rooms": rng.integers(1, 8, 200)})
+    model = DecisionTreeRegressor(max_leaf_nodes=20, random_state=0).fit(rows, rows["size"] * 1000 + rows["rooms"] * 5000)
+    (folder / "model.json").write_text(cl.Explainer(model, data=rows).to_json())
+    rows = rows.astype(object)
+    rows.iloc[2, 0] = "abc"
+    rows.to_csv(folder / "rows.csv", index=False)
+    with (
+        running(str(folder / "model.json"), "--data", str(folder / "rows.csv")) as address,
+        windows(browser, address.partition("/?")[0], cookies_of(address)) as enter,
+    ):
+        yield enter
+
+
+def test_goals_of_a_model_that_predicts_numbers(enter_values):
+    explorer = enter_values()
+    assert re.match("Any one of these two options makes the model predict at least [0-9,]+", explorer.headline())
+    field = explorer.page.get_by_label("at least", exact=True)
+    assert field.input_value() != ""  # the goal that the page starts with
+    explorer.after(lambda: (field.fill("100000"), explorer.page.keyboard.press("Tab")))
+    explorer.after(
+        lambda: (explorer.page.get_by_label("at most", exact=True).fill("120000"), explorer.page.keyboard.press("Tab"))
+    )
+    assert (explorer.state()["at_least"], explorer.state()["at_most"]) == (100000, 120000)
+    assert explorer.headline().endswith("from 100,000 to 120,000")
+    for way in explorer.ways():
+        assert 100_000 <= float(re.search(r"says ([\d,.]+)", way["confirmed"])[1].replace(",", "")) <= 120_000
+    slider, steps = explorer.page.get_by_role("slider", name="The value that the model should say"), explorer.steps()
+    explorer.after(lambda: slider.press("ArrowRight"))
+    assert explorer.state()["at_least"] > 100_000
+    assert explorer.steps() == steps + 1
+
+
+def test_a_row_of_the_users_file_that_cannot_be_read(enter_values):
+    explorer = enter_values()
+    explorer.click("next row")
+    explorer.click("next row")
+    assert explorer.headline() == "Row 2 cannot be read"
+    expect(explorer.reason()).to_contain_text("'abc'")
+    assert explorer.page.get_by_label("size now").input_value() == ""
+    explorer.click("next row")
+    assert explorer.says() != "cannot be read"
+
+
 def test_a_link_holds_the_whole_question(enter_user):
     """So that it does not depend on the defaults of the next start."""
     assert set(enter_user().question()) == set(Question.model_fields)
@@ -397,7 +445,7 @@ def test_an_address_that_the_user_enters_is_a_step(loans):
 
 
 def test_of_more_than_sixty_steps_the_last_sixty_are_exported(loans):
-    loans.page.evaluate(CLICKS, ["lock purpose", 62])
+    loans.page.evaluate(CLICKS, [f"lock {loans.features()[-1]}", 62])
     panel = loans.tab("Compare")
     text, _ = loans.download(panel.get_by_role("button", name="CSV").click)
     assert {line["step"] for line in csv.DictReader(io.StringIO(text))} == {str(k) for k in range(1, 61)}

@@ -94,7 +94,9 @@ WAYS = """() => [...document.querySelectorAll(".option:not(.ghost)")].map((card)
     proved: card.querySelector(".checks > :last-child").title,
     selected: card.querySelector(".pick").ariaPressed === "true",
 }))"""
-FEATURES = """() => [...document.querySelectorAll(".feature-rows .lock")].map((node) => node.ariaLabel.replace("lock ", "").trim())"""
+FEATURES = (
+    """() => [...document.querySelectorAll(".feature-rows .lock")].map((node) => node.ariaLabel.replace("lock ", "").trim())"""
+)
 SELECTED_VALUES = """() => Object.fromEntries([...document.querySelectorAll(".feature-rows .feature tr.line")].map((row) => [
     row.querySelector(".lock").ariaLabel.replace("lock ", "").trim(), row.querySelector("td.to").innerText.trim(),
 ]))"""

@@ -36,7 +36,7 @@ export class QuestionBar {
           { class: "value" },
           scene.kind === "class" && h("svg:svg", { class: "swatch", viewBox: "0 0 14 14", "aria-hidden": "true" }, this.swatch),
           this.says,
-          this.number,
+          scene.kind === "class" && this.number,
         ),
       ),
       h("span", { class: "arrow", "aria-hidden": "true" }, "→"),

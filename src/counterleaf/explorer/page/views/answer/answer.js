@@ -115,13 +115,14 @@ export class AnswerView {
 function headlineOf(answer, scene) {
   const { ways, status } = answer;
   const target = h("strong", {}, goalOf(answer, scene));
+  const say = scene.kind === "value" ? "predict" : "say";
   if (!ways.length) {
-    if (status === "infeasible") return ["No allowed change makes the model say ", target];
-    return ["No change found in time that makes the model say ", target];
+    if (status === "infeasible") return [`No allowed change makes the model ${say} `, target];
+    return [`No change found in time that makes the model ${say} `, target];
   }
-  if (!ways[0].n_changes) return ["Nothing has to change: the model says ", target, " already"];
-  if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model say `, target];
-  return [ways[0].n_changes > 1 ? "These changes make the model say " : "This change makes the model say ", target];
+  if (!ways[0].n_changes) return [`Nothing has to change: the model ${say}s `, target, " already"];
+  if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model ${say} `, target];
+  return [ways[0].n_changes > 1 ? `These changes make the model ${say} ` : `This change makes the model ${say} `, target];
 }
 
 /** The goal in words; of two classes it is the other one. */

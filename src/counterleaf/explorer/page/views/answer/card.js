@@ -5,7 +5,7 @@ import { button, fill, h, setText } from "../../lib/dom.js";
 
 const MAX_LINES = 4; // changes that a card shows
 const MAX_SHORT = 22; // letters of two values that fit into one line
-const IMAGE_SIDE = 88; // screen pixels
+const IMAGE_SIDE = 84; // screen pixels
 
 export class Card {
   /** `tools.select(k)` selects the option, `tools.keep(k)` keeps it, `openDetails()` shows more about it. */
