@@ -32,7 +32,7 @@ def test_a_new_user_sees_the_change_and_exports_it(enter):
         assert way["proved"].startswith("✓ proved")
     for part in ("#question", "#headline", ".option", "#strip", "[role=tablist]"):
         boxes = [node.bounding_box() for node in loans.page.locator(part).all()]
-        assert all(0 <= box["y"] and box["y"] + box["height"] <= LAPTOP["height"] for box in boxes), part
+        assert all(box["y"] >= 0 and box["y"] + box["height"] <= LAPTOP["height"] for box in boxes), part
     text, name = loans.export("Page to print")
     assert name == "counterleaf-german.html"
     assert "granted" in text

@@ -167,7 +167,7 @@ def test_answers_do_not_move_the_page(enter, width):
     tops = explorer.page.evaluate(TOPS)
     if width > 390:  # where an option opens in place
         explorer.pick(1)
-    for name in explorer.changed() + ["next row", "next row"]:
+    for name in [*explorer.changed(), "next row", "next row"]:
         explorer.click(name if name == "next row" else f"lock {name}")
     explorer.page.wait_for_timeout(300)
     assert explorer.shifts() == []

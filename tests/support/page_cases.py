@@ -101,7 +101,8 @@ SELECTED_VALUES = """() => Object.fromEntries([...document.querySelectorAll(".fe
     row.querySelector(".lock").ariaLabel.replace("lock ", "").trim(), row.querySelector("td.to").innerText.trim(),
 ]))"""
 FIELDS = """() => [...document.querySelectorAll("main :is(input, select, [aria-pressed])")]
-    .filter((node) => node.checkVisibility() && !node.closest("#strip")).map((node) => [node.ariaLabel || node.id || node.textContent,
+    .filter((node) => node.checkVisibility() && !node.closest("#strip"))
+    .map((node) => [node.ariaLabel || node.id || node.textContent,
         node.ariaPressed ?? (/radio|checkbox/.test(node.type) ? node.checked : node.value)].join(": "))"""
 # of all layout shifts since the page opened, also those right after a click; without the table, whose order may change
 SHIFTS = """() => {
