@@ -32,7 +32,8 @@ from counterleaf.explorer.session.drawings.image import draw_image
 from counterleaf.explorer.session.drawings.plane import draw_plane
 from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
-from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.receipts.files import write_file
+from counterleaf.explorer.session.receipts.step import Step
 from counterleaf.explorer.session.rows.verbs import RowVerbs
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
@@ -186,6 +187,10 @@ class Session:
         return Posed(values, goal, arguments, settings)
 
     def _answer(self, question: Question) -> dict[str, Any]:
+        return self._answered(question)[1]
+
+    def _answered(self, question: Question) -> tuple[Explanation, dict[str, Any]]:
+        """The explanation of a question, and the answer as the page reads it."""
         scene, start = self.scene(question.scene), time.perf_counter()
         posed = self.posed(question)
         answer = self._explain(question, posed)
@@ -216,7 +221,7 @@ class Session:
             out["image"] = draw_image(answer)
         out |= _earlier_keys(answer, page, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
-        return out
+        return answer, out
 
     def _stopped_after(self, answer: Explanation, start: float) -> float | None:
         """The time limit in seconds if it ended the search, otherwise None."""
@@ -276,13 +281,9 @@ class Session:
     def _export(self, request: ExportRequest) -> dict[str, Any]:
         steps = []
         for question in request.questions:
-            start = time.perf_counter()
-            answer, settings = self.explain(question)
-            stopped_after = self._stopped_after(answer, start)
-            conflict = [setting.description for setting in self._conflict(question, answer, settings)]
-            descriptions = [setting.description for setting in settings]
-            steps.append(Step(self.scene(question.scene), question, answer, descriptions, conflict, stopped_after))
-        return write_report(request.format, steps)
+            scene, (answer, reply) = self.scene(question.scene), self._answered(question)
+            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene})))
+        return write_file(request.format, steps)
 
 
 def _earlier_keys(answer: Explanation, page: Page | None, bound: str | None) -> dict[str, Any]:

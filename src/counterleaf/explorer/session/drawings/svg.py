@@ -50,7 +50,7 @@ def tree_svg(drawn: dict[str, Any], classes: list[str]) -> str:
         parts += [_link(at[a], at[b], *look, shift=shift) for a, b in pairwise(path) if a in at and b in at]
     for node in order:
         parts.append(_node(at[node], nodes[node], lines[node], captions.get(node, ""), below[node], bool(children[node])))
-    height = max(y for _, y in at.values()) + 3 * _LINE
+    height = max(y for _, y in at.values()) + 4 * _LINE
     label = f"A tree with {drawn['n_leaves']} leaves and the paths of the row and of {len(drawn['paths']) - 1} options"
     return _page(right - left, height, label, parts) + _legend(classes, sorted(_classes_of(nodes, order)))
 
