@@ -112,9 +112,11 @@ def test_exports_contain_the_question(tmp_path):
         assert line["settings"] == "b set to 0.75; a may only increase"
     text = session.handle("export", {"format": "html", "questions": [question]})["text"]
     for sentence in (
-        "Row 2 of 3. The model says no; it should say yes.",
-        "Settings: b set to 0.75; a may only increase.",
-        "Cost: the sum of the squared changes, each in standard deviations.",
+        "Row 1 (rows are counted from 0 to 2)",
+        "b set to 0.75",
+        "with these settings: a may only increase",
+        "smallest changes: several features may change, each of them a little "
+        "(L2, the sum of the squared changes, each in standard deviations)",
     ):
         assert sentence in text
 

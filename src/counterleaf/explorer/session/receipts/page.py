@@ -33,7 +33,7 @@ figure { margin: .9rem 0 } figure svg { max-width: 100%; max-height: 215mm; heig
 .images { display: flex; flex-wrap: wrap; gap: 12px } .images svg { border: 1px solid #d5d8dc }
 code { font: .85em ui-monospace, monospace } section + section { break-before: page }
 .values { columns: 2; column-gap: 2rem } .values div { display: flex; gap: .5rem; break-inside: avoid; padding: .15rem 0 }
-.values div { border-bottom: 1px solid #d5d8dc } .values b { font-weight: 400 } .values span { color: #575c63; flex: 0 0 45% }
+.values div { border-bottom: 1px solid #d5d8dc } .values span:first-child { color: #575c63; flex: 0 0 45% }
 td svg { max-width: 100%; height: auto; display: block }
 h2, h3 { break-after: avoid }
 @media print { body { max-width: none; margin: 0; padding: 0; font-size: 10.5pt } }
@@ -188,7 +188,7 @@ def _row(step: Step) -> str:
     facts = [(label_of(feature), value_text(feature, values[feature.name])) for feature in listed[:_MOST_VALUES]]
     more = len(listed) - len(facts)
     facts += [(f"and {more:,} more", "")] if more else []
-    lines = "".join(f"<div><span>{escape(name)}</span><b>{escape(text)}</b></div>" for name, text in facts)
+    lines = "".join(f"<div><span>{escape(name)}</span><span>{escape(text)}</span></div>" for name, text in facts)
     edited = ", edited" if step.edits else ""
     return f'<h3>All values of {escape(step.who)}{edited}</h3><div class="values">{lines}</div>'
 
