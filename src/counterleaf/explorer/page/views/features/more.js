@@ -5,6 +5,7 @@ import { allAndNone } from "./chips.js";
 import { ValueField } from "./now_field.js";
 import { MULTIPLIERS, describeMultiplier, formatBare, isOrdered, isTrack, nameOf } from "./values.js";
 
+const SHORT = 60; // characters of a description that the line shows in full
 const DIRECTIONS = { any: "either way", only_increase: "only increase", only_decrease: "only decrease" };
 
 /** The panel below a feature; `set(patch, live)` changes its settings. */
@@ -22,8 +23,8 @@ export class More {
     this.node = h(
       "div",
       { class: "more-parts" },
-      feature.description && h("p", { class: "description" }, feature.description),
-      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "pair" }, allAndNone(chips))),
+      feature.description?.length > SHORT && h("p", { class: "description" }, feature.description),
+      chips && allowed(chips),
       this.parts.map((part) => part.node),
       this.clear,
     );
@@ -35,6 +36,14 @@ export class More {
     this.clear.disabled = Object.values(settings).every((one) => one === null || one === "any" || one === 1);
   }
 }
+
+const allowed = (chips) =>
+  h(
+    "div",
+    { class: "field" },
+    h("span", { class: "caption" }, "Allow"),
+    h("div", { class: "more-choices" }, allAndNone(chips)),
+  );
 
 function field(label, input, ...rest) {
   return h("div", { class: "field" }, h("label", { class: "caption", for: input.id }, label), input, rest);
@@ -100,7 +109,7 @@ class Direction {
       h("legend", { class: "caption" }, "Direction"),
       h(
         "div",
-        { class: "pair" },
+        { class: "more-choices" },
         this.radios.map(([, label]) => label),
       ),
     );
