@@ -87,6 +87,7 @@ def test_sorting_and_steps_between_matches(loans):
     loans.after(panel.get_by_role("button", name=re.compile("Previous$")).click)
     assert loans.state()["row"] == order[at]
     panel.get_by_role("columnheader", name="Effort").get_by_role("button").click()
+    expect(panel.locator("th[aria-sort=descending]")).to_have_text(re.compile("Effort"))
     assert column(panel, 1)[0] != str(order[0])
 
 
