@@ -7,6 +7,7 @@ from typing import Any
 from counterleaf.answer.short_numbers import plain
 from counterleaf.answer.tree_text import one_line
 from counterleaf.explorer.session import words
+from counterleaf.table.words.values import grouped
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -28,4 +29,4 @@ def number_text(feature: Any, value: float) -> str:
 
 def thousands(text: str) -> str:
     """A plain number with thousands separators."""
-    return words.grouped(text)
+    return grouped(text)
