@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from counterleaf.answer.answering import Answering
 from counterleaf.answer.explanation import Explanation
 from counterleaf.answer.front import Front, FrontPath
 from counterleaf.answer.margins import MarginPath, read_margins
-from counterleaf.errors import CounterleafError, MissingNumbersError, with_article
+from counterleaf.errors import CounterleafError, MissingNumbersError, not_installed, with_article
 from counterleaf.model.adapter import ModelAdapter, PipelineAdapter, adapt
 from counterleaf.model.gaps import adapter_with_gaps, count_rows
 from counterleaf.question.costs.prices import Prices, lower_cost
@@ -25,6 +25,10 @@ from counterleaf.table.row_types import typical_rows
 from counterleaf.table.schema import Schema
 from counterleaf.table_methods import TableMethods
 from counterleaf.types import Array
+
+if TYPE_CHECKING:
+    from counterleaf.explorer.notebook.exploration import Exploration
+    from counterleaf.question.constraints.kinds import Constraint
 
 
 class Explainer(TableMethods):
@@ -342,6 +346,54 @@ class Explainer(TableMethods):
             answering, source, query = self._posed(row, self._query(target, cost, constraints, margin=margin, **limits))
             fronts.append(answering.front(row, source, query))
         return fronts[0] if margins is None else FrontPath(tuple(values), tuple(fronts))
+
+    def explore(
+        self,
+        row: Any = None,
+        *,
+        rows: Any = None,
+        target: Any = None,
+        constraints: Iterable[Constraint] = (),
+        time_limit: float = 2.0,
+        height: int = 720,
+    ) -> Exploration:
+        """Open the explorer: a page on which to change a row, lock features and compare the answers.
+
+        In a notebook with anywidget the page is shown below the cell. Elsewhere a browser opens it. The model in memory, not a
+        copy, confirms the answers. This needs ``pip install "counterleaf[notebook]"``.
+
+        Parameters
+        ----------
+        row : int, dict, Series, DataFrame or array-like, optional
+            One row, in the units of the table, or the position of a row in ``rows``. By default the first of ``rows``, or a row
+            in the middle of the bounds.
+        rows : DataFrame or array-like, optional
+            Rows to choose from on the page.
+        target : class, optional
+            The class that the model should predict at first. By default any class except that of the row.
+        constraints : list of Constraint, default=()
+            Constraints that hold in every answer.
+        time_limit : float, default=2.0
+            Seconds for each answer.
+        height : int, default=720
+            The height of the page in a notebook, in pixels; its lower edge can be dragged.
+
+        Returns
+        -------
+        Exploration
+            The page, which the notebook shows. ``url`` is an address for any browser of this machine, and ``close()`` ends it.
+
+        Raises
+        ------
+        CounterleafError
+            If an argument does not fit, or a package is not installed.
+        """
+        try:
+            from counterleaf.explorer.notebook.exploration import explore  # a later room
+        except ImportError:
+            raise not_installed("the explorer", "fastapi", "uvicorn") from None
+
+        return explore(self, row, rows, target, constraints, time_limit, height)
 
     def _query(self, target: Any, cost: Any, constraints: Any, **limits: Any) -> Query:
         cost = self.default_cost if cost is None else cost

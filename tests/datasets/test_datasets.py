@@ -15,6 +15,7 @@ from urllib.error import URLError
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import train_test_split
 
 import counterleaf as cl
 from counterleaf import datasets
@@ -105,6 +106,16 @@ def test_a_random_split_keeps_the_shares_and_its_seed():
     assert X_train.index.equals(y_train.index)
     assert X_train.index.equals(credit.split(0)[0].index)
     assert not X_train.index.equals(credit.split(1)[0].index)
+
+
+@pytest.mark.parametrize("sizes", [(700, 300), (5, 5, 5, 4), (6, 6, 6, 6, 6), (17, 4, 9), (30, 5)])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_random_split_is_that_of_scikit_learn(sizes, seed):
+    labels = pd.Series(np.random.default_rng(seed).permutation(np.repeat(list("dbaec")[: len(sizes)], sizes)))
+    data = pd.DataFrame({"x": range(len(labels))})
+    made = dataclasses.replace(datasets.load_german_credit(), data=data, target=labels).split(seed)
+    expected = train_test_split(data, labels, test_size=0.2, stratify=labels, random_state=seed)
+    assert all(ours.equals(theirs) for ours, theirs in zip(made, expected, strict=True))
 
 
 def test_adult_with_its_gaps_and_all_columns():

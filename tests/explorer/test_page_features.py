@@ -234,10 +234,10 @@ def test_values_beyond_the_data_are_shown(kinds):
 def test_the_marks_of_row_and_options(kinds):
     track = line(kinds, "Credit amount").locator(".track")
     expect(track.locator(".now")).to_be_visible()
-    if not track.locator(".arrow").is_visible():
+    if not track.locator(".way-arrow").is_visible():
         expect(track.locator(".other").first).to_be_visible()
     else:
-        now_box, arrow = track.locator(".now").bounding_box(), track.locator(".arrow").bounding_box()
+        now_box, arrow = track.locator(".now").bounding_box(), track.locator(".way-arrow").bounding_box()
         assert arrow["x"] < now_box["x"]  # the amount decreases
         expect(line(kinds, "Credit amount").locator("td.to")).to_contain_text("8,000 DM")
 

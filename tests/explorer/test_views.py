@@ -2,9 +2,6 @@
 
 import csv
 import io
-import itertools
-import json
-import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,10 +9,8 @@ import pandas as pd
 import pytest
 from support.explorer_cases import (
     SCENES,
-    TABLES,
     ask,
     bundled_session,
-    describe_scene,
     every_kind,
     make_question,
     numbers,
@@ -24,84 +19,11 @@ from support.explorer_cases import (
 )
 
 import counterleaf as cl
-from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.session import Session
 from counterleaf.table.files import exact_numbers
 
 HOSTILE = ['<script>alert("x")</script>', "a & b", "two\nlines", "quote\"'", "=1+1", "naïve ☃", "cost", "x" * 300]
-
-
-def tree_of(question, session=None):
-    drawn = (session or bundled_session()).handle("tree", question)
-    json.dumps(drawn, allow_nan=False)
-    return drawn
-
-
-def check_layout(drawn):
-    """Children are one level below their parent, the nodes of a level do not overlap, and the paths start at the root."""
-    nodes = {node["id"]: node for node in drawn["nodes"]}
-    assert len(nodes) == len(drawn["nodes"])
-    assert all(np.isfinite([node["x"], node["depth"], node["width"]]).all() for node in nodes.values())
-    levels = {}
-    for node in nodes.values():
-        levels.setdefault(node["depth"], []).append(node)
-        assert all(nodes[child]["depth"] == node["depth"] + 1 for child in node["children"])
-        assert len(node["children"]) == (0 if node["kind"] in ("leaf", "folded") else 2)
-    for level in levels.values():
-        level.sort(key=lambda node: node["x"])
-        for a, b in itertools.pairwise(level):
-            assert a["x"] + a["width"] / 2 <= b["x"] - b["width"] / 2 + 0.2
-    for path in drawn["paths"]:
-        assert nodes[path[0]]["depth"] == 0
-        assert all(b in nodes[a]["children"] for a, b in itertools.pairwise(path))
-        assert nodes[path[-1]]["kind"] == "leaf"
-    return nodes
-
-
-@pytest.mark.parametrize("key", SCENES)
-@pytest.mark.parametrize("count", [1, 3, 12])
-def test_the_layout_the_paths_and_the_costs_of_a_tree(key, count):
-    question = make_question(key, count=count)
-    drawn = tree_of(question)
-    nodes = check_layout(drawn)
-    _, answer = ask(question)
-    tree, problem = bundled_session().scene(key).explainer.tree, answer.certificate.problem
-    assert drawn["n_leaves"] == len(tree.leaves)
-    assert drawn["complete"] is True
-    assert [path[-1] for path in drawn["paths"]] == [tree.leaf_of(problem.source), *(c.leaf for c in answer)]
-    assert nodes[drawn["paths"][0][-1]]["cost"] == "0"
-    for path, c in zip(drawn["paths"][1:], answer, strict=True):
-        assert nodes[path[-1]]["cost"] == f"{c.cost:.4g}"
-        assert nodes[path[-1]]["text"] == [str(c.label)]
-    for node in nodes.values():
-        if node["kind"] == "leaf":
-            assert node["text"] == [describe_scene(key)["classes"][node["class_index"]]]
-        if node["kind"] == "image":
-            assert len(node["weights"]) == np.prod(describe_scene(key)["shape"])
-            assert max(map(abs, node["weights"])) == 1.0
-
-
-@pytest.mark.parametrize("key", TABLES)
-def test_the_costs_of_all_leaves_are_those_of_explain(key):
-    question = make_question(key, controls={numbers(key)[0]: {"lock": True}})
-    nodes = check_layout(tree_of(question))
-    scene = bundled_session().scene(key)
-    every = scene.explainer.explain(
-        scene.values(question["row"], {}),
-        target=scene.explainer.tree.classes.tolist(),
-        constraints=[cl.freeze(numbers(key)[0])],
-        count=None,
-    )
-    costs = {c.leaf: f"{c.cost:.4g}" for c in every}
-    leaves = {number: node for number, node in nodes.items() if node["kind"] == "leaf"}
-    assert {number: node["cost"] for number, node in leaves.items()} == {number: costs.get(number) for number in leaves}
-
-
-def test_a_tree_without_an_answer_shows_the_path_of_the_row_only():
-    drawn = tree_of(make_question("german", max_changes=0))
-    check_layout(drawn)
-    assert len(drawn["paths"]) == 1
 
 
 def wide_explainer(rng, names, depth=7):
@@ -117,18 +39,6 @@ def wide_explainer(rng, names, depth=7):
     return cl.Explainer(tree, schema=cl.Schema([cl.Numeric(name, -3, 3) for name in names]))
 
 
-def test_subtrees_without_a_path_are_folded():
-    session = small_session(wide_explainer(np.random.default_rng(1), [f"f{k}" for k in range(9)]))
-    drawn = tree_of({"scene": "test", "spread": "none", "count": 12}, session)
-    nodes = check_layout(drawn)
-    assert drawn["n_leaves"] == 128
-    folded = [node for node in nodes.values() if node["kind"] == "folded"]
-    assert folded
-    assert all(re.fullmatch(r"\d+ leaves", node["text"][0]) for node in folded)
-    shown = sum(int(node["text"][0].split()[0]) for node in folded) + sum(node["kind"] == "leaf" for node in nodes.values())
-    assert shown == 128
-
-
 def test_unusual_names_are_drawn_and_exported():
     session = small_session(wide_explainer(np.random.default_rng(3), HOSTILE, 4))
     question = {
@@ -139,7 +49,6 @@ def test_unusual_names_are_drawn_and_exported():
     }
     reply, answer = ask(question, session)
     assert len(answer) > 1
-    check_layout(tree_of(question, session))
     session.handle("plane", {"question": question, "x_feature": HOSTILE[0], "y_feature": HOSTILE[2]})
     page = session.handle("export", {"format": "html", "questions": [question]})["text"]
     check_self_contained(page)
@@ -149,55 +58,6 @@ def test_unusual_names_are_drawn_and_exported():
     lines = list(csv.reader(io.StringIO(session.handle("export", {"format": "csv", "questions": [question]})["text"])))
     assert lines[0][2 : 2 + len(HOSTILE)] == HOSTILE
     assert {len(line) for line in lines} == {len(lines[0])}
-
-
-@pytest.mark.parametrize("key", TABLES)
-def test_the_plane_is_tiled_and_holds_the_answers(key):
-    names = numbers(key)
-    for x, y in zip(names, [*names[1:], names[0]], strict=True):
-        for fields in ({}, {"max_changes": 0}, {"cost": "L2", "controls": {x: {"low": -1000.0, "high": 1e6}}}):
-            question = make_question(key, count=6, **fields)
-            plane = bundled_session().handle("plane", {"question": question, "x_feature": x, "y_feature": y})
-            json.dumps(plane, allow_nan=False)
-            low, high = np.array(plane["low"]), np.array(plane["high"])
-            assert (low < high).all()
-            scaled = [(np.array(region["corners"]) - low) / (high - low) for region in plane["regions"]]
-            edges = [(corners[:, 0], corners[:, 1], np.roll(corners, -1, axis=0)) for corners in scaled]
-            areas = [0.5 * (a * following[:, 1] - following[:, 0] * b).sum() for a, b, following in edges]
-            assert min(areas) > 0
-            assert sum(areas) == pytest.approx(1.0, abs=1e-3)
-            _, answer = ask(question)
-            assert plane["source"] == pytest.approx([answer.source_values[x], answer.source_values[y]], rel=1e-5)
-            assert len(plane["answers"]) == len(plane["changes_others"]) == len(answer)
-            for point, changes_others, c in zip(plane["answers"], plane["changes_others"], answer, strict=True):
-                assert (low <= np.array(point) + 1e-6).all()
-                assert (np.array(point) <= high + 1e-6).all()
-                assert changes_others == bool(set(c.changes) - {x, y})
-
-
-def test_the_regions_of_the_plane_are_the_leaves_of_the_model():
-    x, y = "age", "hours-per-week"
-    plane = bundled_session().handle("plane", {"question": make_question("adult"), "x_feature": x, "y_feature": y})
-    tree, schema = bundled_session().scene("adult").explainer.tree, bundled_session().scene("adult").explainer.schema
-    point = ask(make_question("adult"))[1].certificate.problem.source.copy()
-    for region in plane["regions"]:
-        for d, value in zip((x, y), np.mean(region["corners"], axis=0), strict=True):
-            point[schema.span(schema.index(d)).start] = value
-        assert tree.leaf_of(point) == region["leaf"]
-        assert tree.value[region["leaf"]] == region["class_index"]
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        ("age", "age", "expected two different features"),
-        ("age", "purpose", "is not numeric"),
-        ("ghost", "age", "no feature 'ghost'"),
-    ],
-)
-def test_invalid_planes(x, y, message):
-    with pytest.raises(CounterleafError, match=message):
-        bundled_session().handle("plane", {"question": make_question("german"), "x_feature": x, "y_feature": y})
 
 
 @pytest.mark.parametrize(

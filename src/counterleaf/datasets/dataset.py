@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from counterleaf.table.features import Categorical, Feature, Numeric
 from counterleaf.table.schema import Schema
+from counterleaf.types import Array
 
 Split = tuple[pd.DataFrame, pd.DataFrame, "pd.Series[Any]", "pd.Series[Any]"]
 
@@ -83,12 +86,41 @@ class Dataset:
         if self.n_train is not None:
             n = self.n_train
             return self.data.iloc[:n], self.data.iloc[n:], self.target.iloc[:n], self.target.iloc[n:]
-        from sklearn.model_selection import train_test_split  # loading a table does not need scikit-learn
+        train, test = _split_each_class(self.target.to_numpy(), random_state)
+        return self.data.iloc[train], self.data.iloc[test], self.target.iloc[train], self.target.iloc[test]
 
-        X_train, X_test, y_train, y_test = train_test_split(
-            self.data, self.target, test_size=0.2, stratify=self.target, random_state=random_state
-        )
-        return X_train, X_test, y_train, y_test
+
+def _split_each_class(labels: Array, random_state: int | None) -> tuple[Array, Array]:
+    """The positions of the training and the test rows, as ``train_test_split`` of scikit-learn draws them.
+
+    Without scikit-learn, whose import takes longer than everything else that the explorer does at its start.
+    """
+    rng = np.random.RandomState(random_state)
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    n_test = math.ceil(0.2 * len(labels))
+    n_trains = _apportion(counts, len(labels) - n_test, rng)
+    n_tests = _apportion(counts - n_trains, n_test, rng)
+    train, test = [], []
+    for k, (n, m) in enumerate(zip(n_trains, n_tests, strict=True)):
+        rows = np.flatnonzero(codes == k)[rng.permutation(counts[k])]
+        train.append(rows[:n])
+        test.append(rows[n : n + m])
+    return rng.permutation(np.concatenate(train)), rng.permutation(np.concatenate(test))
+
+
+def _apportion(counts: Array, size: int, rng: np.random.RandomState) -> Array:
+    """Divide a size in the ratio of the counts; classes with the largest remainders get one row more, ties at random."""
+    exact = counts / counts.sum() * size
+    parts: Array = np.floor(exact).astype(int)
+    missing, remainders = size - int(parts.sum()), exact - np.floor(exact)
+    for value in np.sort(np.unique(remainders))[::-1]:
+        if missing <= 0:
+            break
+        tied = np.flatnonzero(remainders == value)
+        n = min(len(tied), missing)
+        parts[rng.choice(tied, size=n, replace=False)] += 1
+        missing -= n
+    return parts
 
 
 def infer_schema(data: pd.DataFrame) -> Schema:

@@ -90,15 +90,17 @@ def draw_regions(answer: Explanation, pair: list[int], count: int) -> Figure:
     head = f"1: {head}" if len(points) > 1 else head
     under = 54 if notes else 40
     side = 14 + max([width(head, NORMAL, "bold") - size[0], *(width(labels[value], SMALL) + 34 for value in legend), 0.0])
-    figure = new_figure(60 + size[0] + side, under + size[1] + 24)
-    axes = add_axes(figure, 60, under, size[0], size[1])
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     spanned = [answer.schema.features[int(np.searchsorted(answer.schema.starts, d, side="right")) - 1] for d in pair]
+    dates = [getattr(feature, "unit", None) == "date" for feature in spanned]
+    edge = 84 if dates[1] else 60
+    figure = new_figure(edge + size[0] + side, under + size[1] + 24)
+    axes = add_axes(figure, edge, under, size[0], size[1])
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     across, up = short_names(list(map(_axis_label, spanned)))
     axes.set_xlabel("\n".join([across, *(["; ".join(notes)] if notes else [])]))
     axes.set_ylabel(up)
     axes.set_title(head, weight="bold", loc="left")
-    _keep_ticks_plain(axes, low, high, [getattr(feature, "unit", None) == "date" for feature in spanned])
+    _keep_ticks_plain(axes, low, high, dates)
     looks: list[dict[str, Any]] = [
         {"facecolor": tint(k), "hatch": hatch(k), "edgecolor": tint(k, 0.75)} for k in range(len(labels))
     ]

@@ -15,7 +15,6 @@ from counterleaf.datasets import samples
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.scene import Scene, SceneSource
-from counterleaf.learn import TAOClassifier
 from counterleaf.model.outputs import Outputs
 from counterleaf.storage.files import write
 from counterleaf.table.frames import Frame, make_frame, take
@@ -87,6 +86,8 @@ def mnist_scene(folder: Path) -> Scene:
     try:
         explainer = Explainer.from_json(cache.read_text(encoding="utf-8"))
     except (OSError, CounterleafError):
+        from counterleaf.learn import TAOClassifier  # imports scikit-learn, which takes most of a second
+
         sys.stderr.write(f"counterleaf: training a tree on {_MNIST_ROWS:,} digits of MNIST, once on this machine\n")
         learner = TAOClassifier(max_depth=6, alpha=4, random_state=0, n_jobs=-1)
         rows, labels = (take(part, slice(_MNIST_ROWS)) for part in (X_train, y_train))

@@ -162,10 +162,6 @@ class Session:
         raise_if_stopped()  # a stopped search ends like one that reached its time limit
         return answer
 
-    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]:
-        """The explainer and the arguments of a search for a question."""
-        return self.explainer(question), self.posed(question).arguments
-
     def explainer(self, question: Question) -> Explainer:
         """The explainer with the steps and ranges of a question."""
         base = self.scene(question.scene).explainer

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable
 from urllib.parse import parse_qs
 
+LOCALHOST = "127.0.0.1"
 _WEEK = 7 * 24 * 3600  # seconds that the browser stores the cookie, which is valid until the server ends
 
 
@@ -13,10 +14,21 @@ class Access:
     """Who may use the server on a port. Secrets are compared in constant time."""
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self.first_token = secrets.token_urlsafe(16)
         self._used = False  # the first token works once: a browser that is started has its address in the list of processes
         self.link_token = secrets.token_urlsafe(16)  # of all links that the page copies; valid until the server ends
         self._cookie_name, self._cookie_value = f"counterleaf-{port}", secrets.token_urlsafe(32)
+
+    @property
+    def first_address(self) -> str:
+        """The address that opens the page once."""
+        return f"http://{LOCALHOST}:{self.port}/?token={self.first_token}"
+
+    @property
+    def link(self) -> str:
+        """The address that opens the page in any browser of this machine."""
+        return f"http://{LOCALHOST}:{self.port}/?token={self.link_token}"
 
     @property
     def set_cookie(self) -> str:

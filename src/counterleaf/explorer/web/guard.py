@@ -39,9 +39,9 @@ NO_ACCESS = "this browser has no access; open the address that counterleaf print
 class Guard:
     """ASGI middleware that refuses foreign requests and adds the security headers to every response."""
 
-    def __init__(self, app: ASGIApp, port: int, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._hosts = {f"{name}:{access.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

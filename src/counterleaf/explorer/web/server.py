@@ -7,7 +7,9 @@ import os
 import socket
 import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,31 +17,41 @@ from fastapi import FastAPI
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.solver import Limits, RequestHandler, Solver
 from counterleaf.explorer.web import refusal
-from counterleaf.explorer.web.access import Access
+from counterleaf.explorer.web.access import LOCALHOST, Access
 from counterleaf.explorer.web.api import Answerer, make_api, make_page
 from counterleaf.explorer.web.connections import TimedConnection
 from counterleaf.explorer.web.guard import Guard
 
-LOCALHOST = "127.0.0.1"
 FIRST_PORT, N_PORTS = 8765, 20  # the ports to try
 
 
-def make_app(solver: Answerer, port: int, access: Access) -> Guard:
-    """Make the application with its access control for a port."""
+def make_routes(solver: Answerer, access: Access) -> FastAPI:
+    """Make the application without its access control."""
     # without documentation pages, because they load scripts from other servers
     app = FastAPI(title="counterleaf explore", docs_url=None, redoc_url=None, redirect_slashes=False)
     refusal.install(app)
     app.include_router(make_api(solver, access))
     app.include_router(make_page())
-    return Guard(app, port, access)
+    return app
 
 
 def serve(handler: RequestHandler, port: int | None = None, open_browser: bool = True, limits: Limits | None = None) -> None:
     """Serve until Ctrl-C, on the first free port from 8765 on if ``port`` is None."""
     listener = bind(port)
-    port = listener.getsockname()[1]
+    access = Access(listener.getsockname()[1])
+
+    def announce() -> None:
+        print(f"Explore at {access.first_address}  (press Ctrl-C to stop)", flush=True)
+        if open_browser:
+            open_page(access.first_address)
+
     with listener, suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Solver(handler, limits), listener, port, open_browser))
+        asyncio.run(_serve(Solver(handler, limits), listener, access, announce))
+
+
+def open_page(address: str) -> None:
+    """Open an address in a browser, in a thread: with some browsers the call does not return."""
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def bind(port: int | None) -> socket.socket:
@@ -65,37 +77,27 @@ def bind(port: int | None) -> socket.socket:
     raise CounterleafError(f"no port from {FIRST_PORT} to {FIRST_PORT + N_PORTS - 1} is free; choose one with --port")
 
 
-class _Server(uvicorn.Server):
-    """A server that prints its address once it is reachable, and stops the solver before it waits for open requests."""
+class LocalServer(uvicorn.Server):
+    """A server that announces when it is reachable, and stops the solver before it waits for open requests."""
 
-    def __init__(self, config: uvicorn.Config, solver: Solver, address: str, open_browser: bool) -> None:
-        super().__init__(config)
-        self._solver, self._address, self._open_browser = solver, address, open_browser
+    def __init__(self, solver: Solver, access: Access, announce: Callable[[], None]) -> None:
+        guard = Guard(make_routes(solver, access), access)
+        options: dict[str, Any] = {"http": TimedConnection, "ws": "none", "lifespan": "off"}
+        options |= {"log_level": "warning", "access_log": False, "server_header": False, "timeout_graceful_shutdown": 5}
+        super().__init__(uvicorn.Config(guard, **options))
+        self._solver, self._announce = solver, announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"Explore at {self._address}  (press Ctrl-C to stop)", flush=True)
-        if self._open_browser:  # in a thread: with some browsers the call does not return
-            threading.Thread(target=webbrowser.open, args=(self._address,), daemon=True).start()
+        self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._solver.stop()
         await super().shutdown(sockets)
 
 
-async def _serve(solver: Solver, listener: socket.socket, port: int, open_browser: bool) -> None:
-    access = Access(port)
-    config = uvicorn.Config(
-        make_app(solver, port, access),
-        http=TimedConnection,
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+async def _serve(solver: Solver, listener: socket.socket, access: Access, announce: Callable[[], None]) -> None:
     try:
-        await _Server(config, solver, f"http://{LOCALHOST}:{port}/?token={access.first_token}", open_browser).serve([listener])
+        await LocalServer(solver, access, announce).serve([listener])
     finally:
         await solver.stop()

@@ -1,9 +1,13 @@
 // Requests to the server; an error response becomes an Error with its message.
 
+import { fetchByMessage, isEmbedded } from "./bridge.js";
+
+const request = isEmbedded ? fetchByMessage : fetch;
+
 async function call(path, options) {
   let reply;
   try {
-    reply = await fetch(path, { credentials: "same-origin", ...options });
+    reply = await request(path, { credentials: "same-origin", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The explorer does not respond. Is the command still running?");

@@ -23,14 +23,14 @@ export function drawImage(levels, values, shape, side, label = "image") {
 }
 
 /** The ink that answer k adds (teal) and removes (brown), relative to its largest change. */
-export function drawDifference(image, k, shape, side) {
+export function drawDifference(image, k, shape, side, label = "difference: brown is less ink, teal is more ink") {
   const changes = image.answers[k].map((value, d) => value - image.source[d]);
   const largest = Math.max(...changes.map(Math.abs)) || 1;
   return canvas(
     changes.map((change) => brownToTeal(change / largest)),
     shape,
     side,
-    "difference: brown is less ink, teal is more ink",
+    label,
   );
 }
 
@@ -41,9 +41,10 @@ export function brownToTeal(t) {
   return [255 + (r - 255) * a, 255 + (g - 255) * a, 255 + (b - 255) * a];
 }
 
-/** A canvas with one colour per pixel; `side` is the length of its longer side on the screen, or null to fill its place. */
+/** A canvas with one colour per pixel; `side` is the length of its longer side on the screen, or null to fill its place; an image without a label is decoration. */
 export function canvas(colours, [height, width], side, label) {
-  const node = h("canvas", { width, height, class: "pixels", role: "img", "aria-label": label });
+  const words = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  const node = h("canvas", { width, height, class: "pixels", ...words });
   if (side !== null) node.style.width = `${side * Math.min(1, width / height)}px`;
   node.style.aspectRatio = `${width} / ${height}`;
   const pixels = new ImageData(width, height);

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.short_numbers import plain
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.explorer.session.drawings.axes import Axis
-from counterleaf.explorer.session.drawings.numbers import thousands
 from counterleaf.model.decision import Range
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
@@ -32,8 +30,6 @@ class Scale:
 
     answer: Explanation
     output: int  # the class, or -1 for the value
-    low: float
-    high: float
 
     def numbers(self, points: Array) -> Array:
         """The number of each point."""
@@ -50,21 +46,15 @@ class Scale:
         if isinstance(goal, Range):
             low, high = (goal.low, goal.high) if goal.values is None else goal.values
             ends = [end if math.isfinite(end) else None for end in (low, high)]
-        texts = [self.text(end) for end in (self.low, self.high)]
-        return {"low": self.low, "high": self.high, "texts": texts, "output": self.output, "goal": ends}
-
-    def text(self, number: float) -> str:
-        return f"{100 * number:.0f} %" if self.output >= 0 else thousands(plain(f"{number:.4g}"))
+        return {"output": self.output, "goal": ends}
 
 
 def scale_of(answer: Explanation) -> Scale | None:
     """The scale of the colours if the goal is about a number; None if it is about classes."""
-    goal, model = answer.decision.goal, answer.decision.model
+    goal = answer.decision.goal
     if isinstance(goal, Range) and goal.output >= 0:
-        return Scale(answer, goal.output, 0.0, 1.0)
-    if not model.is_regression:
-        return None
-    return Scale(answer, -1, math.nan, math.nan)
+        return Scale(answer, goal.output)
+    return Scale(answer, -1) if answer.decision.model.is_regression else None
 
 
 def draw_raster(answer: Explanation, axes: list[Axis], scale: Scale | None) -> dict[str, Any]:

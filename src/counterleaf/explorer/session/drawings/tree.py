@@ -16,6 +16,7 @@ from counterleaf.explorer.session.drawings.conditions import Splits, terms, valu
 from counterleaf.explorer.session.drawings.image import rounded
 from counterleaf.explorer.session.drawings.numbers import thousands
 from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.words import percent
 from counterleaf.model.tree import Tree
 from counterleaf.plot.canvas import MINUS
 from counterleaf.plot.trees.path import path_to
@@ -31,6 +32,8 @@ _HUGE = 1e300  # every value is above minus this number
 def every_prediction(scene: Scene) -> Any:
     """The target that every leaf reaches, for the efforts of all leaves."""
     tree = scene.explainer.tree
+    if not isinstance(tree, Tree):
+        raise CounterleafError("the model is an ensemble and has no single tree to draw; open the plane instead")
     return value_between(at_least=-_HUGE) if tree.is_regression else tree.classes.tolist()
 
 
@@ -40,8 +43,7 @@ def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dic
     ``all_leaves`` has the cheapest row of each leaf.
     """
     tree = answer.decision.model
-    if not isinstance(tree, Tree):
-        raise CounterleafError("the model is an ensemble and has no single tree to draw; open the plane instead")
+    assert isinstance(tree, Tree)  # ``every_prediction`` refuses ensembles
     schema, source = answer.schema, answer.certificate.problem.source
     points = np.vstack([source, answer.certificate.findings.points.reshape(-1, schema.width)])
     paths = [path_to(tree, tree.leaf_of(point)) for point in points]
@@ -123,7 +125,7 @@ def _leaf(answer: Explanation, tree: Tree, node: int) -> dict[str, Any]:
     if tree.has_probabilities and outputs is not None:
         found = outputs.probabilities(outputs.intercept[[node]])
         share = None if found is None else float(found[0, index])
-    return {"class_index": index, "text": [label, *([] if share is None else [f"{100 * share:.0f} %"])], "number": None}
+    return {"class_index": index, "text": [label, *([] if share is None else [percent(share)])], "number": None}
 
 
 def _signed(constant: float) -> str:
@@ -155,7 +157,7 @@ def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
     places = [schema.index(name) for name in c.changes]
     moves = [measure_move(scene.explainer, d, *c.changes[schema.names[d]]) for d in places]
     if scene.shape is not None:
-        pixels = f"{len(moves)} pixel{'s' * (len(moves) != 1)}"
+        pixels = f"{len(moves)} of {len(schema)} pixels"
         return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
     words = str(describe_effort([schema.features[d] for d in places], moves, "")["words"])
     short = words.rpartition(": ")[2].replace(" of the usual ranges in total", "").replace(" of the usual range", "")

@@ -18,7 +18,7 @@ from counterleaf.storage.files import read_csv_text
 from counterleaf.storage.models import fit_rows, text_types
 from counterleaf.strict_json import loads
 from counterleaf.table.features import Feature, Numeric
-from counterleaf.table.frames import Frame, make_frame
+from counterleaf.table.frames import Frame, make_frame, take
 from counterleaf.table.rows import TableRows
 from counterleaf.table.schema import Schema
 
@@ -50,7 +50,7 @@ def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
     if not len(frame):
         raise CounterleafError(f"{name} has names of columns but no rows; expected at least one")
     rows = fit_rows(frame, schema, name)
-    unused = [column for column in found if column not in schema.names]
+    unused = [column for column in found if column not in schema.names and column.strip()]
     n_rows = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
     notes.insert(0, f"{n_rows}, {len(schema):,} of {len(schema):,} columns.")
     if unused:
@@ -100,6 +100,8 @@ def _read_csv(name: str, text: str, schema: Schema, notes: list[str]) -> tuple[F
     frame = read_csv_text(name, line.getvalue() + body, text_types(schema))
     if len(frame) > MOST_ROWS:
         raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
+    if list(take(frame.index, slice(1))) not in ([0], []):  # pandas takes the first cells for the names of the rows
+        raise CounterleafError(f"{name} cannot be read as a table: the rows have more cells than the line of names")
     frame.columns = list(map(str, frame.columns))
     return frame, renamed
 

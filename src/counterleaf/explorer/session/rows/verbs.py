@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.describe import describe_scene
 from counterleaf.explorer.session.answers.goals import Goal
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
@@ -30,14 +31,23 @@ _SECONDS = 0.8  # of searches in one request
 _ROW_TIME, _MAX_NODES = 0.5, 20_000  # seconds and nodes of the search for one row
 
 
+class PosedQuestion(Protocol):
+    """A question in the terms of the library."""
+
+    @property
+    def goal(self) -> Goal: ...
+    @property
+    def arguments(self) -> dict[str, Any]: ...
+
+
 class Explaining(Protocol):
     """The session."""
 
     time_limit: float
 
     def scene(self, key: str) -> Scene: ...
-    def goal(self, question: Question) -> Goal: ...
-    def prepare(self, question: Question) -> tuple[Explainer, dict[str, Any]]: ...
+    def explainer(self, question: Question) -> Explainer: ...
+    def posed(self, question: Question) -> PosedQuestion: ...
     def add(self, scene: Scene) -> str: ...
 
 
@@ -61,14 +71,13 @@ class RowVerbs:
 
     def _answers(self, question: Question) -> RowAnswers:
         """The answers for all rows that are known so far."""
-        goal = self._session.goal(question)
-        general = question.model_copy(update={"row": 0, "edits": {}, "count": 1})
-        key = general.model_dump_json(), str(goal.target)
+        general = question.model_copy(update={"edits": {}, "count": 1})
+        posed = self._session.posed(general)
+        key = general.model_copy(update={"row": 0}).model_dump_json(), str(posed.goal.target)
         if key not in self._known:
-            scene = self._session.scene(question.scene)
+            scene, explainer = self._session.scene(question.scene), self._session.explainer(general)
             rows = table_of(scene)
-            explainer, arguments = self._session.prepare(general.model_copy(update={"row": question.row}))
-            arguments |= {"target": goal.target, "time_limit": None, "max_nodes": _MAX_NODES}
+            arguments = {**posed.arguments, "time_limit": None, "max_nodes": _MAX_NODES}
             if isinstance(explainer.tree, Ensemble):  # a tree is much faster if all rows are searched together, without a clock
                 arguments["time_limit"] = min(self._session.time_limit, _ROW_TIME)
             self._known[key] = RowAnswers(explainer, rows, arguments, _class_of(scene, question))
@@ -80,10 +89,8 @@ class RowVerbs:
     def _efforts(self, request: EffortsRequest) -> dict[str, Any]:
         answers = self._answers(request.question)
         if request.start > answers.n:
-            raise CounterleafError(
-                f"start is {request.start:,}, but there are {answers.n:,} rows; expected at most this number"
-            )
-        while answers.done <= request.start and answers.done < answers.n:
+            raise CounterleafError(f"start is {request.start:,}, but there are {answers.n:,} rows; expected a smaller number")
+        if answers.done <= request.start:
             answers.extend(_SECONDS)
         return answers.reply(request.start)
 
@@ -97,7 +104,7 @@ class RowVerbs:
         plain = question.cost == "L1" and question.spread == "range"
         is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
-        words = Words(self._session.goal(question).text, labels, is_share)
+        words = Words(self._session.posed(question).goal.text, labels, is_share)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
@@ -105,12 +112,11 @@ class RowVerbs:
 
     def _open(self, request: OpenRequest) -> dict[str, Any]:
         scene = open_model(request.name, request.text)
-        n_features, model = len(scene.explainer.schema), type(scene.explainer.tree).__name__.lower()
-        notes = [f"{scene.title}: {'an' if model[0] in 'aeiou' else 'a'} {model} with {n_features:,} features."]
-        if not scene.locked_features:
-            notes.append(
-                "The file has no rows, so the page starts with one in the middle of the ranges. Open rows for it next."
-            )
+        model, n_features = describe_scene(scene)["model"], len(scene.explainer.schema)
+        notes = [
+            f"{scene.title}: a {model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
+            "The file has no rows, so the page starts with one in the middle of the ranges. You can open rows for it next.",
+        ]
         return {"key": self._add(scene), "notes": notes}
 
     def _rows(self, request: RowsRequest) -> dict[str, Any]:

@@ -31,7 +31,7 @@ export class FeatureLine {
     this.opener.append(chevron());
     this.to = h("td", { role: "cell", class: "to" });
     this.settings = h("span", { class: "settings-text" });
-    this.panel = h("td", { role: "cell", class: "more" });
+    this.panel = h("td", { role: "cell", class: "more-cell" });
     this.panelRow = h("tr", { role: "row", class: "more-row", hidden: true }, this.panel);
     this.node = h("tbody", { role: "rowgroup", class: "feature" }, this.row(), this.panelRow);
   }
@@ -40,7 +40,7 @@ export class FeatureLine {
     const { feature } = this;
     return h(
       "tr",
-      { role: "row", class: isTrack(feature) ? "line" : "line choice" },
+      { role: "row", class: isTrack(feature) ? "line" : "line with-chips" },
       h(
         "th",
         { role: "rowheader", scope: "row", class: "name" },

@@ -4,6 +4,8 @@ import { button, h, lookUp } from "../../lib/dom.js";
 import { controlOf, initialState, same, withControl } from "../../lib/state.js";
 import { FeatureLine } from "./feature_line.js";
 
+const REST = 2; // the rank of a feature that neither changes nor has settings
+
 export class FeatureTable {
   /** `change(state, live)` sets a new state; `live` is true while the user moves something. */
   constructor(scene, change) {
@@ -18,7 +20,7 @@ export class FeatureTable {
           reset: () => this.edit(k, this.original(k), false),
         }),
     );
-    this.order = this.lines;
+    for (const line of this.lines) line.rank = REST;
     this.option = h("span", {}, "Option 1");
     this.table = h(
       "table",
@@ -171,16 +173,16 @@ export class FeatureTable {
   /** Changed features first, then those with settings, then the others, each in the order of the model. */
   arrange() {
     if (!this.state) return;
-    const rank = (line) => (line.changed ? 0 : line.isSet ? 1 : 2);
-    const order = [0, 1, 2].flatMap((one) => this.lines.filter((line) => rank(line) === one));
-    if (order.every((line, k) => line === this.order[k]) || (this.isBusy && this.arranged)) return;
+    const rank = (line) => (line.changed ? 0 : line.isSet ? 1 : REST);
+    if (this.lines.every((line) => line.rank === rank(line)) || (this.isBusy && this.arranged)) return;
     const focused = this.table.contains(document.activeElement) && document.activeElement;
-    let at = this.table.tHead.nextSibling;
-    for (const { node } of order) {
-      if (node === at) at = at.nextSibling;
-      else this.table.insertBefore(node, at);
+    const moving = new Set(this.lines.filter((line) => line.rank !== rank(line))); // the others keep their relative order
+    for (const line of moving) line.rank = rank(line);
+    let next = null;
+    for (const line of this.lines.toSorted((a, b) => a.rank - b.rank).reverse()) {
+      if (moving.has(line)) this.table.insertBefore(line.node, next);
+      next = line.node;
     }
-    this.order = order;
     this.arranged = true;
     if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }

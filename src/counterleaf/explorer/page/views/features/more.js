@@ -5,6 +5,7 @@ import { allAndNone } from "./chips.js";
 import { ValueField } from "./now_field.js";
 import { MULTIPLIERS, describeMultiplier, formatBare, isOrdered, isTrack, nameOf } from "./values.js";
 
+const SHORT = 60; // characters of a description that the line shows in full
 const DIRECTIONS = { any: "either way", only_increase: "only increase", only_decrease: "only decrease" };
 
 /** The panel below a feature; `set(patch, live)` changes its settings. */
@@ -22,8 +23,8 @@ export class More {
     this.node = h(
       "div",
       { class: "more-parts" },
-      feature.description && h("p", { class: "description" }, feature.description),
-      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "pair" }, allAndNone(chips))),
+      feature.description?.length > SHORT && h("p", { class: "description" }, feature.description),
+      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "more-choices" }, allAndNone(chips))),
       this.parts.map((part) => part.node),
       this.clear,
     );
@@ -100,7 +101,7 @@ class Direction {
       h("legend", { class: "caption" }, "Direction"),
       h(
         "div",
-        { class: "pair" },
+        { class: "more-choices" },
         this.radios.map(([, label]) => label),
       ),
     );

@@ -52,7 +52,7 @@ export class Track {
     this.range = h("div", { class: "range" });
     this.outside = ["low", "high"].map((end) => h("div", { class: `outside ${end}` }));
     this.now = h("div", { class: "mark now", hidden: true });
-    this.arrow = h("div", { class: "arrow", hidden: true });
+    this.arrow = h("div", { class: "way-arrow", hidden: true });
     this.ends = ["low", "high"].map((end) => new RangeEnd(this, end));
     this.scale = ["low", "high"].map(() => h("span", {}));
     this.inner = h(
@@ -62,9 +62,9 @@ export class Track {
       this.outside,
       h("div", { class: "axis" }),
       this.range,
+      this.ends.map((end) => end.node),
       this.arrow,
       this.now,
-      this.ends.map((end) => end.node),
     );
     this.node = h("div", { class: "track" }, this.inner, h("div", { class: "track-ends", "aria-hidden": "true" }, this.scale));
   }
@@ -109,7 +109,7 @@ export class Track {
 
   /** Draw the arrow from the row's value to the selected way's, whose tip is at the value. */
   point(from, to, up) {
-    this.arrow.className = up ? "arrow up" : "arrow down";
+    this.arrow.className = up ? "way-arrow up" : "way-arrow down";
     this.arrow.style.left = `${Math.min(from, to)}%`;
     this.arrow.style.width = `${Math.abs(to - from)}%`;
   }

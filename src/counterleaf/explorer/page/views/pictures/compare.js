@@ -100,7 +100,7 @@ export class Comparison {
     if (!way.changes.length) return h("p", {}, "nothing has to change");
     return h(
       "dl",
-      { class: "changes" },
+      { class: "step-changes" },
       way.changes.map((change) => [
         h("dt", {}, change.label),
         h("dd", {}, `${change.from} `, h("span", { "aria-label": directionOf(change) }, arrowOf(change)), h("strong", {}, ` ${change.to}`)),

@@ -111,7 +111,7 @@ export class ImageView {
             onclick: () => this.tools.select(k),
           },
           drawImage(image, image.answers[k], this.scene.shape, THUMBNAIL, ""),
-          drawDifference(image, k, this.scene.shape, THUMBNAIL),
+          drawDifference(image, k, this.scene.shape, THUMBNAIL, ""),
           h("span", { class: "rank" }, k + 1),
         ),
       ),

@@ -155,7 +155,7 @@ export class Plane {
     );
     const focused = document.activeElement?.classList.contains("handle") && this.drawing.contains(document.activeElement);
     fill(this.drawing, drawing);
-    if (focused) this.handle.focus();
+    if (focused) this.handle.focus({ preventScroll: true });
     this.listen(drawing);
     this.drawKey();
     this.drawMarks();
@@ -297,7 +297,7 @@ export class Plane {
       this.handle.setPointerCapture(event.pointerId);
       this.held = true;
       event.preventDefault();
-      this.handle.focus();
+      this.handle.focus({ preventScroll: true });
     });
     this.handle.addEventListener("pointermove", (event) => this.held && this.moveTo(place(event)));
     for (const end of ["pointerup", "pointercancel"])

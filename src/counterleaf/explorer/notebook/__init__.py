@@ -1,0 +1,1 @@
+"""The explorer from Python: inside a notebook, or in a browser next to a running program."""
