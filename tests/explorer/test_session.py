@@ -87,7 +87,7 @@ def tiny_price():
         "status_of_checking_account": {"allowed": [0, 1, 2], "multiplier": 690258.3027553258},
         "employment_since": {"multiplier": 3.572576723744657e-178},
     }
-    return make_question("german", row=1, controls=controls)
+    return make_question("german", row=1, target=["refused"], controls=controls)
 
 
 def test_the_time_limit_includes_the_check_of_a_doubtful_proof():
