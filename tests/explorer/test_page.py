@@ -13,115 +13,236 @@ import counterleaf as cl
 
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
+LAPTOP = {"width": 1280, "height": 720}
 
 
-def test_a_new_user_locks_two_features_and_exports_the_answer(loans):
-    """Open the page, lock two features, and click twice for a file."""
-    expect(loans.page.locator(".source-label")).to_have_text("refused")
-    assert "the model would say granted instead of refused" in loans.sentence()
-    assert "proved" in loans.badges()
-    locked = loans.changed()[:1] + [name for name in loans.features() if name not in loans.changed()][:1]
-    for name in locked:
-        loans.click(f"lock {name}")
-    assert all(cell == "=" for name in locked for cell in loans.cells(name))
+# The answer
+
+
+def test_a_new_user_sees_the_change_and_exports_it(enter):
+    """Everything that matters is visible without scrolling, on a laptop."""
+    loans = enter(viewport=LAPTOP)
+    assert loans.says() == "refused"
+    assert loans.headline() == "Any one of these three options makes the model say granted"
+    assert len(loans.ways()) == 3
+    for way in loans.ways():
+        assert "→" in way["text"]
+        assert "%" in way["effort"] or "choice" in way["effort"]
+        assert way["confirmed"].startswith("✓ confirmed: the model says granted")
+        assert way["proved"].startswith("✓ proved")
+    for part in ("#question", "#headline", ".option", "#strip", "[role=tablist]"):
+        boxes = [node.bounding_box() for node in loans.page.locator(part).all()]
+        assert all(0 <= box["y"] and box["y"] + box["height"] <= LAPTOP["height"] for box in boxes), part
     text, name = loans.export("Page to print")
     assert name == "counterleaf-german.html"
-    assert all(f"{feature} locked" in text for feature in locked)
+    assert "granted" in text
     expect(loans.page.locator("#note")).to_contain_text("Saved counterleaf-german.html")
 
 
-def test_a_lock_holds_in_all_alternatives_and_is_in_the_address(adult):
+def test_the_first_level_has_no_technical_terms(enter):
+    for title in ("German Credit", "Adult", "Digits"):
+        explorer = enter()
+        if title != "German Credit":
+            explorer.scene(title)
+        panels = ("header", "#question", "#answer", *(["#features"] if title != "Digits" else []))
+        text = "".join(explorer.page.locator(panel).inner_text() for panel in panels) + explorer.adjust().inner_text()
+        assert re.findall(r"\bL1\b|\bL2\b|\bcost\b|\bleaf\b|\bspread\b", text) == []
+
+
+def test_an_option_is_selected_by_click_and_by_keys(loans):
+    expect(loans.page.locator(".pick").nth(0)).to_have_attribute("aria-pressed", "true")
+    loans.pick(1)
+    assert [way["selected"] for way in loans.ways()] == [False, True, False]
+    values = loans.values()
+    assert [name for name, value in values.items() if not value.startswith("=")] == loans.changed(1)
+    loans.page.keyboard.press("ArrowRight")
+    assert [way["selected"] for way in loans.ways()] == [False, False, True]
+    expect(loans.page.locator(".pick").nth(2)).to_be_focused()
+    loans.page.keyboard.press("1")
+    assert [way["selected"] for way in loans.ways()] == [True, False, False]
+
+
+def test_the_selected_option_survives_a_reload_and_an_answer_that_still_has_it(loans):
+    loans.pick(1)
+    chosen = loans.changed(1)
+    loans.page.reload()
+    loans.settle()
+    assert [way["selected"] for way in loans.ways()] == [False, True, False]
+    loans.lock(loans.changed(2)[0])
+    assert next(k for k, way in enumerate(loans.ways()) if way["selected"]) == [loans.changed(k) for k in range(3)].index(chosen)
+
+
+def test_a_lock_holds_in_all_options_and_is_in_the_address(adult):
     before, name = adult.address(), adult.changed()[0]
-    adult.click(f"lock {name}")
-    assert adult.cells(name)
-    assert set(adult.cells(name)) == {"="}
+    adult.lock(name)
+    assert adult.ways()
+    assert not any(name in adult.changed(k) for k in range(len(adult.ways())))
     assert adult.address() != before
-    assert adult.state()["controls"] == {name: {"lock": True}}
+    assert list(adult.state()["controls"].values()) == [{"lock": True}]
     expect(adult.button(f"lock {name}")).to_have_attribute("aria-pressed", "true")
-    adult.click(f"lock {name}")
-    assert adult.address() == before
-
-
-def test_only_increase_and_only_decrease(adult):
-    name = adult.changed()[0]
-    rises = "▲" in adult.cells(name)[0]
-    adult.click(f"{name} only {'decrease' if rises else 'increase'}")
-    assert not any(("▲" if rises else "▼") in cell for cell in adult.cells(name))
-    adult.click(f"{name} only {'increase' if rises else 'decrease'}")
-    assert not any(("▼" if rises else "▲") in cell for cell in adult.cells(name))
-
-
-def slide(explorer, label, direction):
-    slider = explorer.page.get_by_role("slider", name=label)
-    slider.scroll_into_view_if_needed()
-    box = slider.bounding_box()
-    start, end = (0.95, 0.3) if direction == "down" else (0.05, 0.7)
-    page = explorer.page
-    page.mouse.move(box["x"] + start * box["width"], box["y"] + box["height"] / 2)
-    page.mouse.down()
-    for k in range(1, 13):
-        page.mouse.move(box["x"] + (start + (end - start) * k / 12) * box["width"], box["y"] + box["height"] / 2)
-        page.wait_for_timeout(40)
-
-
-def test_a_slider_updates_while_it_moves_and_is_one_step(adult):
-    adult.limits("hours-per-week")
-    before, steps = adult.answered(), adult.steps()
-    slide(adult, "at most, hours-per-week", "down")
-    adult.settle(before + 2)
-    assert adult.steps() == steps
-    adult.after(adult.page.mouse.up)
-    assert adult.steps() == steps + 1
-    high = adult.state()["controls"]["hours-per-week"]["high"]
-    assert 20 < high < 80
-    expect(adult.page.get_by_role("button", name=f"limits of hours-per-week: ≤ {high:g}")).to_be_visible()
-    adult.click("↶ Undo")
+    adult.lock(name)
     assert "controls" not in adult.state()
 
 
-def test_a_slider_with_the_keyboard(adult):
-    adult.limits("hours-per-week")
-    slider = adult.page.get_by_role("slider", name="at least, hours-per-week")
-    slider.focus()
-    low = adult.page.evaluate("node => Number(node.value)", slider.element_handle())
-    adult.after(lambda: slider.press("ArrowRight"))
-    adult.after(lambda: slider.press("ArrowRight"))
-    assert adult.state()["controls"]["hours-per-week"] == {"low": low + 2}
+def test_the_details_of_an_option(loans):
+    dialog = loans.details(1)
+    for term in ("Cost", "Lower bound", "Leaf", "Proof", "Answered in"):
+        expect(dialog.locator("dt", has_text=term)).to_have_count(1)
+    dialog.get_by_role("button", name="Check the proof").click()
+    expect(dialog.get_by_role("status")).to_have_text(re.compile(r"The proof holds: [\d,]+ parts? checked in \d+ ms\."))
+    loans.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(loans.button("details of option 2")).to_be_focused()
 
 
-def test_limits_by_fields_steps_and_multipliers(adult):
-    name = adult.changed()[0]
-    adult.limits(name)
-    adult.after(lambda: (adult.page.get_by_label("At least", exact=True).fill("1"), adult.page.keyboard.press("Tab")))
-    assert adult.state()["controls"][name]["low"] == 1
-    adult.after(lambda: (adult.page.get_by_label("In steps of").fill("1000"), adult.page.keyboard.press("Tab")))
-    assert adult.state()["controls"][name]["step"] == 1000
-    slider = adult.page.get_by_role("slider", name="How hard to change")
-    slider.focus()
-    adult.after(lambda: slider.press("End"))
-    assert adult.state()["controls"][name]["multiplier"] == 10
-    expect(slider).to_have_attribute("aria-valuetext", "hardest")
-    adult.click("No limits")
-    assert "controls" not in adult.state()
+def test_the_strip_limits_the_number_of_changes(adult):
+    adult.prefer("smallest changes")
+    adult.page.keyboard.press("Escape")
+    buttons = adult.front()
+    expect(buttons.last).to_have_attribute("aria-pressed", "true")
+    label = buttons.first.inner_text()
+    assert re.match(r"\d+ changes?\n", label)
+    n = int(label.split()[0])
+    adult.after(buttons.first.click)
+    assert adult.state()["max_changes"] == n
+    assert all(len(adult.changed(k)) <= n for k in range(len(adult.ways())))
+    expect(buttons.first).to_have_attribute("aria-pressed", "true")
+    adult.after(buttons.last.click)
+    assert "max_changes" not in adult.state()
 
 
-def test_allowed_categories(adult):
-    adult.limits("education")
-    group = adult.page.get_by_role("group", name="Allowed values")
-    expect(group.get_by_role("checkbox", checked=True)).to_have_count(group.get_by_role("checkbox").count())
-    adult.after(lambda: group.get_by_role("checkbox", name="Masters").click())
-    assert len(adult.state()["controls"]["education"]["allowed"]) == group.get_by_role("checkbox").count() - 1
-    adult.click("No limits")
-    assert "controls" not in adult.state()
+def test_fewer_options_than_requested_are_explained(loans):
+    for name in loans.features():
+        if name not in loans.changed(0) and loans.button(f"lock {name}").get_attribute("aria-pressed") == "false":
+            loans.lock(name)
+    assert len(loans.ways()) == 1
+    assert loans.headline() == "This change makes the model say granted"
+    expect(loans.page.locator(".option.ghost")).to_contain_text("Only one way exists")
+
+
+def test_a_bar_repeats_the_option_when_the_cards_are_out_of_view(enter):
+    loans = enter(viewport=LAPTOP)
+    bar = loans.page.get_by_role("complementary", name="Selected option")
+    expect(bar).to_be_hidden()
+    loans.page.mouse.wheel(0, 900)
+    expect(bar).to_contain_text("Option 1 of 3")
+    assert loans.ways()[0]["text"] in bar.inner_text()
+    bar.get_by_role("button", name="next option").click()
+    assert loans.ways()[1]["text"] in bar.inner_text()
+    bar.get_by_role("button", name="back to the answer").click()
+    expect(bar).to_be_hidden()
+
+
+# Settings
+
+
+def test_settings(adult):
+    least = adult.cost()
+    for name in ("smallest changes", "both", "fewest changes"):
+        adult.prefer(name)
+    assert adult.cost() == least
+    adult.adjust().get_by_text("Expert").click()
+    adult.after(lambda: adult.adjust().get_by_label("Compare features by their").select_option("standard deviation"))
+    assert adult.state()["spread"] == "std"
+    adult.set("Options to show", "5")
+    assert 3 < len(adult.ways()) <= 5
+    adult.set("Features that may change, at most", "1")
+    assert all(len(adult.changed(k)) <= 1 for k in range(len(adult.ways())))
+    least = adult.cost()
+    adult.set("Safety margin", "0.5")
+    assert adult.cost() >= least
+    expected = {"spread": "std", "count": 5, "max_changes": 1, "margin": 0.5}
+    assert expected.items() <= adult.state().items()
+    adult.after(adult.adjust().get_by_role("button", name="Clear all settings").click)
+    assert not expected.keys() & (adult.state().keys() - {"spread", "count", "margin"})
+    assert adult.question()["controls"] == {}
+    assert (adult.question()["spread"], adult.question()["count"], adult.question()["margin"]) == ("range", 3, 0)
+
+
+def test_how_sure_the_model_must_be(loans):
+    field = loans.adjust().get_by_label("The model must be at least this sure, in %")
+    loans.after(lambda: (field.fill("79"), loans.page.keyboard.press("Tab")))
+    assert loans.state()["at_least"] == 0.79
+    assert "79 %" in loans.headline()
+    expect(field).to_have_value("79")
+    for way in loans.ways():
+        assert int(re.search(r"\((\d+) %\)", way["confirmed"])[1]) >= 79
+    loans.after(lambda: (field.fill(""), loans.page.keyboard.press("Tab")))
+    assert "at_least" not in loans.state()
+
+
+def test_the_target(digits):
+    group = digits.page.get_by_role("group", name="What the model should say")
+    other = next(label for label in "0123456789" if label != digits.says())
+    digits.after(group.get_by_role("button", name=other, exact=True).click)
+    assert digits.headline().endswith(f"the model say {other}")
+    assert digits.state()["target"] == [other]
+    assert all(way["text"].endswith(f": {other}") for way in digits.ways())
+
+
+def test_conflicting_settings_are_removed_by_a_click(enter):
+    loans = enter(viewport=LAPTOP)
+    loans.page.get_by_role("button", name="Clear all settings").first.click()
+    for name in loans.features():
+        if loans.button(f"lock {name}").get_attribute("aria-pressed") == "false":
+            loans.lock(name)
+    assert loans.headline() == "No allowed change makes the model say granted"
+    assert "This is proved" in loans.sentence()
+    sizes = []
+    while loans.conflict().count():
+        sizes.append(loans.conflict().locator("li").count())
+        button = loans.conflict().get_by_role("button", name="Unlock").first
+        assert button.bounding_box()["y"] + button.bounding_box()["height"] <= LAPTOP["height"]  # in view
+        loans.after(button.click)
+        assert len(sizes) < 25
+    assert sizes
+    assert loans.ways()
+
+
+def test_the_margin_is_removed_by_a_click(adult):
+    adult.set("Safety margin", "1e8")
+    adult.after(adult.conflict().get_by_role("button", name=re.compile("Remove the margin")).click)
+    assert adult.ways()[0]["proved"] == "✓ proved: no smaller change works"
+    expect(adult.adjust().get_by_label("Safety margin")).to_have_value("0")
+
+
+# Rows
+
+
+def test_rows_and_edits(loans):
+    page, field = loans.page, loans.page.locator("#row")
+    first = int(field.input_value())
+    loans.click("next row")
+    expect(field).to_have_value(str(first + 1))
+    loans.click("previous row")
+    expect(field).to_have_value(str(first))
+    loans.click("next refused")
+    assert loans.says() == "refused"
+    loans.after(lambda: (field.fill("7"), page.keyboard.press("Enter")))
+    assert loans.state()["row"] == 7  # rows are counted from 0 everywhere
+    loans.after(lambda: (page.get_by_label("age now").fill("44"), page.keyboard.press("Tab")))
+    assert loans.state()["edits"] == {"age": 44}
+    loans.after(lambda: page.get_by_label("purpose now").select_option("education"))
+    assert set(loans.state()["edits"]) == {"age", "purpose"}
+    expect(loans.button("reset edits")).to_have_text("2 values edited: reset")
+    loans.click("reset edits")
+    assert "edits" not in loans.state()
+    loans.after(lambda: (field.fill("0"), page.keyboard.press("Enter")))
+    expect(loans.button("previous row")).to_be_disabled()
+    loans.after(lambda: (field.fill("199"), page.keyboard.press("Enter")))
+    expect(loans.button("next row")).to_be_disabled()
+
+
+# Steps
 
 
 def test_undo_and_redo_by_buttons_by_keys_and_by_the_browser(loans):
     first = loans.shown()
-    loans.click(f"lock {loans.changed()[0]}")
+    loans.lock(loans.changed()[0])
     second = loans.shown()
     assert second != first
     ways = [
-        (lambda: loans.button("↶ Undo").click(), lambda: loans.button("↷ Redo").click()),
+        (lambda: loans.page.locator("#undo").click(), lambda: loans.page.locator("#redo").click()),
         (lambda: loans.page.keyboard.press("Control+z"), lambda: loans.page.keyboard.press("Control+Shift+Z")),
         (lambda: loans.page.keyboard.press("Control+z"), lambda: loans.page.keyboard.press("Control+y")),
         (loans.page.go_back, loans.page.go_forward),
@@ -131,38 +252,28 @@ def test_undo_and_redo_by_buttons_by_keys_and_by_the_browser(loans):
         assert loans.shown() == first
         loans.after(forward)
         assert loans.shown() == second
-    expect(loans.button("↷ Redo")).to_be_disabled()
-    loans.click("↶ Undo")
-    expect(loans.button("↶ Undo")).to_be_disabled()
+    expect(loans.page.locator("#redo")).to_be_disabled()
+    loans.after(loans.page.locator("#undo").click)
+    expect(loans.page.locator("#undo")).to_be_disabled()
 
 
 def test_a_link_opens_the_same_question(enter):
     first = enter().scene("Adult")
-    first.limits("hours-per-week")
-    first.after(lambda: (first.page.get_by_label("At most", exact=True).fill("60"), first.page.keyboard.press("Tab")))
-    first.limits("hours-per-week")
-    first.click(f"lock {first.changed()[0]}")
-    first.after(lambda: first.page.get_by_label("L2: small changes").check())
+    first.lock(first.changed()[0])
+    first.prefer("smallest changes")
+    first.page.keyboard.press("Escape")
     first.click("next row")
     second = enter(first.address())
     assert second.shown() == first.shown()
     assert second.state() == first.state()
 
 
-def test_the_link_is_copied(enter):
-    explorer = enter(permissions=["clipboard-read", "clipboard-write"])
-    explorer.click(f"lock {explorer.changed()[0]}")
-    explorer.page.locator("summary", has_text="Export").click()
-    explorer.button("Copy the link").click()
-    expect(explorer.page.locator("#note")).to_contain_text("copied")
-    assert explorer.page.evaluate("navigator.clipboard.readText()") == explorer.address()
-
-
 def test_an_unknown_link_opens_the_first_model(loans):
     for hash in ("#s=nonsense", "#s=e30", "#other", "#s=eyJzY2VuZSI6Im5vd2hlcmUifQ"):
         loans.page.goto("about:blank")
         loans.open(f"/{hash}")
-        expect(loans.page.locator(".source-label")).to_have_text("refused")
+        assert loans.says() == "refused"
+        expect(loans.page.locator("#note")).to_contain_text("The link does not match")
 
 
 def test_a_link_with_an_invalid_question_shows_the_error(enter):
@@ -170,109 +281,24 @@ def test_a_link_with_an_invalid_question_shows_the_error(enter):
     for wrong, message in (({"controls": {"ghost": {"lock": True}}}, "ghost"), ({"row": 10**6}, "expected 0 to")):
         text = base64.urlsafe_b64encode(json.dumps({"scene": "german", **wrong}).encode()).decode().rstrip("=")
         explorer = enter(f"/#s={text}")
-        expect(explorer.page.locator("#sentence")).to_contain_text(message)
-        expect(explorer.page.locator("#badges")).to_be_empty()  # an invalid question has no answer
+        expect(explorer.reason()).to_contain_text(message)
+        assert explorer.ways() == []  # an invalid question has no answer
         explorer.page.context.close()
         assert {re.search(r"\d{3}", error)[0] for error in explorer.errors} == {"422"}
         explorer.errors.clear()
 
 
 def test_a_reload_keeps_the_steps(loans):
-    loans.click(f"lock {loans.changed()[0]}")
-    loans.click(f"lock {loans.changed()[0]}")
+    loans.lock(loans.changed()[0])
+    loans.lock(loans.changed()[0])
     shown = loans.shown()
     loans.page.reload()
     loans.settle()
     assert loans.shown() == shown
     assert loans.steps() == 2
-    loans.click("↶ Undo")
-    loans.click("↶ Undo")
+    for _ in range(2):
+        loans.after(loans.page.locator("#undo").click)
     assert "controls" not in loans.state()
-
-
-def test_the_target(digits):
-    expect(digits.page.get_by_role("group", name="What the model should say")).to_be_visible()
-    other = next(label for label in "0123456789" if label != digits.page.locator(".source-label").inner_text())
-    digits.click(other)
-    assert f"#1: {other}" in digits.page.locator(".results figcaption").first.inner_text()
-    assert digits.state()["target"] == [other]
-
-
-def test_costs_alternatives_features_and_margin(adult):
-    page, costs = adult.page, adult.costs()
-    for label in ("L2: small changes", "mixed: both", "L1: few changes"):
-        adult.after(lambda label=label: page.get_by_label(label).check())
-    assert adult.costs() == costs
-    adult.after(lambda: page.get_by_label("Measure changes in").select_option("standard deviations"))
-    assert adult.state()["spread"] == "std"
-    adult.after(lambda: (page.get_by_label("Alternatives", exact=True).fill("5"), page.keyboard.press("Tab")))
-    assert len(adult.costs()) == 5
-    assert adult.costs() == sorted(adult.costs())
-    adult.after(lambda: (page.get_by_label("Max. features changed").fill("1"), page.keyboard.press("Tab")))
-    for k in range(len(adult.costs())):
-        assert sum(adult.cells(name)[k] != "=" for name in adult.features()) <= 1
-    cheapest = adult.costs()[0]
-    adult.after(lambda: (page.get_by_label("Safety margin").fill("2"), page.keyboard.press("Tab")))
-    assert min(adult.costs(), default=cheapest) >= cheapest
-    expected = {"spread": "std", "count": 5, "max_changes": 1, "margin": 2}
-    assert expected.items() <= adult.state().items()
-
-
-def test_rows_and_edits(loans):
-    page, first = loans.page, int(loans.page.get_by_label("Row", exact=True).input_value())
-    loans.click("next row")
-    expect(page.get_by_label("Row", exact=True)).to_have_value(str(first + 1))
-    loans.click("previous row")
-    expect(page.get_by_label("Row", exact=True)).to_have_value(str(first))
-    loans.click("next “refused”")
-    expect(page.locator(".source-label")).to_have_text("refused")
-    loans.after(lambda: (page.get_by_label("Row", exact=True).fill("7"), page.keyboard.press("Enter")))
-    assert loans.state()["row"] == 6
-    loans.after(lambda: (page.get_by_label("age now").fill("44"), page.keyboard.press("Tab")))
-    assert loans.state()["edits"] == {"age": 44}
-    loans.after(lambda: page.get_by_label("purpose now").select_option("education"))
-    assert set(loans.state()["edits"]) == {"age", "purpose"}
-    loans.click("reset edits")
-    assert "edits" not in loans.state()
-    loans.after(lambda: (page.get_by_label("Row", exact=True).fill("1"), page.keyboard.press("Enter")))
-    page.get_by_role("button", name="previous row").click()
-    expect(page.locator("#note")).to_contain_text("no further row")
-
-
-def test_conflicting_settings_are_removed_by_a_click(loans):
-    for name in loans.features():
-        if loans.button(f"lock {name}").get_attribute("aria-pressed") == "false":
-            loans.click(f"lock {name}")
-    assert "This is proved" in loans.sentence()
-    sizes = []
-    while loans.page.locator("#conflict li").count():
-        sizes.append(loans.page.locator("#conflict li").count())
-        loans.after(loans.page.locator("#conflict").get_by_role("button", name="Unlock").first.click)
-        assert len(sizes) < 20
-    assert sizes
-    assert "would say granted" in loans.sentence()
-
-
-def test_the_margin_is_removed_by_a_click(adult):
-    adult.after(lambda: (adult.page.get_by_label("Safety margin").fill("1e8"), adult.page.keyboard.press("Tab")))
-    adult.click("Remove the margin")
-    assert "proved: nothing costs less" in adult.badges()
-    expect(adult.page.get_by_label("Safety margin")).to_have_value("0")
-
-
-@pytest.mark.parametrize("title", ["German Credit", "Digits"])
-def test_the_proof_is_checked(enter, title):
-    explorer = enter()
-    if title == "Digits":
-        explorer.scene(title)
-    explorer.button("check the proof").click()
-    expect(explorer.page.locator("#badges")).to_contain_text(re.compile(r"the proof holds: [\d,]+ parts checked in \d+ ms"))
-
-
-def test_the_filter_of_the_features(adult):
-    adult.page.get_by_label("only features that change or have settings").check()
-    shown = adult.page.locator("#explore tbody tr:not(.editor):visible")
-    assert 1 <= shown.count() < len(adult.features())
 
 
 # Files
@@ -286,38 +312,11 @@ def test_the_files(adult):
     text, name = adult.export("JSON with the proof")
     answer = cl.Explanation.from_json(text)
     assert answer.certificate.check()
-    assert [f"{c.cost:.4g}" for c in answer] == [f"{cost:g}" for cost in adult.costs()]
+    assert f"{answer[0].cost:.4g}" == f"{adult.cost():g}"
     assert [float(line["cost"]) for line in lines[1:]] == [c.cost for c in answer]
     text, name = adult.export("Page to print")
     assert text.startswith("<!doctype html>")
     assert adult.page.locator("details[open]").count() == 0
-
-
-def test_steps_are_compared_pinned_and_exported(loans):
-    loans.click(f"lock {loans.changed()[0]}")
-    loans.click(f"lock {loans.changed()[0]}")
-    panel = loans.tab("Compare")
-    table = panel.get_by_role("table")
-    expect(table.get_by_role("button", name=re.compile("show step"))).to_have_count(3)
-    expect(table).to_contain_text("locked")
-    text, name = loans.download(panel.get_by_role("button", name="JSON with proofs").click)
-    assert name == "counterleaf-german.jsonl"
-    answers = [cl.Explanation.from_json(line) for line in text.splitlines()]
-    assert len(answers) == 3
-    assert all(answer.certificate.check() for answer in answers)
-    text, _ = loans.download(panel.get_by_role("button", name="CSV").click)
-    assert {line["step"] for line in csv.DictReader(io.StringIO(text))} == {"1", "2", "3"}
-    panel.get_by_role("button", name="pin step 2").click()
-    panel.get_by_label("only pinned steps").check()
-    expect(table.get_by_role("button", name=re.compile("show step"))).to_have_count(1)
-    panel.get_by_label("only pinned steps").uncheck()
-    loans.after(panel.get_by_role("button", name="show step 1").click)
-    expect(loans.page.get_by_role("tab", name="Explore")).to_have_attribute("aria-selected", "true")
-    assert "controls" not in loans.state()
-    loans.button("☆ Pin").click()
-    expect(loans.button("★ Pinned")).to_have_attribute("aria-pressed", "true")
-    loans.page.reload()
-    expect(loans.button("★ Pinned")).to_be_visible()
 
 
 # Speed
@@ -340,19 +339,14 @@ CLICK = """async ([find, pause]) => {
 @pytest.mark.timed
 def test_answers_appear_within_a_tenth_of_a_second(adult):
     """The 95th percentile of many clicks, in the best of three rounds because the machine may be busy."""
-    names = adult.features()
-    labels = [f"lock {name}" for name in names for _ in range(2)]
-    labels += [
-        f"{name} only {verb}"
-        for name in ("age", "hours-per-week", "capital-gain")
-        for verb in ("increase", "decrease", "decrease")
-    ]
+    adult.adjust()
+    labels = [f"lock {name}" for name in adult.features() for _ in range(2)]
     labels += ["next row", "next row", "previous row"] * 8
     finds = [f'//button[@aria-label="{label}"]' for label in labels]
     finds += [f'//input[@name="cost" and @value="{cost}"]' for cost in ("L2", "mixed", "L1") * 4]
     rounds = []
     for _ in range(3):
-        answered, painted = zip(*(adult.page.evaluate(CLICK, [find, 30]) for find in finds), strict=True)
+        answered, painted = zip(*(adult.page.evaluate(CLICK, [find, 120]) for find in finds), strict=True)
         rounds.append(_quantile(answered, 0.95))
         figures = f"{len(answered)} clicks on Adult, from click to answer: median {_quantile(answered, 0.5):.0f} ms, "
         figures += f"p95 {_quantile(answered, 0.95):.0f} ms, most {max(answered):.0f} ms; until painted: "

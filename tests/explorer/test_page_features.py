@@ -254,6 +254,26 @@ def test_more_settings(kinds):
     )
 
 
+def test_a_model_without_data(browser, tmp_path):
+    """The axis is around the row's value and does not shrink to the limits."""
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    (tmp_path / "model.json").write_text(tree.to_json())
+    with (
+        running(str(tmp_path / "model.json")) as address,
+        windows(browser, address.partition("/?")[0], cookies_of(address)) as enter,
+    ):
+        explorer = enter()
+        label = order(explorer)[0]
+        ends = line(explorer, label).locator(".track-ends span")
+        first = [float(text) for text in ends.all_inner_texts()]
+        assert first[0] < 0 < first[1]
+        handle = end(explorer, "at most", label)
+        handle.focus()
+        explorer.after(lambda: explorer.page.keyboard.press("PageDown"))
+        assert float(ends.first.inner_text()) == first[0]
+        assert 0 < next(iter(explorer.state()["controls"].values()))["high"] < first[1]
+
+
 # Values
 
 
@@ -315,7 +335,7 @@ def test_a_gap(gaps):
 
 
 def chips(explorer, label):
-    return explorer.page.get_by_role("group", name=f"allowed values of {label}").get_by_role("button")
+    return explorer.page.get_by_role("toolbar", name=f"allowed values of {label}").get_by_role("button")
 
 
 def test_chips_of_a_few_values(kinds):
@@ -337,6 +357,23 @@ def test_chips_of_a_few_values(kinds):
     assert control(kinds, "school") == {"allowed": [1]}
     kinds.click("allow all values of school")
     assert control(kinds, "school") is None
+
+
+def test_the_arrow_keys_move_between_chips(kinds):
+    row_value = chips(kinds, "school").nth(1)
+    now(kinds, "school").focus()
+    kinds.page.keyboard.press("Tab")
+    expect(row_value).to_be_focused()
+    kinds.page.keyboard.press("ArrowRight")
+    expect(chips(kinds, "school").nth(2)).to_be_focused()
+    kinds.after(lambda: kinds.page.keyboard.press("Space"))
+    assert control(kinds, "school") == {"allowed": [0, 1, 3]}
+    expect(chips(kinds, "school").nth(2)).to_be_focused()
+    kinds.page.keyboard.press("End")
+    kinds.page.keyboard.press("ArrowRight")
+    expect(chips(kinds, "school").first).to_be_focused()
+    kinds.page.keyboard.press("Tab")
+    expect(kinds.button("lock school")).to_be_focused()
 
 
 def test_chips_of_many_values(kinds):

@@ -21,7 +21,8 @@ from counterleaf.explorer.session.question import Question
 pytest_plugins = ["support.page_fixtures"]
 pytestmark = pytest.mark.browser
 ANSWER, ROWS = "**/api/answer", "**/rows/*"
-NAMES = [*(f"x{k}" for k in range(58)), "constructor", "__proto__"]
+LONG = "n" * 200  # a name without a place to break
+NAMES = [*(f"x{k}" for k in range(57)), LONG, "constructor", "__proto__"]
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,6 @@ def user_server(files):
 def enter_user(browser, user_server):
     with windows(browser, *user_server) as enter:
         yield enter
-
-
-def whole_state(explorer):
-    text = explorer.address().partition("#s=")[2]
-    return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 class BlockedRequests:
@@ -83,12 +79,6 @@ def refuse(explorer, pattern, status, message):
     )
 
 
-def fill(explorer, label, text):
-    """Type into a field and leave it."""
-    field = explorer.page.get_by_label(label, exact=True)
-    return explorer.after(lambda: (field.fill(text), explorer.page.keyboard.press("Tab")))
-
-
 def link(**state):
     text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
     return f"/#s={text}"
@@ -97,10 +87,10 @@ def link(**state):
 def works(explorer):
     """Lock a feature, check the answer, and undo."""
     before, name = explorer.shown(), explorer.changed()[0]
-    explorer.click(f"lock {name}")
+    explorer.lock(name)
     assert explorer.shown() != before
-    assert set(explorer.cells(name)) <= {"="}
-    explorer.click("↶ Undo")
+    assert not any(name in explorer.changed(k) for k in range(len(explorer.ways())))
+    explorer.after(explorer.page.locator("#undo").click)
     assert explorer.shown() == before
 
 
@@ -117,31 +107,27 @@ def works(explorer):
 )
 def test_after_an_error_no_old_answer_is_shown(loans, status, message):
     first, name = loans.shown(), loans.changed()[0]
-    fill(loans, "Max. features changed", "0")
-    expect(loans.conflict()).not_to_be_empty()
     refuse(loans, ANSWER, status, message)
-    loans.click(f"lock {name}")
-    assert loans.sentence() == message
-    expect(loans.page.locator("#badges")).to_be_empty()
-    expect(loans.conflict()).to_be_empty()
-    fill(loans, "Max. features changed", "")
-    assert loans.sentence() == message
-    assert loans.costs() == []
-    assert loans.page.locator("td.to").count() == 0
+    loans.lock(name)
+    assert loans.headline() == "This question has no answer"
+    expect(loans.page.locator("#error")).to_have_text(message)
+    assert loans.ways() == []
+    expect(loans.conflict()).to_have_count(0)
+    assert set(loans.values().values()) == {""}
     loans.page.unroute(ANSWER)
-    loans.click(f"lock {name}")
-    assert loans.shown() == first
+    loans.click("Try again")
+    assert loans.ways()
+    loans.lock(name)
+    assert loans.pick(0).shown() == first
 
 
-def test_after_an_error_the_alternatives_are_removed(loans):
-    first = loans.shown()
-    assert loans.costs()
+def test_a_conflict_is_gone_after_an_error(loans):
+    loans.set("Features that may change, at most", "0")
+    expect(loans.conflict()).to_be_visible()
     refuse(loans, ANSWER, 503, "busy")
-    loans.after(loans.page.get_by_label("L2: small changes").check)
-    assert (loans.sentence(), loans.costs(), loans.badges()) == ("busy", [], "")
-    loans.page.unroute(ANSWER)
-    loans.after(loans.page.get_by_label("L1: few changes").check)
-    assert loans.shown() == first
+    loans.set("Features that may change, at most", "1")
+    expect(loans.conflict()).to_have_count(0)
+    expect(loans.reason()).to_contain_text("busy")
 
 
 @pytest.mark.parametrize(("tab", "drawn"), [("Tree", "path.path"), ("Plane", "polygon.region")])
@@ -151,26 +137,44 @@ def test_after_an_error_no_old_drawing_is_shown(loans, tab, drawn, pattern):
     panel = loans.tab(tab)
     expect(panel.locator(drawn).first).to_be_visible()
     refuse(loans, pattern, 503, "busy")
-    loans.after(loans.page.get_by_label("L2: small changes").check)
+    loans.prefer("smallest changes")
     expect(panel.locator(drawn)).to_have_count(0)
-    expect(loans.page.locator("#sentence, #note").filter(has_text="busy")).to_have_count(1)
+    expect(loans.page.locator("main")).to_contain_text("busy")
     loans.page.unroute(pattern)
-    loans.after(loans.page.get_by_label("L1: few changes").check)
+    loans.prefer("fewest changes")
     expect(panel.locator(drawn).first).to_be_visible()
 
 
 def test_a_row_that_was_not_loaded_is_not_shown(enter):
     explorer = enter()
     refuse(explorer, ROWS, 503, "busy")
-    fill(explorer, "Row", "7")
-    assert explorer.sentence() == "busy"
-    expect(explorer.page.locator(".source-label")).to_have_text("?")
-    assert explorer.page.locator("#explore").evaluate("node => node.inert")
+    explorer.after(lambda: (explorer.page.locator("#row").fill("70"), explorer.page.keyboard.press("Enter")))
+    expect(explorer.reason()).to_contain_text("busy")
+    assert explorer.says() == "…"
+    assert explorer.page.locator("#features").evaluate("node => node.inert")
     explorer.page.unroute(ROWS)
-    explorer.after(explorer.page.get_by_label("L2: small changes").check)
-    assert not explorer.page.locator("#explore").evaluate("node => node.inert")
-    assert explorer.state()["row"] == 6
+    explorer.click("Try again")
+    assert not explorer.page.locator("#features").evaluate("node => node.inert")
+    assert explorer.state()["row"] == 70
     assert explorer.shown() == enter(explorer.address()).shown()
+
+
+def test_a_row_that_cannot_be_read_shows_its_problem_and_no_other_values(loans):
+    """The next row can be reached."""
+    problem = "row 4: 'age' is 'abc'; expected a number"
+    reply = {"row": 4, "label": None, "class_index": None, "number": None, "values": None, "imputed": {}, "problem": problem}
+    loans.page.route("**/rows/4", lambda route: route.fulfill(json=reply))
+    loans.page.reload()
+    loans.settle()
+    loans.click("next row")
+    assert loans.headline() == "Application 4 cannot be read"
+    expect(loans.reason()).to_contain_text(problem)
+    assert loans.says() == "cannot be read"
+    assert loans.ways() == []
+    expect(loans.page.get_by_label("credit amount now")).to_have_value("")
+    loans.click("next row")
+    assert loans.ways()
+    assert loans.page.get_by_label("credit amount now").input_value() != ""
 
 
 def test_a_number_half_typed_survives_an_answer(loans):
@@ -178,15 +182,15 @@ def test_a_number_half_typed_survives_an_answer(loans):
     before = loans.answered()
     loans.button(f"lock {loans.changed()[0]}").click()
     blocked.wait()
-    field = loans.page.get_by_label("credit amount now")
+    field = loans.page.locator("#row")
     field.select_text()
-    field.press_sequentially("12")
+    field.press_sequentially("1")
     blocked.release()
     loans.settle(before)
-    expect(field).to_have_value("12")
+    expect(field).to_have_value("1")
     expect(field).to_be_focused()
-    loans.after(lambda: (field.press_sequentially("34"), loans.page.keyboard.press("Tab")))
-    assert loans.state()["edits"] == {"credit_amount": 1234}
+    loans.after(lambda: (field.press_sequentially("2"), loans.page.keyboard.press("Tab")))
+    assert loans.state()["row"] == 12
 
 
 def test_a_replaced_question_is_cancelled(browser, tmp_path):
@@ -200,8 +204,8 @@ def test_a_replaced_question_is_cancelled(browser, tmp_path):
         windows(browser, address.partition("/?")[0], cookies_of(address)) as enter,
     ):
         explorer = enter(link(**quick))
-        first, before = explorer.sentence(), explorer.answered()
-        field = explorer.page.get_by_label("Alternatives", exact=True)
+        first, before = explorer.headline(), explorer.answered()
+        field = explorer.adjust().get_by_label("Options to show")
         for count in ("2", "3", "1"):
             explorer.page.wait_for_timeout(300)
             field.fill(count)
@@ -210,15 +214,35 @@ def test_a_replaced_question_is_cancelled(browser, tmp_path):
         explorer.settle(before)
         assert time.monotonic() - start < 2
         assert explorer.state()["count"] == 1
-        assert explorer.sentence() == first
-        assert "proved" in explorer.badges()
+        assert explorer.headline() == first
+        assert explorer.ways()[0]["proved"].startswith("✓ proved")
+
+
+def test_a_search_that_stopped_is_honest(loans):
+    """With an option that is not proved, and without any."""
+    answer = {}
+
+    def stop(route):
+        reply = route.fetch().json()
+        ways = [way | {"proved": False} for way in reply["ways"]] if answer["ways"] else []
+        route.fulfill(json=reply | {"status": "limit", "ways": ways, "stopped_after": 2.0, "conflict": []})
+
+    loans.page.route(ANSWER, stop)
+    answer["ways"] = True
+    loans.prefer("smallest changes")
+    expect(loans.page.locator("#aside")).to_have_text("Stopped after 2 s: a smaller change may exist.")
+    assert {way["proved"] for way in loans.ways()} == {"not proved: a smaller change may exist"}
+    answer["ways"] = False
+    loans.prefer("both")
+    assert loans.headline().startswith("No change found in time that makes the model say granted")
+    expect(loans.reason()).to_contain_text("A change may exist.")
 
 
 def test_back_while_a_row_is_loading(loans):
     first = loans.shown()
     blocked = BlockedRequests(loans, ROWS)
-    before, field = loans.answered(), loans.page.get_by_label("Row", exact=True)
-    field.fill("7")
+    before, field = loans.answered(), loans.page.locator("#row")
+    field.fill("70")
     field.press("Enter")
     blocked.wait()
     loans.page.go_back()
@@ -228,28 +252,13 @@ def test_back_while_a_row_is_loading(loans):
 
 
 def test_undo_updates_a_select_field(loans):
-    field = loans.page.get_by_label("Measure changes in")
-    loans.after(lambda: field.select_option("standard deviations"))
+    loans.adjust().get_by_text("Expert").click()
+    field = loans.page.get_by_label("Compare features by their")
+    loans.after(lambda: field.select_option("standard deviation"))
     field.focus()
     loans.after(lambda: loans.page.keyboard.press("Control+z"))
     expect(field).to_have_value("range")
     expect(field).to_be_focused()
-
-
-def test_the_ends_of_a_range_push_each_other_and_the_end_of_a_slider_is_no_limit(adult):
-    def control():
-        return adult.state().get("controls", {}).get("hours-per-week")
-
-    adult.limits("hours-per-week")
-    fill(adult, "At most", "30")
-    fill(adult, "At least", "50")
-    assert control() == {"low": 50, "high": 50}
-    fill(adult, "At most", "20")
-    assert control() == {"low": 20, "high": 20}
-    adult.after(lambda: adult.page.get_by_role("slider", name="at least, hours-per-week").press("Home"))
-    assert control() == {"high": 20}
-    adult.after(lambda: adult.page.get_by_role("slider", name="at most, hours-per-week").press("End"))
-    assert control() is None
 
 
 def test_locking_the_empty_pixels_keeps_the_painted_ones(digits):
@@ -270,48 +279,54 @@ def test_locking_the_empty_pixels_keeps_the_painted_ones(digits):
 # A model of the user
 
 
-def test_more_than_forty_changes_are_all_shown(enter_user):
+def test_more_than_forty_changes_are_all_listed_in_the_details(enter_user):
     explorer = enter_user()
-    explorer.after(explorer.page.get_by_label("L2: small changes").check)
-    cells = explorer.page.locator("#explore td.to").all_inner_texts()
-    assert len(cells) == 60
-    assert all(re.search(r"▲\s.*0\.66", cell, re.DOTALL) for cell in cells), cells
+    explorer.prefer("smallest changes")
+    assert explorer.headline().endswith("the model say yes")
+    expect(explorer.page.locator(".changes .rest").first).to_contain_text("and 57 more")
+    lines = explorer.details().locator(".changes.all li")
+    expect(lines).to_have_count(60)
+    assert all("0.66" in text for text in lines.all_inner_texts())
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_long_names_do_not_widen_the_page(enter_user, width):
+    explorer = enter_user(viewport={"width": width, "height": 800})
+    explorer.lock(LONG)
+    explorer.prefer("smallest changes")
+    explorer.page.keyboard.press("Escape")
+    for name in ("Features", "Compare", "Tree", "Plane"):
+        explorer.tab(name)
+        assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width
+    explorer.set("Features that may change, at most", "0")
+    assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_features_named_like_properties_of_every_object(enter_user):
     explorer = enter_user()
-    explorer.after(explorer.page.get_by_label("L2: small changes").check)
+    explorer.prefer("smallest changes")
     for name, shown in (("constructor", "constructor"), ("__proto__", "proto")):
-        assert "▲" in explorer.cells(shown)[0]
-        explorer.click(f"lock {shown}")
+        assert explorer.values()[shown] != "="
+        explorer.lock(shown)
         assert explorer.state()["controls"][name] == {"lock": True}
-        assert explorer.cells(shown) == ["="]
-        explorer.click(f"lock {shown}")
+        assert explorer.values()[shown].startswith("=")
+        explorer.lock(shown)
         assert name not in explorer.state().get("controls", {})
-        fill(explorer, f"{shown} now", "0.5")
-        assert explorer.state()["edits"][name] == 0.5
-        assert "▲" in explorer.cells(shown)[0]
-    assert enter_user(explorer.address()).shown() == explorer.shown()
-    lines = explorer.tab("Compare").locator("tbody tr")
-    for shown in ("constructor", "proto"):
-        line = lines.filter(has=explorer.page.get_by_role("rowheader", name=shown, exact=True))
-        expect(line).to_contain_text("▲")
-        expect(line).to_contain_text("=")
-    expect(lines.first).to_contain_text("edited: constructor")
+    assert enter_user(explorer.address()).shown() == explorer.pick(0).shown()
 
 
 def test_a_link_holds_the_whole_question(enter_user):
     """So that it does not depend on the defaults of the next start."""
-    assert set(whole_state(enter_user())) == set(Question.model_fields)
+    assert set(enter_user().question()) == set(Question.model_fields)
 
 
 def test_after_a_restart_the_access_form_takes_a_link_and_keeps_the_question(enter_user):
     """A server that does not know the browser behaves like a restarted one."""
     explorer = enter_user()
     explorer.expected_errors = "401"
-    explorer.click("lock x3")
+    explorer.lock("x3")
     explorer.page.context.clear_cookies()
-    explorer.button("lock x4").click()
+    explorer.page.evaluate("""document.querySelector('[aria-label="lock x4"]')?.click()""")
     field = explorer.page.get_by_label("Link, or its token")
     expect(field).to_be_visible()  # the page was reloaded
     address = explorer.address()
@@ -329,33 +344,8 @@ def test_after_a_restart_the_access_form_takes_a_link_and_keeps_the_question(ent
 
 # Steps
 
-
-def test_a_stopped_search_is_marked_in_the_comparison(loans):
-    answer = loans.page.evaluate(
-        """async (body) => (await fetch("/api/answer",
-            { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json()""",
-        {"scene": "german"},
-    )
-    stopped = answer | {
-        "status": "limit",
-        "answers": [],
-        "changes": {},
-        "stopped_after": 2.0,
-        "lower_bound": None,
-        "conflict": [],
-    }
-    loans.page.route(ANSWER, lambda route: route.fulfill(json=stopped))
-    fill(loans, "Max. features changed", "1")
-    assert "stopped at the limit of 2 s" in loans.badges()
-    loans.page.unroute(ANSWER)
-    fill(loans, "Max. features changed", "0")
-    line = loans.tab("Compare").locator("tbody tr").last.locator("td")
-    expect(line.nth(-2)).to_have_text("none found in time")
-    expect(line.nth(-1)).to_have_text("no such row")
-
-
 CLICKS = """async ([label, times]) => {
-    const node = document.querySelector(`button[aria-label="${label}"]`);
+    const node = document.querySelector(`button[aria-label="${label}"]`) ?? document.querySelector(label);
     for (let k = 0; k < times; k++) {
         const answered = new Promise((done) => {
             const watch = new MutationObserver(() => { watch.disconnect(); done(); });
@@ -367,59 +357,120 @@ CLICKS = """async ([label, times]) => {
 }"""
 
 
+def test_eighty_steps_are_undone_and_redone(loans):
+    """Browsers keep 50 entries, so the page has its list; it survives a reload."""
+    first = loans.question()
+    loans.page.evaluate(CLICKS, ["next row", 80])
+    last = loans.question()
+    assert last["row"] == first["row"] + 80
+    loans.page.reload()
+    loans.settle()
+    loans.page.evaluate(CLICKS, ["#undo", 80])
+    assert loans.question() == first
+    expect(loans.page.locator("#undo")).to_be_disabled()
+    loans.page.evaluate(CLICKS, ["#redo", 80])
+    assert loans.question() == last
+    loans.after(loans.page.go_back)
+    assert loans.question()["row"] == last["row"] - 1
+
+
+def test_back_after_an_undo_goes_to_another_question(loans):
+    rows = [loans.question()["row"]]
+    for _ in range(3):
+        loans.click("next row")
+        rows.append(loans.question()["row"])
+    loans.after(loans.page.locator("#undo").click)
+    assert loans.question()["row"] == rows[2]
+    loans.after(loans.page.go_back)
+    assert loans.question()["row"] == rows[1]
+    loans.after(loans.page.go_forward)
+    assert loans.question()["row"] == rows[2]
+
+
+def test_an_address_that_the_user_enters_is_a_step(loans):
+    before = loans.question()
+    text = base64.urlsafe_b64encode(json.dumps(before | {"row": 50}).encode()).decode().rstrip("=")
+    loans.after(lambda: loans.page.evaluate("hash => { location.hash = hash }", f"s={text}"))
+    assert loans.question()["row"] == 50
+    loans.after(loans.page.locator("#undo").click)
+    assert loans.question() == before
+
+
 def test_of_more_than_sixty_steps_the_last_sixty_are_exported(loans):
     loans.page.evaluate(CLICKS, ["lock purpose", 62])
     panel = loans.tab("Compare")
-    expect(panel.get_by_role("button", name=re.compile("show step"))).to_have_count(63)
-    expect(panel).to_contain_text("Export the last 60:")
     text, _ = loans.download(panel.get_by_role("button", name="CSV").click)
     assert {line["step"] for line in csv.DictReader(io.StringIO(text))} == {str(k) for k in range(1, 61)}
 
 
-def test_a_step_pinned_before_its_answer_is_stored_with_it(loans):
+def test_two_tabs_share_what_they_keep(loans):
+    other = loans.page.context.new_page()
+    second = type(loans)(other, loans.origin).open()
+    loans.button("keep option 1").click()
+    expect(second.button("keep option 1")).to_have_attribute("aria-pressed", "true")
+    second.button("keep option 2").click()
+    second.button("keep option 3").click()
+    expect(loans.button("keep option 3")).to_have_attribute("aria-pressed", "true")
+    loans.button("keep option 1").click()
+    for explorer in (loans, second):
+        explorer.page.reload()
+        explorer.settle()
+        pressed = [explorer.button(f"keep option {k}").get_attribute("aria-pressed") for k in (1, 2, 3)]
+        assert pressed == ["false", "true", "true"]
+
+
+def test_a_step_kept_before_its_answer_is_stored_with_it(loans):
     blocked = BlockedRequests(loans, ANSWER)
     before = loans.answered()
     loans.button(f"lock {loans.changed()[0]}").click()
     blocked.wait()
-    loans.button("☆ Pin").click()
+    loans.page.locator("#keep").click()
     blocked.release()
     loans.settle(before)
-    cost = loans.costs()[0]
     loans.page.reload()
     loans.settle()
-    expect(loans.button("★ Pinned")).to_be_visible()
-    panel = loans.tab("Compare")
-    panel.get_by_label("only pinned steps").check()
-    expect(panel.get_by_role("button", name=re.compile("show step"))).to_have_count(1)
-    assert float(panel.locator("tr.summary").first.locator("td").last.inner_text()) == cost
+    expect(loans.page.locator("#keep")).to_have_attribute("aria-pressed", "true")
+    stored = loans.page.evaluate("JSON.parse(localStorage.getItem('counterleaf-kept'))")
+    assert [change["label"] for change in stored[0]["result"]["way"]["changes"]] == loans.changed()
 
 
-STATE = {"scene": "german", "row": 0, "edits": {}, "controls": {}, "target": [], "cost": "L1", "spread": "range"}
-STATE |= {"margin": 0, "count": 3, "max_changes": None, "ink": "any", "locked_pixels": []}
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
+    Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });"""
+
+
+def test_the_page_works_without_storage(loans):
+    """As in a frame of a notebook whose browser forbids it."""
+    loans.page.add_init_script(NO_STORAGE)
+    loans.page.reload()
+    loans.settle()
+    works(loans)
+    loans.button("keep option 1").click()
+    expect(loans.button("keep option 1")).to_have_attribute("aria-pressed", "true")
+    loans.button("Light or dark").click()
+
+
+STATE = {"scene": "german", "row": 0, "edits": {}, "controls": {}, "target": [], "at_least": None, "at_most": None}
+STATE |= {"cost": "L1", "spread": "range", "margin": 0, "count": 3, "max_changes": None, "ink": "any", "locked_pixels": []}
 INVALID_STORES = {
     "no JSON": "{",
     "nothing": "null",
     "a number": "5",
-    "a list": '[null, 5, "x", {"state": {}}, {"hash": "#s=e30", "state": null, "result": {"changes": {}}}]',
+    "a list": '[null, 5, "x", {"state": {}}, {"hash": "#s=e30", "state": null, "result": {"way": null}}]',
     "an object": '{"list": 5, "at": 0}',
     "empty steps": '{"list": [null, 5, {"hash": 5}], "at": 0}',
-    "half a result": json.dumps([{"hash": "#s=x", "state": STATE, "result": {"changes": {}}}]),
+    "half a result": json.dumps([{"state": STATE, "selected": 0, "result": {"way": None}}]),
 }
 
 
 def test_invalid_stored_values_are_ignored(loans):
-    put = "text => { for (const store of [localStorage, sessionStorage]) for (const part of ['pinned', 'steps', 'theme']) "
+    put = "text => { for (const store of [localStorage, sessionStorage]) for (const part of ['kept', 'steps', 'theme']) "
     put += "store.setItem(`counterleaf-${part}`, text) }"
     for stored in INVALID_STORES.values():
         loans.page.evaluate(put, stored)
         loans.page.reload()
         loans.settle()
         works(loans)
-        panel = loans.tab("Compare")
-        panel.get_by_label("only pinned steps").check()
-        expect(panel).to_contain_text("No step of this model is pinned yet")
-        loans.button("☆ Pin").click()
-        expect(panel.get_by_role("button", name=re.compile("show step"))).to_have_count(1)
+        expect(loans.button("keep option 1")).to_have_attribute("aria-pressed", "false")
 
 
 INVALID_STATES = [
@@ -431,6 +482,7 @@ INVALID_STATES = [
     {"controls": []},
     {"row": "<img>"},
     {"target": "granted"},
+    {"at_least": "much"},
 ]
 
 
@@ -439,31 +491,37 @@ def test_an_invalid_link_opens_a_working_page(loans):
         loans.page.goto("about:blank")
         loans.open(link(scene="german", **wrong))
         expect(loans.page.locator("#note")).to_contain_text("The link does not match")
-        expect(loans.page.locator(".source-label")).to_have_text("refused")
+        assert loans.says() == "refused"
         assert loans.page.locator("main img").count() == 0
     works(loans)
 
 
-# Menu and plane
+# Escape and the focus
 
 
-def test_escape_closes_the_menu(loans):
-    loans.page.locator("summary", has_text="Export").click()
+def test_escape_closes_the_menu_and_returns_the_focus(loans):
+    summary = loans.page.locator("summary", has_text="Export")
+    summary.click()
     expect(loans.button("Copy the link")).to_be_visible()
+    loans.button("Copy the link").focus()
     loans.page.keyboard.press("Escape")
     expect(loans.button("Copy the link")).to_be_hidden()
+    expect(summary).to_be_focused()
 
 
-def test_the_plane_keeps_the_chosen_features(adult):
-    panel = adult.tab("Plane")
-    panel.get_by_label("Horizontal axis").select_option("age")
-    panel.get_by_label("Vertical axis").select_option("hours-per-week")
-    drawing = panel.get_by_role("img", name=re.compile("over age and hours-per-week"))
-    expect(drawing).to_be_visible()
-    adult.tab("Explore")
-    adult.click("next row")
-    adult.click(f"lock {adult.changed()[0]}")
-    adult.tab("Plane")
-    expect(panel.get_by_label("Horizontal axis")).to_have_value("age")
-    expect(panel.get_by_label("Vertical axis")).to_have_value("hours-per-week")
-    expect(drawing).to_be_visible()
+def test_escape_closes_adjust_and_returns_the_focus(loans):
+    panel = loans.adjust()
+    expect(panel.get_by_role("radio", name="fewest")).to_be_focused()
+    loans.prefer("smallest changes")
+    expect(panel.get_by_role("radio", name="smallest")).to_be_focused()
+    loans.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(loans.button("Adjust")).to_be_focused()
+    expect(loans.button("Adjust")).to_have_attribute("aria-expanded", "false")
+
+
+def test_the_focus_stays_when_a_conflict_is_resolved(loans):
+    """Its button is gone; the focus moves to the answer instead of the top of the page."""
+    loans.set("Features that may change, at most", "0")
+    loans.after(lambda: loans.conflict().get_by_role("button").press("Enter"))
+    assert loans.page.evaluate("document.querySelector('#answer').contains(document.activeElement)")

@@ -228,8 +228,8 @@ def test_a_time_limit_gives_a_lower_bound_and_the_server_stays_responsive(hard):
         time.sleep(0.02)
     assert 1 <= time.monotonic() - start < 3
     status, reply = replies[0]
-    assert (status, reply["status"], reply["stopped_after"], reply["answers"]) == (200, "limit", 1.0, [])
-    assert float(reply["lower_bound"]) > 0
+    assert (status, reply["status"], reply["stopped_after"], reply["ways"]) == (200, "limit", 1.0, [])
+    assert float(reply["proof"]["lower_bound"]) > 0
     assert sorted(waits)[len(waits) // 2] < 0.2
 
 

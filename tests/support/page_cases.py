@@ -94,10 +94,13 @@ WAYS = """() => [...document.querySelectorAll(".option:not(.ghost)")].map((card)
     proved: card.querySelector(".checks > :last-child").title,
     selected: card.querySelector(".pick").ariaPressed === "true",
 }))"""
-FEATURES = """() => [...document.querySelectorAll(".feature-rows .lock")].map((node) => node.ariaLabel.replace("lock ", ""))"""
+FEATURES = """() => [...document.querySelectorAll(".feature-rows .lock")].map((node) => node.ariaLabel.replace("lock ", "").trim())"""
 SELECTED_VALUES = """() => Object.fromEntries([...document.querySelectorAll(".feature-rows .feature tr.line")].map((row) => [
-    row.querySelector(".lock").ariaLabel.replace("lock ", ""), row.querySelector("td.to").innerText.trim(),
+    row.querySelector(".lock").ariaLabel.replace("lock ", "").trim(), row.querySelector("td.to").innerText.trim(),
 ]))"""
+FIELDS = """() => [...document.querySelectorAll("main :is(input, select, [aria-pressed])")]
+    .filter((node) => node.checkVisibility() && !node.closest("#strip")).map((node) => [node.ariaLabel || node.id || node.textContent,
+        node.ariaPressed ?? (/radio|checkbox/.test(node.type) ? node.checked : node.value)].join(": "))"""
 # of all layout shifts since the page opened, also those right after a click; without the table, whose order may change
 SHIFTS = """() => {
     window.shifts = [];
@@ -261,14 +264,11 @@ class Explorer:
         return self.page.evaluate("history.state.at")
 
     def shown(self):
-        """The question and the answer as the page shows them, without the time."""
-        read = "nodes => nodes.map(node => node.type === 'radio' || node.type === 'checkbox' ? node.checked : node.value)"
+        """The question and the answer as the page shows them; the order of the features, which may wait, does not count."""
         return [
-            self.page.locator("#question, #headline, #ways, #reason, #features").all_inner_texts(),
-            self.page.locator("input:visible, select:visible").evaluate_all(read),
-            self.page.locator("#question [aria-pressed], #features [aria-pressed]").evaluate_all(
-                "nodes => nodes.map(node => node.ariaPressed)"
-            ),
+            self.page.locator("#question, #headline, #ways, #reason").all_inner_texts(),
+            sorted(self.page.locator("#features .feature, #features figure").all_inner_texts()),
+            sorted(self.page.evaluate(FIELDS)),
         ]
 
     def download(self, act):

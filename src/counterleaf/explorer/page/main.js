@@ -27,7 +27,11 @@ import { Adjust } from "./views/settings.js";
 const VIEWS = { compare: Comparison, tree: TreeView, plane: Plane, rows: AllRows, groups: Groups };
 
 const page = { scenes: [], described: new Map(), rows: new Map(), views: {}, tab: "features", selected: 0 };
-const steps = new Steps((state) => (state ? show(state) : showAddress()));
+const steps = new Steps((state) => {
+  page.wanted = steps.current?.selected;
+  if (state) show(state);
+  else showAddress();
+});
 const kept = new KeptSteps(() => page.state && (showQuestion(), updateTab()));
 const rowOf = (state) => page.rows.get(`${state.scene}/${state.row}`);
 
@@ -45,10 +49,10 @@ const tools = {
   /** Show a step of the list or a kept one. */
   showStep(step) {
     const at = steps.list.findIndex((one) => one?.hash === step.hash);
-    page.wanted = step.selected ?? 0;
     if (at >= 0 && at !== steps.at) steps.go(at);
     else if (at < 0) change(step.state);
-    else select(page.wanted);
+    if (at === steps.at && !page.requesting) select(step.selected ?? 0);
+    else page.wanted = step.selected ?? 0;
     openTab("features");
   },
   /** Download the current question, or several steps, as a file. */

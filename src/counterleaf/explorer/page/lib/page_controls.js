@@ -1,6 +1,5 @@
 // Tabs, menus, the theme and the keys of the whole page.
 
-import { byId } from "./dom.js";
 import { shared } from "./store.js";
 
 /** Tabs open with a click or with the arrow keys. */
@@ -75,8 +74,6 @@ export function togglePanel(panel, opener, open = panel.hidden) {
   panel.hidden = !open;
   opener.setAttribute("aria-expanded", String(open));
   document.body.classList.toggle(`with-${panel.id}`, open);
-  if (open) panel.querySelector("input:checked, input, button")?.focus();
+  if (open) (panel.querySelector("input:checked") ?? panel.querySelector("input, button"))?.focus();
   else opener.focus();
 }
-
-export const isOpen = (id) => !byId(id).hidden;

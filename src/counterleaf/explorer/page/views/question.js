@@ -15,6 +15,8 @@ export class QuestionBar {
     this.says = h("strong", { class: "says" });
     this.swatch = h("svg:rect", { width: 14, height: 14, rx: 3 });
     this.number = h("span", { class: "quiet number" });
+    const longest = Math.max(...scene.classes.map((name) => name.length), 6);
+    this.says.style.minWidth = `${Math.min(16, 0.62 * longest)}em`; // so that the rest of the line does not move
     this.opener = button("Adjust", () => adjust.toggle(this.opener), {
       id: "adjust-button",
       class: "adjust-button",
@@ -27,7 +29,7 @@ export class QuestionBar {
       this.who(findRow),
       h(
         "div",
-        { class: "fact" },
+        { class: "fact prediction" },
         h("span", { class: "caption" }, "The model says"),
         h(
           "span",

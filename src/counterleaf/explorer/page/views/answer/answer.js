@@ -11,7 +11,7 @@ const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "e
 export class AnswerView {
   constructor(node, bar, change, tools) {
     Object.assign(this, { node, change, tools, cards: [] });
-    this.headline = h("h2", { id: "headline" }, "Loading …");
+    this.headline = h("h2", { id: "headline", tabindex: "-1" }, "Loading …");
     this.aside = h("p", { id: "aside", class: "aside" });
     this.spoken = h("p", { id: "sentence", class: "visually-hidden", "aria-live": "polite" });
     this.ways = h("div", { class: "ways", id: "ways" });
@@ -37,10 +37,12 @@ export class AnswerView {
 
   update(state, answer, selected) {
     Object.assign(this, { state, answer, selected });
+    this.node.style.setProperty("--count", state.count);
     const { ways } = answer;
-    this.showHeadline(headlineOf(answer), asideOf(answer));
+    this.showHeadline(headlineOf(answer, this.scene), asideOf(answer));
     setText(this.spoken, answer.sentence);
     if (!ways.length) return this.showReason(this.noWays(state, answer));
+    const resolved = this.reason.contains(document.activeElement);
     while (this.cards.length > ways.length) this.cards.pop().node.remove();
     while (this.cards.length < ways.length) this.cards.push(this.newCard(this.cards.length));
     this.cards.forEach((card, k) => card.update(this.scene, answer, k, k === selected));
@@ -50,6 +52,7 @@ export class AnswerView {
     } else this.more.remove();
     this.ways.hidden = false;
     if (this.reason.hasChildNodes()) fill(this.reason);
+    if (resolved) this.cards[selected].pick.focus();
     this.bar.update(ways[selected], selected, ways.length);
     this.showKept();
   }
@@ -80,12 +83,14 @@ export class AnswerView {
     ];
   }
 
-  /** Show something in place of the cards. */
+  /** Show something in place of the cards; the focus stays in the answer. */
   showReason(content) {
+    const focused = this.node.querySelector(".stage").contains(document.activeElement);
     for (const card of this.cards.splice(0)) card.node.remove();
     this.more.remove();
     this.ways.hidden = true;
     fill(this.reason, content);
+    if (focused && !this.reason.contains(document.activeElement)) (this.reason.querySelector("button") ?? this.headline).focus();
     this.bar.update(null);
   }
 
@@ -107,8 +112,9 @@ export class AnswerView {
 }
 
 /** One plain sentence; the goal is emphasized. */
-function headlineOf({ ways, status, goal }) {
-  const target = h("strong", {}, goal.text);
+function headlineOf(answer, scene) {
+  const { ways, status } = answer;
+  const target = h("strong", {}, goalOf(answer, scene));
   if (!ways.length) {
     if (status === "infeasible") return ["No allowed change makes the model say ", target];
     return ["No change found in time that makes the model say ", target];
@@ -116,6 +122,13 @@ function headlineOf({ ways, status, goal }) {
   if (!ways[0].n_changes) return ["Nothing has to change: the model says ", target, " already"];
   if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model say `, target];
   return [ways[0].n_changes > 1 ? "These changes make the model say " : "This change makes the model say ", target];
+}
+
+/** The goal in words; of two classes it is the other one. */
+function goalOf({ goal, ways, source }, { classes, kind }) {
+  if (kind !== "class" || goal.text !== "anything else") return goal.text;
+  const labels = new Set(ways.length ? ways.map(({ label }) => label) : classes.filter((label) => label !== source.label));
+  return labels.size === 1 ? [...labels][0] : `anything but ${source.label}`;
 }
 
 /** What the user should know about the search. */

@@ -18,7 +18,7 @@ export class Card {
     this.details = button("Details", openDetails, { class: "link", "aria-label": `details of option ${k + 1}` });
     this.changes = h("ul", { class: "changes" });
     this.effort = h("span", { class: "effort-words" });
-    this.amount = h("span", { class: "amount" });
+    this.amount = h("span", {});
     this.confirmed = h("span", {});
     this.proved = h("span", {});
     this.node = h(
@@ -29,7 +29,7 @@ export class Card {
         "div",
         { class: "option-body" },
         this.changes,
-        h("div", { class: "effort" }, h("span", { class: "scale", "aria-hidden": "true" }, this.amount), this.effort),
+        h("div", { class: "effort" }, h("span", { class: "effort-scale", "aria-hidden": "true" }, this.amount), this.effort),
         h("div", { class: "checks" }, this.confirmed, this.proved),
       ),
     );

@@ -10,12 +10,18 @@ export class Chips {
     this.feature = feature;
     this.set = set;
     this.open = feature.values.length <= FEW;
-    const counts = feature.counts ?? feature.histogram?.counts ?? null;
+    const counts = feature.counts ?? null;
     const most = Math.max(1, ...(counts ?? []));
     this.chips = feature.values.map((text, k) => new Chip(text, counts && [counts[k], most], () => this.toggle(k)));
     this.list = h(
       "div",
-      { class: "chip-list", role: "group", "aria-label": `allowed values of ${nameOf(feature)}` },
+      {
+        class: "chip-list",
+        role: "toolbar",
+        "aria-label": `allowed values of ${nameOf(feature)}`,
+        onkeydown: (event) => this.press(event),
+        onfocusin: ({ target }) => this.rove(this.chips.find((chip) => chip.node === target)),
+      },
       this.chips.map((chip) => chip.node),
     );
     this.node = h("div", { class: "chips" }, feature.values.length > FEW && this.tools(), this.list);
@@ -56,6 +62,25 @@ export class Chips {
       const shown = this.open ? chip.text.toLowerCase().includes(text) : chip.marked;
       if (chip.node.hidden !== !shown) chip.node.hidden = !shown;
     }
+    if (!this.reached || this.reached.node.hidden) this.rove(this.chips.find((chip) => !chip.node.hidden));
+  }
+
+  /** The arrow keys move between the chips, of which the Tab key reaches one. */
+  press(event) {
+    const shown = this.chips.filter((chip) => !chip.node.hidden);
+    const at = shown.indexOf(this.reached);
+    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    shown.at(to % shown.length).node.focus();
+  }
+
+  /** Let the Tab key reach a chip. */
+  rove(chip) {
+    if (!chip || chip === this.reached) return;
+    if (this.reached) this.reached.node.tabIndex = -1;
+    this.reached = chip;
+    chip.node.tabIndex = 0;
   }
 
   toggle(k) {
@@ -84,6 +109,7 @@ export class Chips {
     this.chips.forEach((chip, k) =>
       chip.update(!allowed || allowed.has(k), k === value, k === values[selected], ways.has(k), allowed?.size === 1),
     );
+    if (!this.reached) this.rove(this.chips.find((chip) => chip.marked) ?? this.chips[0]);
     if (!this.opener) return;
     const { length } = this.feature.values;
     const text = allowed ? `${allowed.size} of ${length} allowed` : `all ${length} allowed`;
@@ -109,7 +135,7 @@ class Chip {
     this.text = text;
     this.marks = h("span", { class: "chip-marks", "aria-hidden": "true" });
     this.said = h("span", { class: "visually-hidden" });
-    this.node = button("", toggle, { class: "chip", "aria-pressed": "true" });
+    this.node = button("", toggle, { class: "chip", "aria-pressed": "true", tabindex: "-1" });
     this.node.append(this.marks, h("span", { class: "chip-text" }, text), this.said);
     if (!counted) return;
     const [count, most] = counted;

@@ -93,8 +93,7 @@ export class FeatureLine {
     const key = JSON.stringify([change?.to, change?.direction, answered]);
     if (key === this.wayKey) return;
     this.wayKey = key;
-    if (!change)
-      return fill(this.to, answered && [h("span", { "aria-hidden": "true" }, "="), h("span", { class: "visually-hidden" }, "unchanged")]);
+    if (!change) return fill(this.to, answered && unchanged());
     const [sign, verb] = SIGNS[Math.sign(change.direction ?? 0)];
     fill(
       this.to,
@@ -116,6 +115,8 @@ export class FeatureLine {
     this.node.classList.toggle("locked", control.lock);
   }
 }
+
+const unchanged = () => [h("span", { "aria-hidden": "true" }, "="), h("span", { class: "visually-hidden" }, "unchanged")];
 
 const chevron = () =>
   h(

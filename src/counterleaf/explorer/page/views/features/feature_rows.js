@@ -144,7 +144,9 @@ export class FeatureTable {
       count += shown;
     }
     this.nothing.hidden = count > 0;
-    if (!count) this.nothing.textContent = text ? `No feature matches “${this.search.value.trim()}”.` : "No feature changes or has settings.";
+    if (count) return;
+    const typed = this.search.value.trim();
+    this.nothing.textContent = typed ? `No feature matches “${typed}”.` : "No feature changes or has settings.";
   }
 
   // The order
@@ -195,7 +197,7 @@ const heading = (option) =>
     [
       ["name", "Feature"],
       ["now", "Now"],
-      ["picture", h("div", { class: "key" }, h("span", {}, "May change"), legend())],
+      ["picture", h("div", { class: "key" }, h("span", {}, "Allowed: drag the ends, click the values"), legend())],
       ["to", option],
       ["buttons", h("span", { class: "visually-hidden" }, "Settings")],
     ].map(([kind, text]) => h("th", { role: "columnheader", scope: "col", class: kind }, text)),

@@ -24,7 +24,7 @@ export class More {
       "div",
       { class: "more-parts" },
       feature.description?.length > SHORT && h("p", { class: "description" }, feature.description),
-      chips && h("div", { class: "field" }, h("span", { class: "caption" }, "Allow"), h("div", { class: "more-choices" }, allAndNone(chips))),
+      chips && allowed(chips),
       this.parts.map((part) => part.node),
       this.clear,
     );
@@ -36,6 +36,14 @@ export class More {
     this.clear.disabled = Object.values(settings).every((one) => one === null || one === "any" || one === 1);
   }
 }
+
+const allowed = (chips) =>
+  h(
+    "div",
+    { class: "field" },
+    h("span", { class: "caption" }, "Allow"),
+    h("div", { class: "more-choices" }, allAndNone(chips)),
+  );
 
 function field(label, input, ...rest) {
   return h("div", { class: "field" }, h("label", { class: "caption", for: input.id }, label), input, rest);

@@ -117,8 +117,12 @@ export class Track {
   /** Extend the axis to values beyond the data; the histogram keeps its place on it. */
   stretch(values) {
     const shown = values.filter((one) => typeof one === "number");
-    let [first, last] = [Math.min(this.base[0], ...shown), Math.max(this.base[1], ...shown)];
-    if (!(first < last)) [first, last] = Number.isFinite(first) ? [first - 1, last + 1] : [0, 1];
+    if (!(this.base[0] < this.base[1])) {
+      const middle = Number.isFinite(this.base[0]) ? this.base[0] : (shown[0] ?? 0); // without data, around the row's value
+      const width = Math.max(1, Math.abs(middle));
+      shown.push(middle - width, middle + width);
+    }
+    const [first, last] = [Math.min(this.base[0], ...shown), Math.max(this.base[1], ...shown)];
     const unchanged = first === this.axis[0] && last === this.axis[1];
     if (unchanged && this.scale[0].textContent) return;
     this.axis = [first, last];
@@ -172,6 +176,7 @@ class RangeEnd {
         class: `end ${end}`,
         role: "slider",
         tabindex: "0",
+        title: `Drag to set ${end === "low" ? "a lower" : "an upper"} limit`,
         "aria-label": `${end === "low" ? "at least" : "at most"}, ${nameOf(track.feature)}`,
         onpointerdown: (event) => this.grasp(event),
         onpointermove: (event) => this.moving === "pointer" && this.drag(event),
@@ -249,7 +254,9 @@ class RangeEnd {
     if (event.key === "Escape" && this.moving) return this.cancel();
     const { snap, ends } = this.track;
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-    const to = steps ? this.value + steps * snap : { Home: this.end === "low" ? this.track.bound("low") : ends[0].value, End: this.end === "high" ? this.track.bound("high") : ends[1].value }[event.key];
+    const first = this.end === "low" ? this.track.bound("low") : ends[0].value;
+    const last = this.end === "low" ? ends[1].value : this.track.bound("high");
+    const to = steps ? this.value + steps * snap : { Home: first, End: last }[event.key];
     if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.start("keys");
