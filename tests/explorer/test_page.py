@@ -69,7 +69,9 @@ def test_the_selected_option_survives_a_reload_and_an_answer_that_still_has_it(l
     loans.settle()
     assert [way["selected"] for way in loans.ways()] == [False, True, False]
     loans.lock(loans.changed(2)[0])
-    assert next(k for k, way in enumerate(loans.ways()) if way["selected"]) == [loans.changed(k) for k in range(3)].index(chosen)
+    assert next(k for k, way in enumerate(loans.ways()) if way["selected"]) == [loans.changed(k) for k in range(3)].index(
+        chosen
+    )
 
 
 def test_a_lock_holds_in_all_options_and_is_in_the_address(adult):
