@@ -80,6 +80,7 @@ bench: core .venv/bench .venv/java
 	$(BIN)/python bench/audit_engines.py
 	$(BIN)/python bench/ensemble_growth.py
 	$(BIN)/python bench/learners.py
+	$(BIN)/python bench/explorer.py
 	$(BIN)/python -m counterleaf.experiments.learners
 
 reproduce: core .venv/reproduce

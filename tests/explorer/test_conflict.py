@@ -10,6 +10,7 @@ from support.explorer_cases import (
     agrees,
     ask,
     bundled_session,
+    changed_names,
     describe_scene,
     every_kind,
     feature_of,
@@ -46,7 +47,7 @@ def without_all(question, settings):
 def conflict_of(question, session=None):
     reply = (session or bundled_session()).handle("answer", question)
     assert reply["status"] == "infeasible"
-    assert reply["answers"] == []
+    assert reply["ways"] == []
     assert "This is proved" in reply["sentence"]
     assert (session or bundled_session()).handle("check", question)["holds"] is True
     json.dumps(reply, allow_nan=False)
@@ -83,7 +84,7 @@ def test_the_conflict_is_smallest(key):
     """No smaller set of settings rules out every answer: checked for all smaller sets."""
     names = [feature["name"] for feature in describe_scene(key)["features"]]
     reply, _ = ask(make_question(key, count=12))
-    few = [name for name in names if name in reply["changes"]][:5]
+    few = [name for name in names if name in changed_names(reply)][:5]
     others = {name: {"lock": True} for name in names if name not in few}
     base = make_question(key, controls=others | {name: {"lock": True} for name in few})
     size = len(conflict_of(base))
@@ -111,7 +112,7 @@ def test_no_feature_may_change():
 @pytest.mark.parametrize("key", ["adult", "digits", "german"])
 def test_a_margin_that_is_too_wide_is_named(key):
     question = make_question(key, margin=1e7)
-    assert conflict_of(question) == [{"description": "margin 10000000", "kind": "margin", "feature": None}]
+    assert conflict_of(question) == [{"description": "margin 10,000,000", "kind": "margin", "feature": None}]
     removing_any_helps(question)
 
 

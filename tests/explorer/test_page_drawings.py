@@ -130,7 +130,7 @@ def test_the_row_is_dragged_and_the_answer_follows(loans):
     body = loans.page.evaluate(READ_STATE)
     reply = bundled_session().handle("answer", json.loads(body))
     assert [way["effort"]["words"] for way in reply["ways"]] == [way["effort"] for way in loans.ways()]
-    loans.click("Undo")
+    loans.click("↶ Undo")
     assert "edits" not in loans.state()
 
 

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from support.explorer_cases import small_session
+from support.explorer_cases import changed_names, small_session
 from support.running_explorer import running
 from typer.testing import CliRunner
 
@@ -58,7 +58,7 @@ def test_an_image_of_whole_numbers_is_answered_for_every_cost_that_it_offers(tmp
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.integers(0, 256, (12, 6)), columns=[f"p{k}" for k in range(6)])
     session = opened(tmp_path, stump(6, 700.0), frame, shape=(2, 3))
-    assert list(session.handle("scenes", {})[0]["costs"]) == ["L1", "L2", "mixed"]
+    assert list(session.handle("scene", {"scene": key_of(session)})["costs"]) == ["L1", "L2", "mixed"]
     for cost in ("L1", "L2", "mixed"):
         assert session.handle("answer", {"scene": key_of(session), "cost": cost})["status"] == "optimal"
 
@@ -112,9 +112,11 @@ def test_exports_contain_the_question(tmp_path):
         assert line["settings"] == "b set to 0.75; a may only increase"
     text = session.handle("export", {"format": "html", "questions": [question]})["text"]
     for sentence in (
-        "Row 2 of 3. The model says no; it should say yes.",
-        "Settings: b set to 0.75; a may only increase.",
-        "Cost: the sum of the squared changes, each in standard deviations.",
+        "Row 1 (rows are counted from 0 to 2)",
+        "b set to 0.75",
+        "with these settings: a may only increase",
+        "smallest changes: several features may change, each of them a little "
+        "(L2, the sum of the squared changes, each in standard deviations)",
     ):
         assert sentence in text
 
@@ -135,7 +137,7 @@ def test_categories_that_look_like_numbers(tmp_path):
     assert [session.scene(key_of(session)).values(row, {})["kind"] for row in (0, 1)] == ["1", "2"]
     reply = session.handle("answer", {"scene": key_of(session), "row": 1, "spread": "none"})
     assert reply["status"] == "optimal"
-    assert set(reply["changes"]) == {"age"}
+    assert changed_names(reply) == {"age"}
 
 
 def error_of(folder, *files, **arguments):
@@ -148,14 +150,20 @@ def error_of(folder, *files, **arguments):
 def test_an_invalid_number_is_an_error_in_its_row_only(tmp_path):
     session = opened(tmp_path, categorical_model(), "kind,age\n1,20\n2,old\n")
     assert session.handle("answer", {"scene": key_of(session), "row": 0, "spread": "none"})["status"] == "optimal"
+    row = session.handle("row", {"scene": key_of(session), "row": 1})
+    assert row == {
+        "row": 1,
+        **{"label": None, "class_index": None, "number": None, "values": None, "imputed": {}},
+        "problem": "feature 'age' is 'old'; expected a number",
+    }
     with pytest.raises(CounterleafError, match="feature 'age' is 'old'; expected a number"):
-        session.handle("row", {"scene": key_of(session), "row": 1})
+        session.handle("answer", {"scene": key_of(session), "row": 1, "spread": "none"})
     assert error_of(tmp_path, categorical_model(), "kind,age\n1,20\n2,old\n", row=1).startswith("feature 'age' is 'old'")
 
 
 def test_a_table_with_too_many_columns_for_a_plain_tree(tmp_path):
     line = error_of(tmp_path, stump(2), "a,b,label\n0,1,no\n1,0,yes\n")
-    assert "but the tree has 2; remove the columns that it does not use, such as the label, or save the model with" in line
+    assert "but the model has 2; remove the columns that it does not use, such as the label, or save the model with" in line
 
 
 def test_a_file_that_is_not_json(tmp_path):
@@ -204,7 +212,7 @@ def test_the_schema_needs_the_cookie_and_the_cookie_lasts_a_week(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("time_limit", "start"), [(1e-9, "The search stopped at the limit of 1e-09 s before"), (600.0, "The search stopped before")]
+    ("time_limit", "start"), [(1e-9, "The search stopped after 1e-09 s, before"), (600.0, "The search stopped, before")]
 )
 def test_the_time_limit_is_named_only_if_it_ended_the_search(monkeypatch, time_limit, start):
     """The other limit is the bound on memory."""

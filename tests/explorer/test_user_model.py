@@ -1,6 +1,7 @@
 """The user's model and table: every format that is read, and a message of one line for every other file."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ def only(session):
 
 
 def first_question(session, **fields):
-    scene = session.handle("scenes", {})[0]
+    scene = session.handle("scene", {"scene": next(iter(session.scenes))})
     json.dumps(scene, allow_nan=False)
     return {"scene": scene["key"], "row": scene["first_row"], "spread": scene["spreads"][0]} | fields
 
@@ -48,7 +49,7 @@ def first_question(session, **fields):
 def test_an_explainer_with_a_table(tmp_path, suffix):
     explainer, rows = every_kind()
     session = opened(tmp_path, explainer, rows, suffix, row=2)
-    scene = session.handle("scenes", {})[0]
+    scene = session.handle("scene", {"scene": next(iter(session.scenes))})
     assert scene["key"].startswith("user-")
     assert (scene["title"], scene["first_row"], scene["n_rows"]) == ("model", 2, 40)
     assert scene["has_table"] is True
@@ -57,14 +58,14 @@ def test_an_explainer_with_a_table(tmp_path, suffix):
         assert all(values[name] == expected[name] or (pd.isna(values[name]) and pd.isna(expected[name])) for name in rows)
         agrees(first_question(session, row=row, count=12), session)
     reply, _ = ask(first_question(session, row=1), session)
-    assert reply["changes"]["job"]["source"] == "(missing)"
+    assert {change["from"] for way in reply["ways"] for change in way["changes"] if change["feature"] == "job"} == {"(missing)"}
     assert session.handle("row", {"scene": only(session).key, "row": 1})["values"][3] == 3.0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet"])
 def test_a_plain_tree_with_a_table(tmp_path, suffix):
     session = opened(tmp_path, TREE, TABLE, suffix)
-    scene = session.handle("scenes", {})[0]
+    scene = session.handle("scene", {"scene": next(iter(session.scenes))})
     assert scene["spreads"] == ["range", "std", "mad", "none"]
     assert [feature["name"] for feature in scene["features"]] == ["a", "b"]
     assert only(session).values(2, {}) == {"a": 1 / 3, "b": 1.5}
@@ -74,7 +75,7 @@ def test_a_plain_tree_with_a_table(tmp_path, suffix):
 
 def test_a_plain_tree_alone(tmp_path):
     session = opened(tmp_path, TREE)
-    scene = session.handle("scenes", {})[0]
+    scene = session.handle("scene", {"scene": next(iter(session.scenes))})
     assert scene["has_table"] is False
     assert (scene["n_rows"], scene["spreads"]) == (1, ["none"])
     assert all(feature["lower"] is None and feature["upper"] is None for feature in scene["features"])
@@ -103,8 +104,8 @@ def test_columns_in_another_order(tmp_path):
     explainer, rows = every_kind()
     session = opened(tmp_path, explainer, rows[rows.columns[::-1]])
     expected = opened(tmp_path, explainer, rows)
-    assert [session.handle("answer", first_question(session, row=k))["answers"] for k in range(9)] == [
-        expected.handle("answer", first_question(expected, row=k))["answers"] for k in range(9)
+    assert [session.handle("answer", first_question(session, row=k))["ways"] for k in range(9)] == [
+        expected.handle("answer", first_question(expected, row=k))["ways"] for k in range(9)
     ]
 
 
@@ -115,7 +116,7 @@ def test_a_user_model_of_images(tmp_path):
     tree = cl.Tree([1, -1, -1], [2, -1, -1], weights, [0.3, 0, 0], [-1, 0, 1], classes=["no", "yes"])
     frame = pd.DataFrame(rng.random((5, 6)), columns=[f"x{k}" for k in range(6)])
     session = opened(tmp_path, tree, frame, shape=(2, 3))
-    scene = session.handle("scenes", {})[0]
+    scene = session.handle("scene", {"scene": next(iter(session.scenes))})
     assert (list(scene["shape"]), scene["costs"]) == ([2, 3], ["L1", "L2", "mixed", "Q"])
     for cost in scene["costs"]:
         agrees(first_question(session, cost=cost, spread="none", ink="add", locked_pixels=[0]), session)
@@ -140,8 +141,9 @@ def test_invalid_rows_are_errors_and_are_skipped_by_find(tmp_path):
     rows.loc[4, "age"] = 20.5
     session = opened(tmp_path, explainer, rows)
     for row, word in ((1, "PhD"), (2, "rate"), (3, "age"), (4, "whole number")):
+        problem = session.handle("row", {"scene": only(session).key, "row": row})["problem"]
+        assert re.search(word, problem)
         for verb, arguments in (
-            ("row", {"scene": only(session).key, "row": row}),
             ("answer", first_question(session, row=row)),
             ("tree", first_question(session, row=row)),
         ):
@@ -158,9 +160,10 @@ def test_a_string_in_a_numeric_column(tmp_path):
     rows = rows.astype({"age": object})
     rows.loc[1, "age"] = "old"
     session = opened(tmp_path, explainer, rows, ".jsonl")
-    for verb, arguments in (("row", {"scene": only(session).key, "row": 1}), ("answer", first_question(session, row=1))):
-        with pytest.raises(CounterleafError, match="age"):
-            session.handle(verb, arguments)
+    row = session.handle("row", {"scene": only(session).key, "row": 1})
+    assert (row["values"], row["problem"]) == (None, "feature 'age' is 'old'; expected a number")
+    with pytest.raises(CounterleafError, match="feature 'age' is 'old'; expected a number"):
+        session.handle("answer", first_question(session, row=1))
 
 
 BAD_MODELS = {
@@ -241,7 +244,7 @@ def test_a_file_of_constraints_holds_in_every_answer(tmp_path):
     session = opened(tmp_path, TREE, TABLE, constraints=str(rules))
     reply = session.handle("answer", first_question(session))
     assert {"freeze('a'), from your file", "max_changes(1), from your file"} <= set(reply["settings"])
-    assert all(one["n_changes"] <= 1 for one in reply["answers"])
+    assert all(one["n_changes"] <= 1 for one in reply["ways"])
     cl.save_constraints([cl.freeze("a", "b")], rules)
     reply = opened(tmp_path, TREE, TABLE, constraints=str(rules)).handle("answer", first_question(session))
     assert [(one["kind"], one["description"]) for one in reply["conflict"]] == [("file", "freeze('a', 'b'), from your file")]

@@ -1,11 +1,13 @@
 """Questions as the page sends them, answered by a session of the explorer and, for comparison, by the library itself."""
 
 import functools
+import itertools
 import json
 import math
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import counterleaf as cl
 from counterleaf.explorer.session.scene import Scene
@@ -23,7 +25,7 @@ def bundled_session():
 
 @functools.cache
 def describe_scene(key):
-    return next(one for one in bundled_session().handle("scenes", {}) if one["key"] == key)
+    return bundled_session().handle("scene", {"scene": key})
 
 
 def make_question(key, **fields):
@@ -139,11 +141,11 @@ def agrees(question, session=None):
     reply, answer = ask(question, session)
     expected = by_hand(question, session)
     assert reply["status"] == str(expected.status)
-    assert len(answer) == len(expected) == len(reply["answers"])
+    assert len(answer) == len(expected) == len(reply["ways"])
     np.testing.assert_allclose([c.cost for c in answer], [c.cost for c in expected], rtol=1e-7, atol=1e-12)
-    assert all(one["confirmed"] for one in reply["answers"])
-    assert [one["label"] for one in reply["answers"]] == [str(c.label) for c in expected]
+    assert all(way["confirmed"] for way in reply["ways"])
     check_predictions(answer, question, session)
+    check_ways(reply, answer, question, session)
     return reply, answer
 
 
@@ -154,12 +156,46 @@ def check_predictions(answer, question, session=None):
         assert scene.predict(row) == str(c.label)
         assert not question.get("target") or str(c.label) in question["target"]
     costs = [c.cost for c in answer]
-    assert costs == sorted(costs)
+    assert all(b >= a * (1 - 1e-14) for a, b in itertools.pairwise(costs))  # alternatives of equal cost differ by rounding
     for k, c in enumerate(answer):
         if scene.shape is not None:
             assert c.leaf not in {earlier.leaf for earlier in answer[:k]}
         else:
             assert not any(set(earlier.changes) <= set(c.changes) for earlier in answer[:k])
+
+
+def changed_names(reply):
+    """The features that some way changes."""
+    return {change["feature"] for way in reply["ways"] for change in way["changes"]}
+
+
+def check_ways(reply, answer, question, session=None):
+    """Check that the ways are the answers of the library, and that their short numbers reach the goal as well."""
+    scene = (session or bundled_session()).scene(question["scene"])
+    schema = scene.explainer.schema
+    for way, c in zip(reply["ways"], answer, strict=True):
+        is_value = way["class_index"] is None
+        assert is_value or way["label"] == str(c.label) == str(scene.explainer.tree.classes.tolist()[way["class_index"]])
+        assert (way["leaf"], way["confirmed"], way["n_changes"]) == (c.leaf, c.confirmed, len(c.changes))
+        assert 0.0 <= way["effort"]["share"] < 1.0
+        assert float(way["effort"]["cost"]) == pytest.approx(c.cost, rel=1e-3, abs=1e-300)
+        if scene.shape is not None:
+            assert way["changes"] == []
+            continue
+        assert {change["feature"] for change in way["changes"]} == set(c.changes)
+        short = dict(answer.source_values)
+        for change in way["changes"]:
+            old, new = c.changes[change["feature"]]
+            feature = schema.features[schema.index(change["feature"])]
+            assert change["from"] != change["to"]
+            if isinstance(feature, cl.Numeric) and change["from_value"] is not None and change["to_value"] is not None:
+                assert change["direction"] == np.sign(new - old) == np.sign(change["to_value"] - change["from_value"])
+                assert abs(change["to_value"] - new) <= 0.002 * max(abs(new - old), 0.05 * abs(old)) + 1e-300
+                assert len(repr(change["to_value"])) <= max(len(repr(float(new))), 5)
+                short[feature.name] = int(change["to_value"]) if feature.integer else change["to_value"]
+            else:
+                short[feature.name] = new
+        assert is_value or scene.predict(short) == str(c.label)
 
 
 def small_session(explainer, rows=None, shape=None, limit=30.0, key="test"):

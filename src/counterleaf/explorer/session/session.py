@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import Page, apart, least_of
+from counterleaf.answer.text import least_of
 from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.answers.conflict import find_conflict
-from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed
+from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed, list_scene
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
 from counterleaf.explorer.session.answers.goals import Goal, read_goal
 from counterleaf.explorer.session.answers.ways import (
-    compose_page,
     describe_ways,
     write_failure,
     write_fewer,
@@ -32,7 +31,8 @@ from counterleaf.explorer.session.drawings.image import draw_image
 from counterleaf.explorer.session.drawings.plane import draw_plane
 from counterleaf.explorer.session.drawings.tree import draw_tree, every_prediction
 from counterleaf.explorer.session.question import ExportRequest, PlaneRequest, Question, StrictModel
-from counterleaf.explorer.session.receipts.report import Step, write_report
+from counterleaf.explorer.session.receipts.files import write_file
+from counterleaf.explorer.session.receipts.step import Step
 from counterleaf.explorer.session.rows.verbs import RowVerbs
 from counterleaf.explorer.session.scene import Scene, SceneSource
 from counterleaf.explorer.session.settings import (
@@ -100,7 +100,7 @@ class Session:
         self._explainers: OrderedDict[Any, Explainer] = OrderedDict()
         self._descriptions: dict[str, dict[str, Any]] = {}
         self._verbs: dict[str, Verb] = {
-            "scenes": lambda arguments: [self._scene({"scene": key}) for key in self.scenes],
+            "scenes": lambda arguments: [list_scene(scene) for scene in self.scenes.values()],
             "scene": self._scene,
             "row": lambda arguments: describe_row(self.scene(arguments["scene"]), arguments["row"]),
             "find": self._find,
@@ -146,6 +146,10 @@ class Session:
         row = scene.find(min(arguments["start"], scene.n_rows - 1), direction, arguments["label"])
         return {"row": None} if row is None else describe_row(scene, row)
 
+    def goal(self, question: Question) -> Goal:
+        """The goal of a question."""
+        return self.posed(question).goal
+
     def explain(self, question: Question, **overrides: Any) -> tuple[Explanation, list[Setting]]:
         """The explanation and the settings of a question; ``overrides`` replace arguments of ``Explainer.explain``."""
         posed = self.posed(question)
@@ -182,13 +186,16 @@ class Session:
         return Posed(values, goal, arguments, settings)
 
     def _answer(self, question: Question) -> dict[str, Any]:
+        return self._answered(question)[1]
+
+    def _answered(self, question: Question) -> tuple[Explanation, dict[str, Any]]:
+        """The explanation of a question, and the answer as the page reads it."""
         scene, start = self.scene(question.scene), time.perf_counter()
         posed = self.posed(question)
         answer = self._explain(question, posed)
         stopped_after = self._stopped_after(answer, start)
         conflict = self._conflict(question, answer, posed.settings)
-        page = compose_page(scene, answer)
-        source, ways = describe_ways(scene, answer, page)
+        source, ways = describe_ways(scene, answer)
         bound = least_of(answer) if math.isfinite(answer.lower_bound) else None
         found = (
             write_sentence(scene, answer, ways) if ways else write_failure(answer, posed.goal, stopped_after, bool(conflict))
@@ -210,9 +217,8 @@ class Session:
         }
         if scene.shape is not None:
             out["image"] = draw_image(answer)
-        out |= _earlier_keys(answer, page, bound)
         out["milliseconds"] = round(1e3 * (time.perf_counter() - start), 2)
-        return out
+        return answer, out
 
     def _stopped_after(self, answer: Explanation, start: float) -> float | None:
         """The time limit in seconds if it ended the search, otherwise None."""
@@ -272,27 +278,9 @@ class Session:
     def _export(self, request: ExportRequest) -> dict[str, Any]:
         steps = []
         for question in request.questions:
-            start = time.perf_counter()
-            answer, settings = self.explain(question)
-            stopped_after = self._stopped_after(answer, start)
-            conflict = [setting.description for setting in self._conflict(question, answer, settings)]
-            descriptions = [setting.description for setting in settings]
-            steps.append(Step(self.scene(question.scene), question, answer, descriptions, conflict, stopped_after))
-        return write_report(request.format, steps)
-
-
-def _earlier_keys(answer: Explanation, page: Page | None, bound: str | None) -> dict[str, Any]:
-    """The keys that parts of the page still read; they go when these parts have changed."""
-    costs = apart([c.cost for c in answer]) if len(answer) else []
-    return {
-        "source_label": str(answer.source_label),
-        "changes": {} if page is None else _describe_changes(answer, page),
-        "answers": [
-            {"cost": cost, "label": str(c.label), "confirmed": c.confirmed, "leaf": c.leaf, "n_changes": len(c.changes)}
-            for c, cost in zip(answer, costs, strict=True)
-        ],
-        "lower_bound": bound,
-    }
+            scene, (answer, reply) = self.scene(question.scene), self._answered(question)
+            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene})))
+        return write_file(request.format, steps)
 
 
 def _cached(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
@@ -302,20 +290,6 @@ def _cached(cache: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> 
     while len(cache) > _CACHE_SIZE:
         cache.popitem(last=False)
     return value
-
-
-def _describe_changes(answer: Explanation, page: Page) -> dict[str, Any]:
-    """For each feature that changes: the source value, the values of the alternatives, and their directions."""
-    names = answer.schema.names
-    return {
-        names[d]: {"source": texts[1], "to": texts[2:], "direction": [_sign(move) for move in moves]}
-        for d, texts, moves in zip(page.places, page.lines, page.moves, strict=True)
-    }
-
-
-def _sign(move: float) -> int | None:
-    """1 for an increase, -1 for a decrease, 0 for no change; None for a change without a direction."""
-    return None if math.isnan(move) else int(move > 0) - int(move < 0)
 
 
 def _cost_key(question: Question) -> Any:

@@ -19,15 +19,11 @@ _IN_SENTENCE = 6  # features
 _TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
 
 
-def compose_page(scene: Scene, answer: Explanation) -> Page | None:
-    """The values of an answer with few digits; None for images."""
-    return compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
-
-
-def describe_ways(scene: Scene, answer: Explanation, page: Page | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the model says of the source, and the ways of an answer."""
     source, *outcomes = describe_outcomes(scene, answer)
     costs = apart([c.cost for c in answer]) if len(answer) else []
+    page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
     ways = []
     for k, (c, outcome, cost) in enumerate(zip(answer, outcomes, costs, strict=True)):
         places = [answer.schema.index(name) for name in c.changes]

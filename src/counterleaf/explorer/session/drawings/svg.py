@@ -43,14 +43,15 @@ def tree_svg(drawn: dict[str, Any], classes: list[str]) -> str:
     left = min(x - widths[node] / 2 for node, (x, _) in places.items()) - 4
     right = max(x + widths[node] / 2 for node, (x, _) in places.items()) + 4
     at = {node: (x - left, 20 + depth * (_LEVEL + 2 * _LINE)) for node, (x, depth) in places.items()}
-    parts = [_link(at[node], at[child], "#bbbbbb", 1, "") for node in order for child in children[node]]
+    ends = {node: (x, y + _height(lines[node])) for node, (x, y) in at.items()}
+    parts = [_link(ends[node], at[child], "#bbbbbb", 1, "") for node in order for child in children[node]]
     for k, path in reversed(list(enumerate(drawn["paths"]))):
         look = (_INK, 2, ' stroke-dasharray="6 4"') if k == 0 else (_WAY, 3.5 if k == 1 else 1.5, "")
         shift = 3.0 * k
-        parts += [_link(at[a], at[b], *look, shift=shift) for a, b in pairwise(path) if a in at and b in at]
+        parts += [_link(ends[a], at[b], *look, shift=shift) for a, b in pairwise(path) if a in at and b in at]
     for node in order:
         parts.append(_node(at[node], nodes[node], lines[node], captions.get(node, ""), below[node], bool(children[node])))
-    height = max(y for _, y in at.values()) + 3 * _LINE
+    height = max(y for _, y in ends.values()) + 2 * _LINE
     label = f"A tree with {drawn['n_leaves']} leaves and the paths of the row and of {len(drawn['paths']) - 1} options"
     return _page(right - left, height, label, parts) + _legend(classes, sorted(_classes_of(nodes, order)))
 
@@ -87,7 +88,7 @@ def plane_svg(drawn: dict[str, Any], classes: list[str]) -> str:
         parts.append(_text(x + 9 + 10 * (k % 3), y - 8, str(k + 1), "start", bold=True, colour=_WAY))
     label = f"What the model says over {names[0]} and {names[1]}, with the row and {len(ways)} options"
     used = sorted({region["class_index"] for region in drawn["regions"] or ()} | set(_bytes(drawn)) - {-1})
-    key = "" if drawn["scale"] else _legend(classes, [k for k in used if k >= 0])
+    key = _scale_legend(drawn, classes) if drawn["scale"] else _legend(classes, [k for k in used if k >= 0])
     return _page(left + wide + 14, top + tall + 46, label, parts) + key
 
 
@@ -113,6 +114,10 @@ def _link(start: Point, end: Point, colour: str, width: float, dash: str, *, shi
     return f"<line {ends} {line}/>"
 
 
+def _height(lines: list[str]) -> float:
+    return len(lines) * _LINE + 8
+
+
 def _node_lines(one: dict[str, Any], is_open: bool) -> list[str]:
     if one["kind"] == "image" and is_open:
         return ["weights of pixels"]
@@ -126,7 +131,7 @@ def _below(drawn: dict[str, Any], one: dict[str, Any]) -> str:
 
 
 def _node(at: tuple[float, float], one: dict[str, Any], lines: list[str], caption: str, below: str, is_open: bool) -> str:
-    (x, y), wide, tall = at, _CHARACTER * max(map(len, lines)) + 16, len(lines) * _LINE + 8
+    (x, y), wide, tall = at, _CHARACTER * max(map(len, lines)) + 16, _height(lines)
     is_leaf = one["kind"] == "leaf"
     fill = tint(one["class_index"]) if is_leaf and one["class_index"] >= 0 else "#fff" if is_open or is_leaf else "#eee"
     box = f'x="{x - wide / 2:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" rx="{12 if is_leaf else 3}"'
@@ -146,12 +151,15 @@ def _classes_of(nodes: dict[int, dict[str, Any]], order: list[int]) -> set[int]:
 
 
 def _legend(classes: list[str], indices: list[int]) -> str:
-    keys = [
-        f'<span style="display:inline-block;width:16px;height:12px;border:1px solid {_QUIET};background:{tint(k)};'
-        f'print-color-adjust:exact"></span> {escape(classes[k])}'
-        for k in indices
-    ]
+    keys = [_key(tint(k), classes[k]) for k in indices]
     return f"<p>{' &#160; '.join(keys)}</p>" if keys else ""
+
+
+def _key(colour: str, text: str) -> str:
+    style = (
+        f"display:inline-block;width:16px;height:12px;border:1px solid {_QUIET};background:{colour};print-color-adjust:exact"
+    )
+    return f'<span style="{style}"></span> {escape(text)}'
 
 
 def tint(k: int) -> str:
@@ -167,9 +175,31 @@ def _shade(share: float) -> str:
 def _region_colour(drawn: dict[str, Any], region: dict[str, Any]) -> str:
     if region["number"] is None:
         return tint(region["class_index"])
+    return _shade_of(drawn, region["number"])
+
+
+def _shade_of(drawn: dict[str, Any], number: float) -> str:
+    low, high = _ends(drawn)
+    return _shade((number - low) / ((high - low) or 1.0))
+
+
+def _ends(drawn: dict[str, Any]) -> Point:
+    """The ends of the scale: 0 and 1 for a probability, else the lowest and the highest number that is shown."""
+    if drawn["scale"]["output"] >= 0:
+        return 0.0, 1.0
+    if drawn["raster"]:
+        return drawn["raster"]["low"], drawn["raster"]["high"]
     numbers = [one["number"] for one in drawn["regions"]]
-    low, high = (0.0, 1.0) if drawn["scale"]["output"] >= 0 else (min(numbers), max(numbers))
-    return _shade((region["number"] - low) / ((high - low) or 1.0))
+    return min(numbers), max(numbers)
+
+
+def _scale_legend(drawn: dict[str, Any], classes: list[str]) -> str:
+    """The colours of the scale with the numbers at which they begin."""
+    (low, high), output = _ends(drawn), drawn["scale"]["output"]
+    starts = [low + k * (high - low) / len(_SCALE) for k in range(len(_SCALE))]
+    texts = [f"{100 * one:.0f} %" if output >= 0 else f"{one:,.4g}" for one in starts]
+    name = f"probability of {classes[output]}, from: " if output >= 0 else "from: "
+    return f"<p>{escape(name)}{' &#160; '.join(_key(*pair) for pair in zip(_SCALE, texts, strict=True))}</p>"
 
 
 def _bytes(drawn: dict[str, Any]) -> bytes:
@@ -182,7 +212,9 @@ def _cells(drawn: dict[str, Any], left: float, top: float) -> list[str]:
     raster = drawn["raster"]
     cells, n, m = base64.b64decode(raster["cells"]), raster["width"], raster["height"]
     wide, tall = _SIZE[0] / n, _SIZE[1] / m
-    colours = [tint(byte) if drawn["scale"] is None else _shade(byte / 255) for byte in range(256)]
+    low, high = raster["low"], raster["high"]
+    is_class = drawn["scale"] is None
+    colours = [tint(k) if is_class else _shade_of(drawn, low + k / 254 * (high - low)) for k in range(256)]
     parts = []
     for line in range(m):
         row = [colours[byte] for byte in cells[line * n : (line + 1) * n]]
@@ -190,7 +222,7 @@ def _cells(drawn: dict[str, Any], left: float, top: float) -> list[str]:
         for k in range(1, n + 1):
             if k == n or row[k] != row[start]:
                 box = f'x="{left + start * wide:.1f}" y="{top + line * tall:.1f}" width="{(k - start) * wide + 0.3:.1f}"'
-                parts.append(f'<rect {box} height="{tall + 0.3:.1f}" fill="{row[start]}"/>')
+                parts.append(f'<rect {box} height="{tall + 0.3:.1f}" fill="{row[start]}" shape-rendering="crispEdges"/>')
                 start = k
     return parts
 

@@ -1,7 +1,7 @@
 // All rows of the table, on two axes and as a list; a click explains a row.
 
 import { button, fill, h } from "../../lib/dom.js";
-import { formatValue, isTrack, nameOf } from "../features/values.js";
+import { formatValue, isMissing, isTrack, MISSING, nameOf } from "../features/values.js";
 import { effortText, quantities, saysText } from "./axis.js";
 import { Filter } from "./filter.js";
 import { RowTable } from "./row_table.js";
@@ -151,17 +151,18 @@ export class AllRows {
   /** The columns of the table: the row, what the model says, its effort, and the features of the axes and of the filter. */
   columns(x, y) {
     const { data, scene } = this;
-    const features = [...new Set([this.filter.chosen, x.feature, y.feature].filter(Boolean))];
+    const chosen = this.quantities.find(({ feature }) => feature && feature === this.filter.chosen);
+    const features = [...new Set([chosen, x, y].filter((one) => one?.feature))];
     return [
       { key: "row", label: "Row", narrow: true, text: String, of: (row) => row },
       { key: "says", label: "Model says", narrow: true, text: (row) => saysText(scene, data.says[row]), of: (row) => data.says[row] },
       { key: "effort", label: "Effort", narrow: true, text: (row) => effortText(data, row), of: (row) => data.effort[row] },
       { key: "changes", label: "Changes", text: (row) => String(data.changes[row] ?? "…"), of: (row) => data.changes[row] },
-      ...features.map((feature) => ({
-        key: `f:${feature.name}`,
-        label: nameOf(feature),
-        text: (row) => this.cell(feature, row),
-        of: (row) => data.column(feature.name)?.[row],
+      ...features.map(({ key, label, of, format, feature }) => ({
+        key,
+        label,
+        text: (row) => (of(data) ? (isMissing(feature, of(data)[row]) ? MISSING : format(of(data)[row])) : "…"),
+        of: (row) => of(data)?.[row],
       })),
     ];
   }

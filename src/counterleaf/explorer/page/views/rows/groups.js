@@ -3,6 +3,7 @@
 import { post } from "../../lib/api.js";
 import { button, fill, h } from "../../lib/dom.js";
 import { isTrack, nameOf, parseValue } from "../features/values.js";
+import { questionOf } from "./rows_data.js";
 
 const PARTS = [
   ["has", "already there"],
@@ -62,9 +63,7 @@ export class Groups {
   }
 
   update(state, row, answer) {
-    const goal = this.scene.kind === "value" && answer ? { at_least: answer.goal.at_least, at_most: answer.goal.at_most } : {};
-    const question = { ...state, ...goal, edits: {}, count: 1 };
-    const key = JSON.stringify({ ...question, row: 0 });
+    const [question, key] = questionOf(this.scene, state, answer);
     this.question = question;
     if (key !== this.key || this.paused) this.load();
     this.key = key;

@@ -50,7 +50,7 @@ export class RowTable {
     Object.assign(this, { first, end });
     const hadFocus = this.body.contains(document.activeElement);
     const space = (n) => {
-      const node = h("tr", { class: "rows-space", "aria-hidden": "true" }, h("td", { colspan: this.columns.length }));
+      const node = h("tr", { class: "rows-space", "aria-hidden": "true" }, h("td", {}));
       node.style.height = `${n * HEIGHT}px`;
       return n > 0 && node;
     };

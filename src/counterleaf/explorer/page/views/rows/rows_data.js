@@ -5,10 +5,17 @@ import { post } from "../../lib/api.js";
 export const MOST_ROWS = 100_000; // that the page shows at once
 export const [HAS, CAN, CANNOT, LIMIT, UNREADABLE] = [0, 1, 2, 3, 4];
 
-/** The part of a question that the efforts of all rows depend on; the goal of a value is the one of the answer. */
-function questionOf(scene, state, answer) {
-  const goal = scene.kind === "value" && answer ? { at_least: answer.goal.at_least, at_most: answer.goal.at_most } : {};
-  return { ...state, ...goal, edits: {}, count: 1 };
+/**
+ * The question for all rows, and a key that changes with it. The goal is the one that the page shows: of a value, that of the
+ * answer; of two classes without a choice, the class that the row does not have.
+ */
+export function questionOf(scene, state, answer) {
+  const goal = {};
+  if (scene.kind === "value" && answer) Object.assign(goal, { at_least: answer.goal.at_least, at_most: answer.goal.at_most });
+  if (scene.kind !== "value" && answer && !state.target.length && scene.classes.length === 2)
+    goal.target = scene.classes.filter((name) => name !== answer.source.label);
+  const question = { ...state, ...goal, edits: {}, count: 1 };
+  return [question, JSON.stringify({ ...question, row: 0 })];
 }
 
 /** The data of a scene. `changed()` is called after each block. */
@@ -28,8 +35,8 @@ export class RowsData {
 
   /** Load the efforts for a question, or continue to. */
   update(state, answer) {
-    this.question = questionOf(this.scene, state, answer);
-    const key = JSON.stringify({ ...this.question, row: 0 });
+    const [question, key] = questionOf(this.scene, state, answer);
+    this.question = question;
     if (key !== this.key) {
       this.pause();
       this.key = key;

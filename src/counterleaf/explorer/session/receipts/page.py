@@ -1,0 +1,230 @@
+"""One page to print: who, what the model says, the options, pictures, the proof, and where it comes from.
+
+The page has no scripts and refers to nothing outside. Every text is escaped, and characters that could hide or reorder text
+are replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from importlib import metadata
+from typing import Any
+
+from counterleaf.core.stopping import raise_if_stopped
+from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.receipts.pictures import draw_step, draw_track
+from counterleaf.explorer.session.receipts.step import Step, outcome_text
+from counterleaf.explorer.session.words import label_of, series, value_text
+from counterleaf.report.provenance import model_hash, now, versions
+
+_STYLE = """
+@page { size: A4; margin: 16mm 15mm }
+body { font: 14px/1.45 system-ui, sans-serif; color: #1b1d20; background: #fff; max-width: 46rem; margin: 2rem auto }
+body { padding: 0 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.5rem; line-height: 1.2; margin: 0 0 .3rem } h2 { font-size: 1.2rem; margin: 1.6rem 0 .4rem }
+h3 { font-size: 1rem; margin: 1.1rem 0 .3rem } p { margin: .4rem 0 }
+table { border-collapse: collapse; width: 100%; table-layout: fixed; font-variant-numeric: tabular-nums }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #d5d8dc }
+th { font-weight: 600 } .facts th { font-weight: 400; color: #575c63; width: 11rem } tr { break-inside: avoid }
+.lead { font-size: 1.1rem } .option, figure { break-inside: avoid } .option { margin: .9rem 0 }
+.new { color: #8e1b7a; font-weight: 600 } .quiet, figcaption { color: #575c63; font-size: .9em }
+figure { margin: .9rem 0 } figure svg { max-width: 100%; max-height: 215mm; height: auto }
+.images { display: flex; flex-wrap: wrap; gap: 12px } .images svg { border: 1px solid #d5d8dc }
+code { font: .85em ui-monospace, monospace } section + section { break-before: page }
+.values { columns: 2; column-gap: 2rem } .values div { display: flex; gap: .5rem; break-inside: avoid; padding: .15rem 0 }
+.values div { border-bottom: 1px solid #d5d8dc } .values span:first-child { color: #575c63; flex: 0 0 45% }
+td svg { max-width: 100%; height: auto; display: block }
+h2, h3 { break-after: avoid }
+@media print { body { max-width: none; margin: 0; padding: 0; font-size: 10.5pt } }
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
+)
+_MOST_VALUES = 200  # of a row in full
+_LIMITS = (
+    "What this page shows is about the model, not about the world: if the row had the new values, the model would say what is "
+    "stated here. It does not show that a change is possible or advisable for a person, that it would cause anything else to "
+    "change, that the model is right or fair, or that those who use the model will follow it. The proof covers the question as "
+    "stated above; other settings can have other answers."
+)
+
+
+def write_page(steps: list[Step], name: str) -> str:
+    """Write the page; ``name`` is the file name, without its suffix, of the JSON with the proofs."""
+    titles = series(list(dict.fromkeys(step.scene.title for step in steps)))
+    several = len(steps) > 1
+    heading = f"{titles}: {len(steps)} questions compared" if several else steps[0].scene.about
+    parts = [f"<h1>{escape(heading)}</h1>", f'<p class="quiet">{escape(titles)}. Written by counterleaf on {now()}.</p>']
+    parts += [_comparison(steps)] if several else []
+    for k, step in enumerate(steps, 1):
+        raise_if_stopped()  # pictures take a moment each
+        parts.append(_section(step, k if several else None))
+    parts += [_row(step) for step in _first_of_each_row(steps)]
+    parts.append(_origin(steps, name))
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
+        f'<meta name="viewport" content="width=device-width"><title>{escape(heading)}</title><style>{_STYLE}</style>'
+    )
+    page = f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
+    return _HIDDEN.sub("\ufffd", page.replace(" %", "\u00a0%"))
+
+
+def _comparison(steps: list[Step]) -> str:
+    """One line per step: the question, and its first option."""
+    widths = (10, 16, 14, 20, 22, 18)  # per cent
+    lines = [["", "Row", "It should say", "Settings", "Smallest change", "Effort"]]
+    for k, step in enumerate(steps, 1):
+        ways = step.reply["ways"]
+        change = _changes(step, ways[0]) if ways else "none"
+        effort = ways[0]["effort"]["words"] if ways else step.reply["proof"]["text"]
+        what = step.who if len({one.scene.key for one in steps}) == 1 else f"{step.scene.title}, {step.who}"
+        lines.append([f"Step {k}", what, step.reply["goal"]["text"], "; ".join(step.settings) or "none", change, effort])
+    head, *rows = lines
+    cells = "".join(
+        f'<th scope="col" style="width:{width}%">{escape(cell)}</th>' for cell, width in zip(head, widths, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<h2>Comparison</h2><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _changes(step: Step, way: Any) -> str:
+    if step.scene.shape is not None:
+        return f"{way['n_changes']} pixels"
+    if not way["changes"]:
+        return "nothing has to change"
+    return "; ".join(f"{change['label']} {change['from']} → {change['to']}" for change in way["changes"])
+
+
+def _section(step: Step, number: int | None) -> str:
+    reply = step.reply
+    heading = step.who if number is None else f"Step {number}: {step.scene.title}, {step.who}"
+    out = [f"<h2>{escape(heading)}</h2>", f'<p class="lead">{escape(reply["sentence"])}</p>']
+    if reply["conflict"]:
+        listed = "; ".join(one["description"] for one in reply["conflict"])
+        out.append(f"<p>These settings conflict: {escape(listed)}. Change at least one of them.</p>")
+    facts = [
+        ("Row", step.place),
+        ("The model says", step.says),
+        ("It should say", reply["goal"]["text"]),
+        ("What may change", _freedom(step)),
+        ("Best answer", step.measure),
+    ]
+    facts[1:1] = [("Values that were edited", "; ".join(step.edits))] if step.edits else []
+    facts += [("Always required", "; ".join(map(str, step.scene.constraints)))] if step.scene.constraints else []
+    filled = [f"{_label(step, name)} counts as {text}" for name, text in reply["imputed"].items()]
+    facts += [("Missing values", "; ".join(filled))] if filled else []
+    out.append(_facts(facts))
+    ways = reply["ways"]
+    out += [_option(step, way, k, len(ways)) for k, way in enumerate(ways)]
+    out += [f"<p>{escape(reply['fewer'])}</p>"] if reply["fewer"] else []
+    out += [f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>" for caption, svg in draw_step(step)]
+    out.append(_proof(step))
+    return f"<section>{''.join(out)}</section>"
+
+
+def _freedom(step: Step) -> str:
+    limits = "; ".join(step.reply["settings"])
+    every = "every pixel" if step.scene.shape is not None else "every feature"
+    return f"{every}, within the range of the data" + (f", with these settings: {limits}" if limits else "")
+
+
+def _label(step: Step, name: str) -> str:
+    return label_of(step.answer.schema.features[step.answer.schema.index(name)])
+
+
+def _facts(facts: list[tuple[str, str]]) -> str:
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in facts)
+    return f'<table class="facts">{rows}</table>'
+
+
+def _option(step: Step, way: Any, k: int, count: int) -> str:
+    """One option: what changes, the effort, what the model says, and what is proved."""
+    says = outcome_text(way, step.scene.kind)
+    confirmed = f"confirmed: the model says {says}" if way["confirmed"] else "NOT confirmed by the model"
+    which = "the next smallest" if k else "nothing has to change" if not way["n_changes"] else "no smaller change works"
+    proved = f"proved: {which}" if way["proved"] else "not proved: a smaller change may exist"
+    title = f"Option {k + 1}" if count > 1 else "The change"
+    foot = f"Effort: {way['effort']['words']} (cost {way['effort']['cost']}). {_capital(confirmed)}. {_capital(proved)}."
+    body = f"<p>{escape(_capital(_changes(step, way)))}</p>"
+    if step.scene.shape is None and way["changes"]:
+        by_name = {feature["name"]: feature for feature in step.scenery["features"]}
+        lines = "".join(
+            f'<tr><th scope="row">{escape(change["label"])}</th><td>{escape(change["from"])}</td>'
+            f'<td class="new">{escape(change["to"])}</td><td>{escape(change["share_text"])}</td>'
+            f"<td>{draw_track(by_name[change['feature']], change)}</td></tr>"
+            for change in way["changes"]
+        )
+        columns = (("Feature", 22), ("Now", 16), ("New", 16), ("By how much", 16), ("Among the data", 30))
+        head = "".join(f'<th scope="col" style="width:{width}%">{text}</th>' for text, width in columns)
+        body = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    return f'<div class="option"><h3>{title}</h3>{body}<p>{escape(foot)}</p></div>'
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _proof(step: Step) -> str:
+    proof, digest = step.reply["proof"], answer_digest(step)
+    bound = f" Every change costs at least {proof['lower_bound']}." if proof["lower_bound"] else ""
+    text = f"{_capital(proof['text'])}.{bound if not proof['proved'] else ''}"
+    return f"<h3>Proof</h3><p>{escape(text)}</p><p>Digest of the answer with its proof: <code>{escape(digest)}</code></p>"
+
+
+def answer_digest(step: Step) -> str:
+    """The SHA-256 that the JSON of an answer ends with, or why there is none."""
+    try:
+        return step.answer.to_json().rpartition('"digest": "')[2].rstrip('"}')
+    except CounterleafError as error:
+        return f"not available: {error}"
+
+
+def _row(step: Step) -> str:
+    """All values of a row, for readers who do not have the table."""
+    values = step.answer.source_values
+    listed = [feature for feature in step.answer.schema if feature.name in values]
+    facts = [(label_of(feature), value_text(feature, values[feature.name])) for feature in listed[:_MOST_VALUES]]
+    more = len(listed) - len(facts)
+    facts += [(f"and {more:,} more", "")] if more else []
+    lines = "".join(f"<div><span>{escape(name)}</span><span>{escape(text)}</span></div>" for name, text in facts)
+    edited = ", edited" if step.edits else ""
+    return f'<h3>All values of {escape(step.who)}{edited}</h3><div class="values">{lines}</div>'
+
+
+def _first_of_each_row(steps: list[Step]) -> list[Step]:
+    """A step for each row whose values are listed; images are drawn instead."""
+    first: dict[Any, Step] = {}
+    for step in steps:
+        if step.scene.shape is None:
+            first.setdefault((step.scene.key, step.question.row, tuple(step.question.edits.items())), step)
+    return list(first.values())
+
+
+def _origin(steps: list[Step], name: str) -> str:
+    """Where the page comes from, how to verify it, and what it does not show."""
+    scenes = {step.scene.key: step for step in steps}
+    facts = [("Written", now())]
+    for step in scenes.values():
+        leaves = f"{step.scenery['model']}, {step.scenery['n_leaves']:,} leaves, {len(step.scenery['features']):,} features"
+        facts.append((f"Model: {step.scene.title}", f"{leaves}; SHA-256 of its JSON: {model_hash(step.scene.explainer)}"))
+    known = dict(versions())
+    known["scikit-learn"] = _installed("scikit-learn")
+    facts.append(("Software", ", ".join(f"{what} {version}" for what, version in known.items())))
+    file = f"{name}.json" if len(steps) == 1 else f"{name}.jsonl"
+    check = (
+        f"Export the same question as JSON with the proof. <code>counterleaf verify {escape(file)}</code> checks the proof "
+        f"again, without the search that found it; the file ends with the digest that is printed on this page."
+    )
+    return (
+        f"<h2>Where this comes from</h2>{_facts(facts)}<h3>How to verify it</h3><p>{check}</p>"
+        f"<h3>What it does not show</h3><p>{escape(_LIMITS)}</p>"
+    )
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

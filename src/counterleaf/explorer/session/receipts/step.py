@@ -1,0 +1,86 @@
+"""A step of an exploration: a question, its answer, and both in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterleaf.answer.explanation import Explanation
+from counterleaf.explorer.session.question import Question
+from counterleaf.explorer.session.scene import Scene
+from counterleaf.explorer.session.words import label_of, value_text
+
+_COSTS = {
+    "L1": ("fewest changes", "few features change, maybe by a lot", "L1, the sum of the changes"),
+    "L2": ("smallest changes", "several features may change, each of them a little", "L2, the sum of the squared changes"),
+    "mixed": ("both few and small changes", "few changes, none of them large", "L1 + L2"),
+    "Q": (
+        "smooth changes",
+        "neighbouring pixels change together",
+        "Q, the squared changes and the squared differences between the changes of neighbouring pixels",
+    ),
+}
+_SCALES = {
+    "range": "each divided by the usual range of its feature",
+    "std": "each in standard deviations",
+    "mad": "each in median absolute deviations",
+    "none": "each in the unit of its feature",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A question and its answer; ``reply`` is the answer as the page shows it, ``scenery`` the description of the scene."""
+
+    scene: Scene
+    question: Question
+    answer: Explanation
+    reply: Mapping[str, Any]
+    scenery: Mapping[str, Any]
+
+    @property
+    def scale(self) -> str:
+        """The unit of the changes in the cost."""
+        return "none" if self.question.cost == "Q" else self.question.spread
+
+    @property
+    def who(self) -> str:
+        """The row in words, counted from 0."""
+        return f"{self.scene.noun} {self.question.row}"
+
+    @property
+    def place(self) -> str:
+        """The row with the numbers that rows have."""
+        if self.scene.rows is None:
+            return f"{self.who} (the only row)"
+        return f"{self.who} (rows are counted from 0 to {self.scene.n_rows - 1:,})"
+
+    @property
+    def says(self) -> str:
+        """What the model says of the row."""
+        return outcome_text(self.reply["source"], self.scene.kind)
+
+    @property
+    def edits(self) -> list[str]:
+        """The edits of the row, in words."""
+        schema, source = self.answer.schema, self.answer.source_values
+        features = [schema.features[schema.index(name)] for name in self.question.edits]
+        return [f"{label_of(feature)} set to {value_text(feature, source[feature.name])}" for feature in features]
+
+    @property
+    def settings(self) -> list[str]:
+        """The edits of the row and the settings."""
+        return [*self.edits, *self.reply["settings"]]
+
+    @property
+    def measure(self) -> str:
+        """How changes are measured, in words and in the terms of the field."""
+        name, meaning, term = _COSTS[self.question.cost]
+        return f"{name}: {meaning} ({term}, {_SCALES[self.scale]})"
+
+
+def outcome_text(outcome: Mapping[str, Any], kind: str) -> str:
+    """What a model says of a row: a class with its probability, or a value."""
+    number = outcome["number"]
+    return f"{outcome['label']} ({number['text']})" if number and kind == "class" else str(outcome["label"])
