@@ -74,7 +74,7 @@ def kill_often(kills: int, seed: int, folder: Path) -> dict[str, float]:
     while done < kills or out.exists():
         process = start(out)
         if done < kills:
-            process.join(chance.uniform(0.0, 0.6 * longest))
+            process.join(chance.uniform(0.0, 1.2 * longest))
         else:
             process.join()
         killed = process.is_alive()

@@ -4,7 +4,6 @@ import base64
 import itertools
 import json
 import re
-import time
 from xml.etree import ElementTree
 
 import numpy as np
@@ -321,22 +320,12 @@ def test_a_probability_goal_has_a_scale_of_probabilities():
     assert plane["scale"]["goal"] == [0.8, 1.0]
 
 
-def test_the_raster_of_a_forest_is_fast():
-    session, _ = model_of("forest")
-    question = {"scene": "test", "spread": "range", "count": 1, "row": 3}
-    answer, _ = session.explain(session_question(question))
-    from counterleaf.explorer.session.drawings.plane import draw_plane
-
-    draw_plane(answer, "amount", "rate")
-    start = time.perf_counter()
-    draw_plane(answer, "amount", "rate")
-    assert time.perf_counter() - start < 1.0  # 0.1 s on an idle machine
-
-
-def session_question(fields):
-    from counterleaf.explorer.session.question import Question
-
-    return Question.model_validate(fields)
+def test_an_axis_of_dates_is_marked_as_one():
+    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-20_000.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
+    features = [cl.Numeric("start", 19_000, 21_000, integer=True, unit="date"), cl.Numeric("amount", 0, 100, unit="DM")]
+    session = small_session(cl.Explainer(tree, schema=cl.Schema(features)))
+    plane = plane_of({"scene": "test", "spread": "none"}, "start", "amount", session)
+    assert [(axis["kind"], axis["unit"]) for axis in plane["axes"]] == [("date", "date"), ("number", "DM")]
 
 
 def test_the_leaves_of_a_regression_tree_have_values():

@@ -116,6 +116,20 @@ SHIFTS = """() => {
     }).observe({ type: "layout-shift" });
 }"""
 
+TIME_CLICK = """async ([find, pause]) => {
+    const node = document.evaluate(find, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
+    const start = performance.now();
+    const answered = new Promise((done) => {
+        const watch = new MutationObserver(() => { watch.disconnect(); done(performance.now() - start); });
+        watch.observe(document.body, { attributes: true, attributeFilter: ["data-answered"] });
+    });
+    node.click();
+    const time = await answered;
+    const seen = await new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now() - start))));
+    await new Promise((done) => setTimeout(done, pause));
+    return [time, seen];
+}"""
+
 
 class Explorer:
     """One page of the explorer, with its requests and its errors."""
@@ -186,6 +200,10 @@ class Explorer:
         """Select an option."""
         self.page.locator(".pick").nth(k).click()
         return self
+
+    def time(self, find, pause=120):
+        """Milliseconds from a click on an XPath to the answer, and until it is painted."""
+        return self.page.evaluate(TIME_CLICK, [find, pause])
 
     def details(self, k=0):
         """Open the details of an option."""

@@ -19,9 +19,7 @@ def explore(
         typer.Argument(help="The output of `train` or `convert`, or of `explainer.to_json()`. Default: the bundled models."),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A file with the rows to explain, such as rows.csv.")] = None,
-    row: Annotated[
-        int | None, typer.Option(min=0, help="The first row to show, counted from 0; the page counts from 1.")
-    ] = None,
+    row: Annotated[int | None, typer.Option(min=0, help="The first row to show, counted from 0.")] = None,
     shape: Annotated[
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Show rows as images of this shape, such as 8x8.")
     ] = None,

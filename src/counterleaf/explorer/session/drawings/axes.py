@@ -41,7 +41,8 @@ class Axis:
         common = {"name": self.feature.name, "label": label_of(self.feature), "unit": unit_of(self.feature)}
         if isinstance(self.feature, Numeric):
             step = None if self.feature.grid is None else float(self.feature.grid)
-            return {**common, "kind": getattr(self.feature, "kind", "number"), "step": step, "values": None}
+            kind = "date" if self.feature.unit == "date" else "number"
+            return {**common, "kind": kind, "step": step, "values": None}
         return {**common, "kind": "category", "step": 1.0, "values": _names(self.feature)}
 
 
