@@ -19,6 +19,7 @@ MONTHS = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
 def grasp(explorer, panel):
     """Press the mouse on the row of the plane and return where."""
+    panel.locator(".handle").scroll_into_view_if_needed()
     box = panel.locator(".handle").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     explorer.page.mouse.move(x, y)
@@ -63,7 +64,7 @@ def test_a_drawing_that_nobody_waits_for_is_cancelled(loans, tab, path):
     failed = []
     loans.page.on("requestfailed", lambda request: failed.append(request.url))
     held = []
-    loans.page.route(f"**/api/{path}", held.append)
+    loans.page.route(f"**/api/{path}", lambda route: held.append(route))
     loans.tab(tab)
     loans.page.wait_for_timeout(100)
     loans.tab("Features")
@@ -146,14 +147,15 @@ def test_cards_show_changes_in_whole(enter):
 
 
 def opened():
-    """ "Old" before 2001, or with few visits."""
+    """ "New" from 2001 on, with 50 visits or more."""
     schema = cl.Schema(
         [
             cl.Numeric("opened", 5_000, 20_000, integer=True, unit="date", label="Account opened"),
             cl.Numeric("visits", 0, 100, integer=True),
         ]
     )
-    tree = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 0], [0, 0], [0, 0]], [-11_323, 0, 0], [-1, 0, 1], ["old", "new"])
+    weights = [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    tree = cl.Tree([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], weights, [-11_323, 0, -50, 0, 0], [-1, 0, -1, 0, 1], ["old", "new"])
     rng = np.random.default_rng(1)
     rows = pd.DataFrame({"opened": rng.integers(5_000, 20_000, 80), "visits": rng.integers(0, 100, 80)})
     rows.loc[0] = [9_000, 30]
@@ -178,13 +180,14 @@ def dates(browser, dates_server):
 
 def test_dates_on_the_plane_and_on_paper(dates):
     panel = dates.tab("Plane")
+    panel.get_by_label("Horizontal axis").select_option("Account opened")
     expect(panel.locator("text.axis").first).to_have_text("Account opened")
     texts = panel.locator("svg.plane text[text-anchor=middle]:not(.axis, .way-number)").all_text_contents()
     assert len(texts) > 2
     assert all(MONTHS.fullmatch(text) for text in texts)
     paper, _ = dates.export("Page to print")
     drawing = re.search(r'<svg[^>]*aria-label="What the model says over.*?</svg>', paper, re.S)[0]
-    written = re.findall(r'text-anchor="middle">([^<]*)<', drawing)
+    written = re.findall(r'text-anchor="(?:middle|end)">([^<]*)<', drawing)
     assert len([text for text in written if MONTHS.fullmatch(text)]) > 2
     assert "(date)" not in paper
     assert not re.search(r">1\d,\d{3}<", drawing)
