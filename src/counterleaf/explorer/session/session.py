@@ -276,10 +276,17 @@ class Session:
         }
 
     def _export(self, request: ExportRequest) -> dict[str, Any]:
+        if request.kept and len(request.kept) != len(request.questions):
+            n_kept, n_questions = len(request.kept), len(request.questions)
+            raise CounterleafError(f"kept has {n_kept} options for {n_questions} questions; expected one for each")
+        options: dict[str, tuple[Question, list[int]]] = {}  # those that are kept, by question
+        for k, question in enumerate(request.questions):
+            kept = options.setdefault(question.model_dump_json(), (question, []))[1]
+            kept += [request.kept[k]] if request.kept and request.kept[k] not in kept else []
         steps = []
-        for question in request.questions:
+        for question, kept in options.values():
             scene, (answer, reply) = self.scene(question.scene), self._answered(question)
-            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene})))
+            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene}), tuple(sorted(kept))))
         return write_file(request.format, steps)
 
 
