@@ -18,7 +18,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.answers.conflict import find_conflict
 from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed, list_scene
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
-from counterleaf.explorer.session.answers.goals import Goal, read_goal
+from counterleaf.explorer.session.answers.goals import Goal, describe_reach, read_goal
 from counterleaf.explorer.session.answers.ways import (
     describe_ways,
     write_failure,
@@ -210,6 +210,7 @@ class Session:
             "conflict": [
                 {"description": setting.description, "kind": setting.kind, "feature": setting.feature} for setting in conflict
             ],
+            "reach": None if ways or conflict else describe_reach(scene, posed.goal),
             "settings": [setting.description for setting in posed.settings],
             "imputed": imputed(scene, posed.values),
             "proof": write_proof(answer, stopped_after, bound),

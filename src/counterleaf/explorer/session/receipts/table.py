@@ -33,14 +33,8 @@ def write_table(steps: list[Step]) -> str:
         write(k, "source", *_values(source, names), 0, "", step.answer.source_label, "", "", status, *question)
         for number, c in enumerate(step.answer, 1):
             row = {**source, **{name: new for name, (_, new) in c.changes.items()}}
-            result = (
-                c.cost,
-                c.lower_bound,
-                c.label,
-                "yes" if c.confirmed else "no",
-                "yes" if number - 1 in step.kept else "",
-                status,
-            )
+            kept = "yes" if number - 1 in step.kept else ""
+            result = (c.cost, c.lower_bound, c.label, "yes" if c.confirmed else "no", kept, status)
             write(k, number, *_values(row, names), *result, *question)
     return out.getvalue()
 
