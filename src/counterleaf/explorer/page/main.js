@@ -60,7 +60,8 @@ const tools = {
   async exportSteps(format, chosen) {
     try {
       const questions = chosen ? chosen.map((step) => step.state) : [page.state];
-      const file = await post("/api/export", { format, questions });
+      const options = chosen ? chosen.map((step) => step.selected ?? 0) : [];
+      const file = await post("/api/export", { format, questions, kept: options });
       download(file.name, file.type, file.text);
       notify(`Saved ${file.name}.`);
     } catch (error) {

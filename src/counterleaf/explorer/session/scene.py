@@ -151,8 +151,12 @@ class Scene:
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float) -> Outcome:
-        text = with_unit(number_text(number, _DIGITS), self.output_unit)
+        text = self.value_text(number)
         return Outcome(text, None, number, text)
+
+    def value_text(self, number: float) -> str:
+        """A value that the model predicts, with its unit."""
+        return with_unit(number_text(number, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:
