@@ -335,7 +335,7 @@ def enter_values(browser, tmp_path_factory):
 
 def test_goals_of_a_model_that_predicts_numbers(enter_values):
     explorer = enter_values()
-    assert re.match("Any one of these two options makes the model predict at least [0-9,]+", explorer.headline())
+    assert re.match("Either of these two options makes the model predict at least [0-9,]+", explorer.headline())
     field = explorer.page.get_by_label("at least", exact=True)
     assert field.input_value() != ""  # the goal that the page starts with
     explorer.after(lambda: (field.fill("100000"), explorer.page.keyboard.press("Tab")))

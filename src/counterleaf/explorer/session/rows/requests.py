@@ -8,7 +8,7 @@ from pydantic import Field
 
 from counterleaf.explorer.session.question import MAX_FEATURES, Key, Name, Question, Real, RowNumber, StrictModel
 
-MAX_MODEL, MAX_ROWS = 64 * 1024 * 1024, 16 * 1024 * 1024  # characters
+MAX_TEXT = 30 * 1024 * 1024  # characters of a model or of rows, as many as the page promises
 FileName = Annotated[str, Field(max_length=255)]
 
 
@@ -38,7 +38,7 @@ class OpenRequest(StrictModel):
     """The JSON of a model."""
 
     name: FileName
-    text: Annotated[str, Field(max_length=MAX_MODEL)]
+    text: Annotated[str, Field(max_length=MAX_TEXT)]
 
 
 class RowsRequest(StrictModel):
@@ -46,4 +46,4 @@ class RowsRequest(StrictModel):
 
     scene: Key
     name: FileName
-    text: Annotated[str, Field(max_length=MAX_ROWS)] | None = None
+    text: Annotated[str, Field(max_length=MAX_TEXT)] | None = None
