@@ -14,9 +14,9 @@ export class QuestionBar {
     this.goal = scene.kind === "value" ? new ValueGoal(scene, this) : new ClassGoal(scene, this);
     this.says = h("strong", { class: "says" });
     this.swatch = h("svg:rect", { width: 14, height: 14, rx: 3 });
-    this.number = h("span", { class: "quiet number", title: "The probability that the model gives to this class" });
+    this.number = h("span", { class: "quiet number", title: "The probability that the model gives to this class" }, h("span", {}), h("span", { class: "unit" }, " sure"));
     const longest = Math.max(...scene.classes.map((name) => name.length), 6);
-    const room = `${Math.min(20, 0.8 * longest) + (scene.kind === "class" ? 7 : 2)}em`; // so that the rest of the line does not move
+    const room = Math.min(20, 0.8 * longest) + (scene.probabilities ? 7 : 2); // so that the rest of the line does not move
     const line = h(
       "span",
       { class: "value" },
@@ -24,7 +24,7 @@ export class QuestionBar {
       this.says,
       scene.kind === "class" && this.number,
     );
-    line.style.minWidth = room;
+    line.style.setProperty("--room", `${room}em`);
     this.opener = button("Adjust", () => adjust.toggle(this.opener), {
       id: "adjust-button",
       class: "adjust-button",
@@ -84,7 +84,8 @@ export class QuestionBar {
     const label = row?.problem ? "cannot be read" : (says?.label ?? "…");
     setText(this.says, label);
     this.says.title = label;
-    setText(this.number, says?.number && this.scene.kind === "class" ? `${says.number.text} sure` : "");
+    setText(this.number.firstChild, says?.number && this.scene.kind === "class" ? says.number.text : "");
+    this.number.lastChild.hidden = !this.number.firstChild.textContent;
     this.swatch.setAttribute("fill", says?.label && !row?.problem ? fillOf(says.class_index) : "none");
     const n = Object.keys(state.edits).length;
     this.reset.hidden = !n;

@@ -151,8 +151,8 @@ def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
         numbers = words.effort(value), words.effort(other)
         gap = f"{words.effort(value - other)} (95 % interval {words.effort(near)} to {words.effort(far)})"
     starts = {
-        "share_has": f"Already {words.goal}",
-        "share_reaching": "Of the others, can get there",
-        "cost_median": f"Median {'effort' if words.is_share else 'cost'}",
+        "share_has": f"Already {words.goal}, by {label}",
+        "share_reaching": f"Of the others, can get there, by {label}",
+        "cost_median": f"Median {'effort' if words.is_share else 'cost'}, by {label}",
     }
-    return f"{starts[one['measure']]}: {numbers[0]} for {label} {first}, {numbers[1]} for {label} {second}, a difference of {gap}."
+    return f"{starts[one['measure']]}: {numbers[0]} for {first}, {numbers[1]} for {second}, a difference of {gap}."
