@@ -59,8 +59,10 @@ export class Card {
     this.way = way;
     this.pick.setAttribute("aria-label", `Option ${k + 1}: ${describeWay(way, scene)}`);
     setText(this.summary, describeWay(way, scene));
-    if (scene.shape && answer.image) fill(this.changes, pictures(scene, answer.image, way, k));
-    else this.fit();
+    if (scene.shape && answer.image) {
+      fill(this.changes, pictures(scene, answer.image, way, k));
+      this.changes.className = "changes";
+    } else this.fit();
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;

@@ -12,6 +12,12 @@ function axisOf({ lower, upper, histogram }) {
   return ends.length ? [Math.min(...ends), Math.max(...ends)] : [Infinity, -Infinity];
 }
 
+/** Half the width of a bar if each bar is centred on one of few whole values, otherwise 0. */
+function halfBar({ step, histogram }) {
+  const width = histogram && histogram.edges[1] - histogram.edges[0];
+  return width && width === step && histogram.edges[0] % step !== 0 ? step / 2 : 0;
+}
+
 /** The bars of a histogram as one path. */
 function barsOf({ edges, counts }) {
   const most = Math.max(...counts, 1);
@@ -33,6 +39,7 @@ export class Track {
     this.set = set;
     this.base = axisOf(feature);
     this.axis = this.base;
+    this.half = halfBar(feature);
     this.others = []; // the marks of the ways that are not selected
     const { histogram } = feature;
     this.bars =
@@ -131,8 +138,9 @@ export class Track {
     const [left, right] = this.ends.map((end) => this.at(end.value));
     this.range.style.left = `${left}%`;
     this.range.style.width = `${Math.max(0, right - left)}%`;
-    this.outside[0].style.width = `${left}%`;
-    this.outside[1].style.width = `${100 - right}%`;
+    const [first, last] = this.ends.map((end) => end.value); // the whole bars of both are allowed
+    this.outside[0].style.width = `${this.at(first - this.half)}%`;
+    this.outside[1].style.width = `${100 - this.at(last + this.half)}%`;
     this.range.classList.toggle("set", low !== null || high !== null);
     this.ends.forEach((end, k) => end.show(k ? right : left));
     [
