@@ -59,7 +59,7 @@ def test_a_move_ends_when_the_plane_gets_another_width(loans):
     expect(panel.locator("svg.plane")).to_be_visible()
 
 
-@pytest.mark.parametrize("tab, path", [("Tree", "tree"), ("Plane", "plane")])
+@pytest.mark.parametrize(("tab", "path"), [("Tree", "tree"), ("Plane", "plane")])
 def test_a_drawing_that_nobody_waits_for_is_cancelled(loans, tab, path):
     failed = []
     loans.page.on("requestfailed", lambda request: failed.append(request.url))

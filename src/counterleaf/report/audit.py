@@ -160,7 +160,7 @@ class Audit:
         partial : bool, default=False
             Whether to report on an audit of which parts are missing.
         **options : optional
-            ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``choices``, ``seed``, ``title`` and ``note``, as in ``Audit``.
+            ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``choices``, ``seed``, ``title`` and ``note`` of ``Audit``.
 
         Returns
         -------
