@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,13 +101,14 @@ def describe_reach(scene: Scene, goal: Goal) -> str | None:
     outputs = None if isinstance(tree, Ensemble) else tree.outputs
     if outputs is None or outputs.slope is not None or outputs.kind not in ("value", "probability"):
         return None
+    write: Callable[[float], str] = percent
     if scene.kind == "value":
         found, what, write = outputs.intercept[tree.leaves, 0], "value that this model predicts", scene.value_text
         rescale = scene.explainer._adapter.rescale
         found = found if rescale is None else rescale.outward(found)
     elif isinstance(goal.target, Probability):
         found = outputs.intercept[tree.leaves, tree.classes.tolist().index(goal.target.label)]
-        what, write = f"probability that this model gives {goal.target.label}", percent
+        what = f"probability that this model gives {goal.target.label}"
     else:
         return None
     if goal.at_least is not None and found.max() < goal.at_least:

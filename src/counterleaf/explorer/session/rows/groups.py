@@ -52,7 +52,9 @@ def audit_of(answers: RowAnswers, by: str, cuts: list[float]) -> Audit:
         raise CounterleafError(f"feature {by!r} is not numeric, so it has no bounds; expected an empty list")
     options = dict(answers.question)
     target = options.pop("target", None)
-    return Audit(answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, **options)
+    return Audit(
+        answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, choices=False, **options
+    )
 
 
 def name_groups(feature: Feature, values: list[float | None], cuts: list[float]) -> dict[str, str]:
