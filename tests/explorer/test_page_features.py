@@ -10,7 +10,7 @@ from support.page_cases import cookies_of, running, windows
 
 import counterleaf as cl
 
-pytest_plugins = ["support.page_fixtures", "support.feature_cases"]
+pytest_plugins = ["support.page_fixtures", "support.feature_fixtures"]
 pytestmark = pytest.mark.browser
 
 

@@ -1,14 +1,12 @@
-"""Models with every kind of feature, and the table of features as a user operates it; a pytest plugin with their pages."""
+"""Models with every kind of feature, and the table of features as a user operates it."""
 
 import re
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
-from support.page_cases import cookies_of, running, windows
 
 import counterleaf as cl
 
@@ -62,48 +60,6 @@ def with_gaps():
     rows.loc[:19, "income"] = np.nan
     pipeline = make_pipeline(SimpleImputer(strategy="median"), DecisionTreeClassifier(max_depth=4, random_state=0))
     return cl.Explainer(pipeline.fit(rows, labels), data=rows), rows
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    opened = {}
-    folder = tmp_path_factory.mktemp("features")
-    for make in (every_kind, with_gaps):
-        explainer, rows = make()
-        model, data = folder / f"{make.__name__}.json", folder / f"{make.__name__}.csv"
-        model.write_text(explainer.to_json())
-        rows.to_csv(data, index=False)
-        opened[make] = (str(model), "--data", str(data))
-    return opened
-
-
-def entering(make):
-    @pytest.fixture(scope="module")
-    def server(servers):
-        with running(*servers[make]) as address:
-            yield address.partition("/?")[0], cookies_of(address)
-
-    return server
-
-
-kinds_server, gaps_server = entering(every_kind), entering(with_gaps)
-
-
-@pytest.fixture
-def enter_kinds(browser, kinds_server):
-    with windows(browser, *kinds_server) as enter:
-        yield enter
-
-
-@pytest.fixture
-def kinds(enter_kinds):
-    return enter_kinds()
-
-
-@pytest.fixture
-def gaps(browser, gaps_server):
-    with windows(browser, *gaps_server) as enter:
-        yield enter()
 
 
 def line(explorer, label):
