@@ -84,7 +84,7 @@ def test_sorting_and_steps_between_matches(loans):
     at = order.index(loans.state()["row"])
     loans.after(panel.get_by_role("button", name=re.compile("^Next")).click)
     assert loans.state()["row"] == order[at + 1]
-    loans.after(panel.get_by_role("button", name=re.compile("Previous$")).click)
+    loans.after(panel.get_by_role("button", name=re.compile("Previous row$")).click)
     assert loans.state()["row"] == order[at]
     panel.get_by_role("columnheader", name="Effort").get_by_role("button").click()
     expect(panel.locator("th[aria-sort=descending]")).to_have_text(re.compile("Effort"))
