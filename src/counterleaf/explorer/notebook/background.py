@@ -28,13 +28,22 @@ class Background:
         self._thread = threading.Thread(target=self._run, name="counterleaf explorer", daemon=True)
         self._thread.start()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether the local server runs."""
+        return self._serving is not None and not self.is_closed
+
     def send(self, method: str, path: str, body: str | None) -> Future[tuple[int, str]]:
         """Pass a request to the routes, as the server does; the result is the status and the body of the response."""
         return asyncio.run_coroutine_threadsafe(self._send(method, path, (body or "").encode()), self._loop)
 
     def serve(self) -> Access:
         """Start the local server unless it runs; return its address and its access."""
-        if self._loop.is_closed():
+        if self.is_closed:
             raise CounterleafError("the explorer is closed; call explore() again")
         if self._serving is None:
             listener, started = bind(None), threading.Event()
@@ -48,7 +57,7 @@ class Background:
 
     def close(self) -> None:
         """Stop the search, the server and the thread. Nothing happens the second time."""
-        if self._loop.is_closed():
+        if self.is_closed:
             return
         asyncio.run_coroutine_threadsafe(self._solver.stop(), self._loop).result(_LAST_WAIT)
         if self._serving is not None:

@@ -65,9 +65,11 @@ class Scene:
     rows: Frame | None
     first_row: int = 0
     target: str | None = None  # the initial target class; None: any class but the row's
+    at_least: float | None = None  # the initial goal: the interval of the value, or of the probability of the target class
+    at_most: float | None = None
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
-    constraints: tuple[Constraint, ...] = ()  # of the user's file; they hold in every answer
+    constraints: tuple[Constraint, ...] = ()  # of the user; they hold in every answer
     noun: str = "Row"  # what a row is, such as "Application"
     output_label: str | None = None  # what a regression model predicts, such as "price"
     output_unit: str | None = None

@@ -52,7 +52,7 @@ def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
     rows = fit_rows(frame, schema, name)
     unused = [column for column in found if column not in schema.names and column.strip()]
     n_rows = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-    notes.insert(0, f"{n_rows}, {len(schema):,} of {len(schema):,} columns.")
+    notes.insert(0, f"{n_rows} with the {len(schema):,} columns of the model.")
     if unused:
         listed = ", ".join(repr(column[:40]) for column in unused[:_MOST_LISTED])
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
