@@ -413,9 +413,12 @@ def test_the_number_of_open_scenes_is_limited():
         text = rows.iloc[[k]].to_csv(index=False)
         session.handle("rows", {"scene": "test", "name": "a", "text": text})
     session.handle("rows", {"scene": "test", "name": "a", "text": text})  # the last one again
-    with pytest.raises(CounterleafError, match="20 models and tables are open already; restart the explorer to open more"):
-        session.handle("rows", {"scene": "test", "name": "a", "text": rows.iloc[[25]].to_csv(index=False)})
-    assert len(session.scenes) == MOST_SCENES + 1
+    first, second, *others = list(session.scenes)
+    opened = session.handle("rows", {"scene": "test", "name": "a", "text": rows.iloc[[25]].to_csv(index=False)})
+    assert opened["notes"][-1] == "Test: a was closed: at most 20 models and tables can be open."
+    assert list(session.scenes) == [first, *others, opened["key"]]  # the one that was opened first is closed
+    with pytest.raises(CounterleafError, match="no scene"):
+        session.handle("scene", {"scene": second})
 
 
 def test_the_text_of_a_table_survives_a_spreadsheet():

@@ -153,6 +153,8 @@ class Scene:
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float) -> Outcome:
+        if not math.isfinite(number):
+            raise CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
         text = with_unit(number_text(number, _DIGITS), self.output_unit)
         return Outcome(text, None, number, text)
 
@@ -165,7 +167,10 @@ class Scene:
         else:
             codes = TableRows(self.rows, schema).codes(slice(0, min(self.n_rows, _BLOCK)))
             points = schema.spread(codes[np.isfinite(codes).all(axis=1)])
-        values = self._values(self.explainer.tree, points) if len(points) else [0.0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = [one for one in self._values(self.explainer.tree, points) if math.isfinite(one)] or [0.0]
+        if not math.isfinite(max(values) - min(values)):
+            raise CounterleafError(f"the model of {self.title} predicts numbers that are too large to show")
         return min(values), max(values)
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:

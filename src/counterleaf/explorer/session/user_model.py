@@ -39,6 +39,10 @@ def user_scene(
 
 def check_scene(scene: Scene) -> None:
     """Raise now, before the page opens, for a first row, a goal or a constraint that the model cannot use."""
+    labels = list(map(str, scene.explainer.tree.classes.tolist()))
+    if len(set(labels)) < len(labels):
+        twice = next(label for k, label in enumerate(labels) if label in labels[:k])
+        raise CounterleafError(f"two classes of {scene.title} read {twice!r}; expected classes with different names")
     values = scene.values(scene.first_row, {})
     scene.predict(values)
     classes = [] if scene.target is None else [scene.target]

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.web import files
 from counterleaf.explorer.web.access import Access
+from counterleaf.explorer.web.body import MAX_BODY
 from counterleaf.explorer.web.refusal import refuse, show
 
-MAX_BODY = 256 * 1024
 MAX_FILE_BODY = 2 * MAX_FILE + MAX_BODY  # JSON writes a quotation mark or the end of a line as two characters
 FILES = ("/api/open", "/api/rows")
 MAX_EXCESS = 4 * 1024 * 1024  # a body that is too large by this is read to its end, so that its sender receives the refusal
