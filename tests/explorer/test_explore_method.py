@@ -22,6 +22,7 @@ from counterleaf.explorer.notebook import exploration
 from counterleaf.explorer.notebook.background import Background
 from counterleaf.explorer.notebook.inline import inline_page
 from counterleaf.explorer.notebook.widget import Bridge
+from counterleaf.explorer.web.guard import MAX_FILE_BODY
 
 X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "pay": [1.0, 2.0, 3.0, 4.0] * 5})
 MODEL = DecisionTreeClassifier(random_state=0).fit(X, ["no", "no", "yes", "yes"] * 5)
@@ -296,8 +297,6 @@ def test_a_cancelled_request_stops_its_search(bridge, end):
         {"view": 1, "page": True},
         {"view": "a", "cancel": 7},
         {"view": "a", "id": "1", "method": "GET", "path": "/api/scenes", "body": None},
-        {"view": "a", "id": 1, "method": "PUT", "path": "/api/scenes", "body": None},
-        {"view": "a", "id": 1, "method": "GET", "path": "/page/main.js", "body": None},
         {"view": "a", "id": 1, "method": "GET", "path": "/api/scenes", "body": 3},
     ],
 )
@@ -307,6 +306,30 @@ def test_other_messages_are_ignored(bridge, message):
     receiver.receive(ask(9, "adult"))
     wait("a", 9)
     assert (len(sent), len(session.started)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({"method": "PUT", "path": "/api/scenes", "body": None}, 404),
+        ({"method": "GET", "path": "/page/main.js", "body": None}, 404),
+        ({"method": "GET", "path": "/api/\ud800?\ud800", "body": None}, 404),
+        ({"method": "POST", "path": "/api/answer", "body": '"\ud800"'}, 400),
+        ({"method": "POST", "path": "/api/rows", "body": " " * (MAX_FILE_BODY + 1)}, 413),
+    ],
+    ids=["method", "path", "half of a path", "half of a body", "size"],
+)
+def test_every_request_of_a_frame_gets_a_reply(bridge, request_, status):
+    receiver, _, wait, session = bridge
+    receiver.receive({"view": "a", "id": 1, **request_})
+    assert (wait("a", 1)[0], session.started) == (status, [])
+
+
+def test_a_request_after_the_end_is_refused(bridge):
+    receiver, _, wait, _ = bridge
+    receiver._background.close()
+    receiver.receive(ask(1, "adult"))
+    assert wait("a", 1) == (503, {"error": "the explorer is closed; call explore() again"})
 
 
 def test_a_model_without_end_is_explored_within_its_time(explore):
