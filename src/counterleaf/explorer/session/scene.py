@@ -155,8 +155,12 @@ class Scene:
     def _value_outcome(self, number: float) -> Outcome:
         if not math.isfinite(number):
             raise CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
-        text = with_unit(number_text(number, _DIGITS), self.output_unit)
+        text = self.value_text(number)
         return Outcome(text, None, number, text)
+
+    def value_text(self, number: float) -> str:
+        """A value that the model predicts, with its unit."""
+        return with_unit(number_text(number, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from counterleaf.explorer.session.answers.goals import Goal
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
 from counterleaf.explorer.session.rows.columns import columns_of, table_of
-from counterleaf.explorer.session.rows.groups import Words, audit_of, describe_groups
+from counterleaf.explorer.session.rows.groups import Words, audit_of, describe_groups, name_groups
 from counterleaf.explorer.session.rows.opened import MOST_SCENES, open_model, open_rows
 from counterleaf.explorer.session.rows.requests import (
     ColumnsRequest,
@@ -105,7 +105,10 @@ class RowVerbs:
         plain = question.cost == "L1" and question.spread == "range"
         is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
-        words = Words(self._session.posed(question).goal.text, labels, is_share)
+        schema = scene.explainer.schema
+        values = columns_of(scene, [request.by])["columns"][request.by]
+        names = name_groups(schema.features[schema.index(request.by)], values, request.cuts)
+        words = Words(self._session.posed(question).goal.text, labels, is_share, names)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
