@@ -103,7 +103,21 @@ def test_it_can_be_closed_more_than_once_and_then_says_so(explore):
         (None, X, 20, 20),
         (None, None, 35, 1),
     ],
-    ids=["dict", "Series", "frame", "polars", "list", "array", "rows", "int64", "uint8", "polars rows", "array rows", "first", "middle"],
+    ids=[
+        "dict",
+        "Series",
+        "frame",
+        "polars",
+        "list",
+        "array",
+        "rows",
+        "int64",
+        "uint8",
+        "polars rows",
+        "array rows",
+        "first",
+        "middle",
+    ],
 )
 def test_rows_of_every_kind(explore, row, rows, first, n_rows):
     view = explore(row, rows=rows)

@@ -247,7 +247,8 @@ def test_a_file_of_constraints_holds_in_every_answer(tmp_path):
     assert all(one["n_changes"] <= 1 for one in reply["ways"])
     cl.save_constraints([cl.freeze("a", "b")], rules)
     reply = opened(tmp_path, TREE, TABLE, constraints=str(rules)).handle("answer", first_question(session))
-    assert [(one["kind"], one["description"]) for one in reply["conflict"]] == [("required", "freeze('a', 'b'), always required")]
+    (conflict,) = reply["conflict"]
+    assert (conflict["kind"], conflict["description"]) == ("required", "freeze('a', 'b'), always required")
     cl.save_constraints([cl.freeze("z")], rules)
     with pytest.raises(CounterleafError, match="'z'"):
         opened(tmp_path, TREE, TABLE, constraints=str(rules))

@@ -156,7 +156,9 @@ def _read_target(explainer: Explainer, target: Any) -> tuple[str | None, float |
         read_goal(target, tree, 0)  # raises if it does not fit the model
     if isinstance(target, Value):
         return None, target.at_least, target.at_most
-    label, ends = (target.label, (target.at_least, target.at_most)) if isinstance(target, Probability) else (target, (None, None))
+    label, ends = (
+        (target.label, (target.at_least, target.at_most)) if isinstance(target, Probability) else (target, (None, None))
+    )
     labels = [str(one) for one in tree.classes.tolist()]
     if label is not None and str(label) not in labels:
         raise CounterleafError(f"target is {brief(target)}; expected one of {some(labels)}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from json.decoder import WHITESPACE, scanstring
 from typing import Any
 
 from fastapi import HTTPException, Request
@@ -13,6 +13,7 @@ from fastapi import HTTPException, Request
 MAX_BODY = 256 * 1024  # bytes; a larger body must be an object of texts, which takes milliseconds to parse
 MAX_TEXTS = 10  # of such an object
 MAX_DIGITS = 300  # a whole number of this length still fits into a float
+_SPACES, _DECODER = re.compile(r"[ \t\n\r]*"), json.JSONDecoder()
 
 
 class StrictRequest(Request):
@@ -55,12 +56,12 @@ def parse_texts(body: bytes) -> dict[str, str | None]:
     text, pairs, more = _decode(body), [], True
     at = _expect(text, 0, "{")
     while more:
-        name, at = scanstring(text, _expect(text, at, '"'))
+        name, at = _read_text(text, at)
         at = _skip(text, _expect(text, at, ":"))
         if text.startswith("null", at):
             value, at = None, at + len("null")
         else:
-            value, at = scanstring(text, _expect(text, at, '"'))
+            value, at = _read_text(text, at)
         pairs.append((name, value))
         at = _skip(text, at)
         more = text.startswith(",", at) and len(pairs) < MAX_TEXTS
@@ -73,6 +74,12 @@ def parse_texts(body: bytes) -> dict[str, str | None]:
     return _unique_keys(pairs)
 
 
+def _read_text(text: str, at: int) -> tuple[str, int]:
+    """The next text in quotation marks, and the position after it."""
+    value, end = _DECODER.raw_decode(text, _expect(text, at, '"') - 1)
+    return value, end
+
+
 def _expect(text: str, at: int, letter: str) -> int:
     """The position after a letter, which is the next one apart from spaces."""
     at = _skip(text, at)
@@ -83,7 +90,7 @@ def _expect(text: str, at: int, letter: str) -> int:
 
 def _skip(text: str, at: int) -> int:
     """The position of the next character that is not a space."""
-    found = WHITESPACE.match(text, at)
+    found = _SPACES.match(text, at)
     return at if found is None else found.end()
 
 
