@@ -55,7 +55,9 @@ def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dic
     for node in sorted(shown):
         one: dict[str, Any] = {"id": node, "leaves": int(below[node])}
         if tree.left[node] < 0:
-            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, cheapest.get(node))}
+            best = cheapest.get(node)
+            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, best)}
+            one["cost"] = None if best is None else f"{best.cost:.4g}"
         else:
             one |= _split(scene, splits, node)
             one["sides"] = "".join("LR"[int(goes != one["swapped"])] for goes in right[:, node].tolist())
