@@ -26,7 +26,7 @@ def user_scene(
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
     else:
         explainer, rows = _explain_plain_model(loaded, data)
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and kept steps belong to this model only
     about = f"What would change the answer of {model.name}?"
     limits = () if constraints is None else tuple(load_constraints(constraints))
     scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape, constraints=limits)

@@ -14,7 +14,6 @@ const REMOVALS = {
   ink: ["Allow both", { ink: "any" }],
   locked_pixels: ["Unlock the pixels", { locked_pixels: [] }],
   margin: ["Remove the margin", { margin: 0 }],
-  goal: ["Remove the limits of the goal", { at_least: null, at_most: null }],
 };
 
 /** The state without a setting. */
