@@ -178,7 +178,7 @@ def test_a_gap_counts_as_the_value_that_the_pipeline_imputes():
     assert reply["imputed"] == row["imputed"]
     change = reply["ways"][0]["changes"][0]
     assert (change["from"], change["from_value"]) == ("(missing)", None)
-    assert change["share_text"] == f"filled in, 6.5 % of the usual range away from {row['imputed'][change['feature']]}"
+    assert change["share_text"] == f"filled in, 6.5 % of the usual range below {row['imputed'][change['feature']]}"
     assert reply["ways"][0]["effort"]["words"] == "moderate: 6.5 % of the usual range"
     assert "instead of missing" in reply["sentence"]
 
