@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from support.explorer_cases import ask, bundled_session, check_ways, make_question, small_session
+from support.explorer_cases import ask, bundled_session, check_ways, describe_scene, make_question, small_session
 from support.explorer_models import MAKERS, model_session
 
 import counterleaf as cl
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.words import percent
 
 CLASSES = [name for name in MAKERS if "value" not in name]
 VALUES = [name for name in MAKERS if "value" in name]
@@ -232,3 +233,26 @@ def test_histograms_count_every_row():
         if feature["kind"] == "number":
             assert len(feature["histogram"]["edges"]) == len(counts) + 1
     assert all(feature["histogram"] is None for feature in bundled_session().handle("scene", {"scene": "digits"})["features"])
+
+
+@pytest.mark.parametrize("name", ["value tree", "logarithm of a value", "value forest"])
+def test_a_goal_beyond_every_value_is_explained_by_the_largest_one(name):
+    """A forest has no list of its values."""
+    session = model_session(name)
+    scene = session.scene("test")
+    reply = session.handle("answer", question_of(name, at_least=1e9))
+    expected = f"The largest value that this model predicts is {scene.value_text(scene.output_range[1])}."
+    assert reply["reach"] == (None if name == "value forest" else expected)
+    assert session.handle("answer", question_of(name, at_least=-1e9))["reach"] is None
+    smallest = session.handle("answer", question_of(name, at_most=-1e9))["reach"]
+    assert name == "value forest" or smallest.startswith("The smallest value that this model predicts is ")
+
+
+def test_a_goal_beyond_every_probability_is_explained_by_the_largest_one():
+    question = make_question("german", at_least=0.9)
+    reply = bundled_session().handle("answer", question)
+    shares = bundled_session().scene("german").explainer.tree.outputs.intercept
+    leaves = bundled_session().scene("german").explainer.tree.leaves
+    assert reply["reach"] == f"The largest probability that this model gives granted is {percent(shares[leaves, 0].max())}."
+    locked = {feature["name"]: {"lock": True} for feature in describe_scene("german")["features"]}
+    assert bundled_session().handle("answer", {**question, "at_least": 0.8, "controls": locked})["reach"] is None

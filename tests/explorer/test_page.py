@@ -184,7 +184,7 @@ def test_the_target(digits):
 
 def test_conflicting_settings_are_removed_by_a_click(enter):
     loans = enter(viewport=LAPTOP)
-    loans.page.get_by_role("button", name="Clear all settings").first.click()
+    loans.page.get_by_role("button", name="Clear limits and locks").click()
     for name in loans.features():
         if loans.button(f"lock {name}").get_attribute("aria-pressed") == "false":
             loans.lock(name)

@@ -104,6 +104,7 @@ def test_a_split_explains_itself(adult):
 
 
 def drag(explorer, panel, dx, dy, steps=8):
+    panel.locator(".handle").scroll_into_view_if_needed()
     box = panel.locator(".handle").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     explorer.page.mouse.move(x, y)

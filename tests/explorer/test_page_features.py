@@ -421,7 +421,7 @@ def test_search_and_filter(kinds):
     assert order(kinds) == kinds.page.locator("tbody.changed .label").all_inner_texts()
     kinds.click("lock " + order(kinds)[0])
     assert len(order(kinds)) == 2
-    kinds.click("Clear all settings")
+    kinds.click("Clear limits and locks")
     assert len(order(kinds)) == 1
 
 

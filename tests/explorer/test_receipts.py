@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import counterleaf as cl
 from counterleaf.cli import app
+from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.receipts.page import answer_digest
 from counterleaf.explorer.session.receipts.table import safe_cell
 from counterleaf.explorer.session.scene import Scene
@@ -151,13 +152,32 @@ def test_several_steps_begin_with_a_comparison():
     question = make_question("german", row=3)
     page = export(bundled_session(), "html", question, {**question, "max_changes": 0}, make_question("adult"))
     text = words(page)
-    assert "German Credit and Adult: 3 questions compared" in text
-    assert text.index("Comparison") < text.index("Step 1: German Credit, Application 3")
+    assert "German Credit and Adult: 3 answers compared" in text
+    assert text.index("Comparison") < text.index("Question 1: German Credit, Application 3")
     assert "Credit amount 3,832 DM → 3,422 DM" in text
     assert "proved: no allowed change reaches the goal" in text
     assert "counterleaf verify counterleaf-german.jsonl" in text
     assert text.count("All values of Application 3") == 1
     assert text.count("SHA-256 of its JSON") == 2
+
+
+def test_kept_options_of_one_question_are_compared_and_share_its_section():
+    question, session = make_question("german", row=3), bundled_session()
+    ways = session.handle("answer", question)["ways"]
+    request = {"questions": [question, question], "kept": [1, 0]}
+    text = words(session.handle("export", {"format": "html", **request})["text"])
+    assert "German Credit: 2 answers compared" in text
+    for k in (0, 1):
+        (change,) = ways[k]["changes"]
+        assert f"{change['label']} {change['from']} → {change['to']} {ways[k]['effort']['words']}" in text
+    assert [f"Option {k} (kept)" in text for k in (1, 2, 3)] == [True, True, False]
+    assert text.count("Digest of the answer") == 1
+    lines = list(csv.DictReader(io.StringIO(session.handle("export", {"format": "csv", **request})["text"])))
+    assert [line["kept"] for line in lines] == ["", "yes", "yes", ""]
+    assert len(session.handle("export", {"format": "json", **request})["text"].splitlines()) == 1
+    message = "^kept has 1 options for 2 questions; expected one for each$"
+    with pytest.raises(CounterleafError, match=message):
+        session.handle("export", {"format": "csv", "questions": [question, question], "kept": [1]})
 
 
 def test_edits_conflicts_and_constraints_are_named():

@@ -152,16 +152,16 @@ def test_a_page_to_print_is_self_contained(key):
     assert (file["name"], file["type"]) == (f"counterleaf-{key}.html", "text/html")
     check_self_contained(file["text"])
     for text in (
-        "Step 1:",
-        "Step 2:",
-        "Step 3:",
+        "Question 1:",
+        "Question 2:",
+        "Question 3:",
         "at most 0 features",
         " set to ",
         "Proved",
         "This is proved",
     ):
         assert text in file["text"]
-    assert "Step 1" not in bundled_session().handle("export", {"format": "html", "questions": questions[:1]})["text"]
+    assert "Question 1" not in bundled_session().handle("export", {"format": "html", "questions": questions[:1]})["text"]
 
 
 def test_steps_of_several_scenes_in_one_file():

@@ -151,6 +151,14 @@ def test_budgets_of_the_user(rows):
     assert sorted(set(lines["parameter"])) == [0.1, 0.2]
 
 
+def test_choices_can_be_left_out(rows):
+    plain, without = (bank().audit(rows, target="granted", by="sex", conflicts=0, choices=wanted) for wanted in (True, False))
+    assert len(plain.choices) > 0
+    assert len(without.choices) == 0
+    assert plain.groups.equals(without.groups)
+    assert without.to_html()
+
+
 def test_choices_are_decided_by_searches(audit, rows, answers):
     found = audit.choices[audit.choices["by"] == "sex"]
     refused = (answers["source_label"].astype(str) == "refused").to_numpy()
@@ -382,6 +390,7 @@ def test_values_of_many_changes_are_a_random_part(rows):
         ({"budgets": "0.1"}, r"budgets is '0.1'; expected a list of costs"),
         ({"budgets": ["a"]}, r"a budget is 'a'; expected a number"),
         ({"min_rows": 0}, r"min_rows is 0; expected a whole number from 2, or None"),
+        ({"choices": 3}, r"choices is 3; expected True or False"),
         ({"conflicts": -1}, r"conflicts is -1; expected a whole number from 0, or None"),
         ({"seed": "x"}, r"seed is 'x'; expected a whole number from 0, or None"),
         ({"target": "yes"}, r"no class 'yes'; the model's classes are 'granted', 'refused'"),

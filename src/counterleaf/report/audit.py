@@ -37,6 +37,7 @@ class ReportOptions(TypedDict, total=False):
     min_rows: int
     budgets: Any
     conflicts: int
+    choices: bool
     seed: int
     title: str
     note: str
@@ -78,8 +79,9 @@ class Audit:
         run (``n_jobs``, ``progress``, ``chunk_size``), as in ``explain_many``. ``search=True`` also looks for groups that
         differ among all other columns, ``search=["job"]`` among some. ``min_rows`` is the number of rows that a group needs
         to be compared (30). ``budgets`` are costs for which groups are compared. ``conflicts`` is the number of rows without
-        recourse whose constraints in the way are determined (1,000; for an ensemble 100). ``seed`` seeds samples and
-        bootstrap (0). ``title`` and ``note`` are the title of the page and a text on it, such as its author and purpose.
+        recourse whose constraints in the way are determined (1,000; for an ensemble 100). ``choices=False`` leaves out the
+        table ``choices``, which takes further searches. ``seed`` seeds samples and bootstrap (0). ``title`` and ``note`` are
+        the title of the page and a text on it, such as its author and purpose.
 
     Raises
     ------
@@ -159,7 +161,7 @@ class Audit:
         partial : bool, default=False
             Whether to report on an audit of which parts are missing.
         **options : optional
-            ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``seed``, ``title`` and ``note``, as in ``Audit``.
+            ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``choices``, ``seed``, ``title`` and ``note`` of ``Audit``.
 
         Returns
         -------

@@ -29,6 +29,7 @@ class Settings:
     min_rows: int = 30
     budgets: tuple[float, ...] = ()
     conflicts: int | None = None  # rows without recourse that are examined; None for the usual number
+    choices: bool = True  # whether the ways to the target are counted, which takes further searches
     title: str = ""  # of the page
     note: str = ""  # free text on the page
 

@@ -185,7 +185,7 @@ def figures_of_folder(path: Any, by: Any, partial: bool, options: Mapping[str, A
     partial : bool
         Whether parts may be missing.
     options : mapping
-        ``search``, ``min_rows``, ``budgets``, ``conflicts`` and ``seed``.
+        ``search``, ``min_rows``, ``budgets``, ``conflicts``, ``choices`` and ``seed``.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,7 +203,7 @@ class GroupColumn:
         whole = np.concatenate(parts) if len(parts) != 1 else parts[0]
         self._parts = []
         if self.by.bounds:
-            return _used(Grouping(name, (*_intervals(self.by.bounds), MISSING), whole)), []
+            return _used(Grouping(name, (*intervals(self.by.bounds), MISSING), whole)), []
         if not self._numeric and self._text and self._values:
             whole = self._numbers_in_text(whole)
         return _of_numbers(name, whole) if self._numeric else self._of_values(name, whole)
@@ -256,8 +256,9 @@ def _bins(values: Array, bounds: Sequence[float]) -> Array:
     return codes.astype(np.int16)
 
 
-def _intervals(bounds: Sequence[float]) -> list[str]:
-    texts = [as_bound(bound) for bound in bounds]
+def intervals(bounds: Sequence[float], write: Callable[[float], str] | None = None) -> list[str]:
+    """Return the intervals between some bounds in words; ``write`` writes a bound."""
+    texts = [(write or as_bound)(bound) for bound in bounds]
     between = [f"{low} to under {high}" for low, high in itertools.pairwise(texts)]
     return [f"under {texts[0]}", *between, f"{texts[-1]} or more"]
 
@@ -281,7 +282,7 @@ def _of_numbers(name: str, values: Array) -> tuple[Grouping, list[str]]:
         f"{name} has many different numbers and no bounds: its groups are quarters of the rows, cut at {written}. "
         f'Other bounds: "{name}:{",".join(map(as_bound, bounds))}".'
     )
-    return _used(Grouping(name, (*_intervals(bounds), MISSING), _bins(values, bounds))), [note]
+    return _used(Grouping(name, (*intervals(bounds), MISSING), _bins(values, bounds))), [note]
 
 
 def quartile_bounds(values: Array) -> list[float]:

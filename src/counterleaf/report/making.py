@@ -90,7 +90,10 @@ def read_settings(options: Any) -> Settings:
         raise CounterleafError(f"budgets is {brief(budgets)}; expected a list of costs")
     costs = tuple(number(budget, "a budget") for budget in budgets)
     title, note = str(options.get("title") or ""), str(options.get("note") or "")
-    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most, title, note)
+    wanted = options.get("choices", True)
+    if not isinstance(wanted, bool):
+        raise CounterleafError(f"choices is {brief(wanted)}; expected True or False")
+    return Settings(int(seed or 0), int(least or MIN_ROWS), costs, most, wanted, title, note)
 
 
 def read_search(search: Any, names: Sequence[str], by: Sequence[By]) -> list[str]:
@@ -207,7 +210,7 @@ def _stuck(question: Question, cases: Cases, settings: Settings) -> Array:
 
 def _affected(question: Question, cases: Cases, settings: Settings) -> Array:
     """Return the rows whose ways to the target are counted; none for ensembles, where each search takes long."""
-    if isinstance(question.explainer.tree, Ensemble) or not len(cases.reached):
+    if isinstance(question.explainer.tree, Ensemble) or not settings.choices or not len(cases.reached):
         return np.zeros(0, np.int64)
     return choices.sampled(cases, settings.seed)
 

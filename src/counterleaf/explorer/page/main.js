@@ -2,7 +2,8 @@
 //
 // A view of a tab has `new View(scene, change, tools)`, its `node`, and `update(state, row, answer, selected)`, which is called
 // while the tab is open: `answer` is null after an error, `selected` is the index of the selected option. A view that needs more
-// than the answer requests it in `update`. `tools` is defined below.
+// than the answer requests it in `update`, and cancels the request in `pause()`: the server answers one request at a time.
+// `dispose()` is called when the user opens another model. `tools` is defined below.
 
 import { get, post } from "./lib/api.js";
 import { patterns } from "./lib/class_colours.js";
@@ -59,7 +60,8 @@ const tools = {
   async exportSteps(format, chosen) {
     try {
       const questions = chosen ? chosen.map((step) => step.state) : [page.state];
-      const file = await post("/api/export", { format, questions });
+      const options = chosen ? chosen.map((step) => step.selected ?? 0) : [];
+      const file = await post("/api/export", { format, questions, kept: options });
       download(file.name, file.type, file.text);
       notify(`Saved ${file.name}.`);
     } catch (error) {
@@ -112,7 +114,7 @@ async function openScene(key) {
 async function show(state, live = false) {
   if (!live && state !== page.state) page.request?.abort();
   page.front?.abort();
-  page.views[page.tab]?.pause?.(); // the server answers one request at a time
+  page.views[page.tab]?.pause?.();
   [page.state, page.live] = [state, live];
   if (page.described.has(state.scene)) {
     enterScene(page.described.get(state.scene));
@@ -126,6 +128,10 @@ function enterScene(scene) {
   if (page.scene === scene) return;
   page.scene = scene;
   page.answer = page.answeredState = null;
+  for (const view of Object.values(page.views)) {
+    view.pause?.();
+    view.dispose?.();
+  }
   listScenes();
   page.questionBar = new QuestionBar(byId("question"), scene, change, { findRow, adjust });
   page.views = { features: new (scene.shape ? ImageView : FeatureTable)(scene, change, tools) };
@@ -271,6 +277,7 @@ function updateTab() {
 }
 
 function openTab(name) {
+  if (name !== page.tab) page.views[page.tab]?.pause?.();
   page.tab = name;
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const selected = tab.getAttribute("aria-controls") === name;

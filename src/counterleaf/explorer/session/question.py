@@ -71,3 +71,4 @@ class ExportRequest(StrictModel):
 
     format: Literal["csv", "json", "html"]
     questions: Annotated[list[Question], Field(min_length=1, max_length=MAX_STEPS)]
+    kept: Annotated[list[Index], Field(max_length=MAX_STEPS)] = Field(default_factory=list)  # the option of each question

@@ -158,8 +158,12 @@ class Scene:
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float, ends: Sequence[float | None]) -> Outcome:
-        text = with_unit(number_apart(number, ends, _DIGITS), self.output_unit)
+        text = self.value_text(number, ends)
         return Outcome(text, None, number, text)
+
+    def value_text(self, number: float, ends: Sequence[float | None] = ()) -> str:
+        """A value that the model predicts, with its unit; it is on the same side of each end of a goal as the exact one."""
+        return with_unit(number_apart(number, ends, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:

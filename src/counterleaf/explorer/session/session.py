@@ -16,7 +16,7 @@ from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.answers.conflict import find_conflict
 from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed, list_scene
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
-from counterleaf.explorer.session.answers.goals import Goal, read_goal
+from counterleaf.explorer.session.answers.goals import Goal, describe_reach, read_goal
 from counterleaf.explorer.session.answers.measures import describe_measure
 from counterleaf.explorer.session.answers.ways import (
     describe_ways,
@@ -208,6 +208,7 @@ class Session:
             "conflict": [
                 {"description": setting.description, "kind": setting.kind, "feature": setting.feature} for setting in conflict
             ],
+            "reach": None if ways or conflict else describe_reach(scene, posed.goal),
             "settings": [setting.description for setting in posed.settings],
             "imputed": imputed(scene, posed.values),
             "proof": write_proof(answer, ways, stopped_after),
@@ -279,10 +280,17 @@ class Session:
         }
 
     def _export(self, request: ExportRequest) -> dict[str, Any]:
+        if request.kept and len(request.kept) != len(request.questions):
+            n_kept, n_questions = len(request.kept), len(request.questions)
+            raise CounterleafError(f"kept has {n_kept} options for {n_questions} questions; expected one for each")
+        options: dict[str, tuple[Question, list[int]]] = {}  # those that are kept, by question
+        for k, question in enumerate(request.questions):
+            kept = options.setdefault(question.model_dump_json(), (question, []))[1]
+            kept += [request.kept[k]] if request.kept and request.kept[k] not in kept else []
         steps = []
-        for question in request.questions:
+        for question, kept in options.values():
             scene, (answer, reply) = self.scene(question.scene), self._answered(question)
-            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene})))
+            steps.append(Step(scene, question, answer, reply, self._scene({"scene": question.scene}), tuple(sorted(kept))))
         return write_file(request.format, steps)
 
 

@@ -63,9 +63,6 @@ export function onNumber(input, accept, current, empty) {
 /** The property of an object under a feature's name, which may be "constructor" or "__proto__". */
 export const lookUp = (object, name) => (object && Object.hasOwn(object, name) ? object[name] : undefined);
 
-/** A feature's name as the page shows it. */
-export const displayName = (name) => name.replaceAll("_", " ");
-
 /** Let the browser save a text as a file. */
 export function download(name, type, text) {
   const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

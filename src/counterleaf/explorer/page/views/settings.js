@@ -71,11 +71,18 @@ export class Adjust {
         this.term,
         h("p", { class: "quiet" }, `Model: ${scene.model ?? "tree"}, ${scene.n_leaves?.toLocaleString("en") ?? "?"} leaves.`),
       ),
-      button("Clear all settings", () => this.change({ ...initialState(scene), row: this.state.row, edits: this.state.edits, target: this.state.target, controls: {} }), {
+      button("Clear all settings", () => this.change(this.cleared()), {
         class: "clear",
         title: "remove all locks and limits, and reset the settings above",
       }),
     );
+  }
+
+  /** The question without settings: the row, its edits and the goal stay. */
+  cleared() {
+    const { row, edits, target, at_least, at_most } = this.state;
+    const goal = this.scene.kind === "value" ? { at_least, at_most } : {};
+    return { ...initialState(this.scene), row, edits, target, ...goal, controls: {} };
   }
 
   /** How sure of the target class the model must be. */

@@ -38,11 +38,12 @@ class Axis:
 
     def describe(self) -> dict[str, Any]:
         """The axis as the page needs it; a category is at its index."""
-        common = {"name": self.feature.name, "label": label_of(self.feature), "unit": unit_of(self.feature)}
+        unit = unit_of(self.feature)
+        is_date = unit == "date"
+        common = {"name": self.feature.name, "label": label_of(self.feature), "unit": None if is_date else unit}
         if isinstance(self.feature, Numeric):
             step = None if self.feature.grid is None else float(self.feature.grid)
-            kind = "date" if self.feature.unit == "date" else "number"
-            return {**common, "kind": kind, "step": step, "values": None}
+            return {**common, "kind": "date" if is_date else "number", "step": step, "values": None}
         return {**common, "kind": "category", "step": 1.0, "values": _names(self.feature)}
 
 

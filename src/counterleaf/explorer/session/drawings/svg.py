@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import math
+from datetime import date
 from html import escape
 from itertools import pairwise
 from typing import Any
 
 from counterleaf.plot.trees.placement import arrange
+from counterleaf.table.words.values import date_of
 
 COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#999999")  # of the classes, as on the page
 _SCALE = ("#00224e", "#3b496c", "#707173", "#a59c74", "#e1cc55", "#fee838")  # of numbers
@@ -19,6 +21,7 @@ _WAY, _INK, _QUIET = "#8e1b7a", "#1b1d20", "#575c63"
 _CHARACTER, _LINE, _GAP, _LEVEL = 6.6, 15.0, 14.0, 52.0  # pixels
 _SIZE = (560.0, 360.0)  # of a plane
 _MAX_TICKS = 6
+_MONTH, _MONTHS = 30.44, (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000)  # days of a month; months between ticks of dates
 
 
 def tree_svg(drawn: dict[str, Any], classes: list[str]) -> str:
@@ -232,9 +235,26 @@ def _ticks(drawn: dict[str, Any], k: int) -> list[tuple[float, str]]:
     axis, low, high = drawn["axes"][k], drawn["low"][k], drawn["high"][k]
     if axis["values"] is not None:
         return [(float(at), text if len(text) <= 14 else f"{text[:13]}…") for at, text in enumerate(axis["values"])]
+    if axis["kind"] == "date":
+        return _date_ticks(low, high)
     least = (high - low) / _MAX_TICKS
     power = 10.0 ** math.floor(math.log10(least))
     step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * (1 - 1e-9))
     first = int(-(-low // step))
     numbers = [float(f"{(first + i) * step:.12g}") for i in range(_MAX_TICKS + 2)]
     return [(one, f"{one:,.10g}") for one in numbers if low <= one <= high]
+
+
+def _date_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """The first days of years or of months, as days since 1970; of a short time, single days."""
+    first, last = date_of(math.ceil(low)), date_of(math.floor(high))
+    if first is None or last is None or high - low < 2 * _MONTH:
+        step = max(1, math.ceil((high - low) / _MAX_TICKS))
+        days = range(math.ceil(low), math.floor(high) + 1, step)
+        return [(float(day), date_of(day) or str(day)) for day in days]
+    months = (high - low) / _MONTH
+    gap = next((gap for gap in _MONTHS if months / gap <= _MAX_TICKS), _MONTHS[-1])
+    start, end = (12 * int(text[:4]) + int(text[5:7]) - 1 for text in (first, last))
+    starts = [date(k // 12, k % 12 + 1, 1) for k in range(-(-start // gap) * gap, end + 1, gap)]
+    days_of = [(float((one - date(1970, 1, 1)).days), one.isoformat()[: 7 if gap % 12 else 4]) for one in starts]
+    return [(day, text) for day, text in days_of if low <= day <= high]

@@ -55,10 +55,10 @@ _LIMITS = (
 def write_page(steps: list[Step], name: str) -> str:
     """Write the page; ``name`` is the file name, without its suffix, of the JSON with the proofs."""
     titles = series(list(dict.fromkeys(step.scene.title for step in steps)))
-    several = len(steps) > 1
-    heading = f"{titles}: {len(steps)} questions compared" if several else steps[0].scene.about
+    several, compared = len(steps) > 1, sum(max(1, len(step.kept)) for step in steps)
+    heading = f"{titles}: {compared} answers compared" if compared > 1 else steps[0].scene.about
     parts = [f"<h1>{escape(heading)}</h1>", f'<p class="quiet">{escape(titles)}. Written by counterleaf on {now()}.</p>']
-    parts += [_comparison(steps)] if several else []
+    parts += [_comparison(steps)] if compared > 1 else []
     for k, step in enumerate(steps, 1):
         raise_if_stopped()  # pictures take a moment each
         parts.append(_section(step, k if several else None))
@@ -73,15 +73,20 @@ def write_page(steps: list[Step], name: str) -> str:
 
 
 def _comparison(steps: list[Step]) -> str:
-    """One line per step: the question, and its first option."""
-    widths = (10, 16, 14, 20, 22, 18)  # per cent
-    lines = [["", "Row", "It should say", "Settings", "Smallest change", "Effort"]]
+    """One line per option that is kept, or per question with its first option."""
+    widths = (12, 14, 14, 20, 22, 18)  # per cent
+    lines = [["", "Row", "It should say", "Settings", "Change", "Effort"]]
     for k, step in enumerate(steps, 1):
-        ways = step.reply["ways"]
-        change = _changes(step, ways[0]) if ways else "none"
-        effort = ways[0]["effort"]["words"] if ways else step.reply["proof"]["text"]
-        what = step.who if len({one.scene.key for one in steps}) == 1 else f"{step.scene.title}, {step.who}"
-        lines.append([f"Step {k}", what, step.reply["goal"]["text"], "; ".join(step.settings) or "none", change, effort])
+        ways, what = step.reply["ways"], step.who
+        if len({one.scene.key for one in steps}) > 1:
+            what = f"{step.scene.title}, {step.who}"
+        question = [what, step.reply["goal"]["text"], "; ".join(step.settings) or "none"]
+        name = f"Question {k}" if len(steps) > 1 else ""
+        if not ways:
+            lines.append([name, *question, "none", step.reply["proof"]["text"]])
+        for at in [at for at in step.kept or (0,) if at < len(ways)]:
+            option = f"{name}, option {at + 1}" if name else f"Option {at + 1}"
+            lines.append([option, *question, _changes(step, ways[at]), ways[at]["effort"]["words"]])
     head, *rows = lines
     cells = "".join(
         f'<th scope="col" style="width:{width}%">{escape(cell)}</th>' for cell, width in zip(head, widths, strict=True)
@@ -100,7 +105,7 @@ def _changes(step: Step, way: Any) -> str:
 
 def _section(step: Step, number: int | None) -> str:
     reply = step.reply
-    heading = step.who if number is None else f"Step {number}: {step.scene.title}, {step.who}"
+    heading = step.who if number is None else f"Question {number}: {step.scene.title}, {step.who}"
     out = [f"<h2>{escape(heading)}</h2>", f'<p class="lead">{escape(reply["sentence"])}</p>']
     if reply["conflict"]:
         listed = "; ".join(one["description"] for one in reply["conflict"])
@@ -145,7 +150,7 @@ def _option(step: Step, way: Any, k: int, count: int) -> str:
     says = outcome_text(way, step.scene.kind)
     confirmed = f"confirmed: the model says {says}" if way["confirmed"] else "NOT confirmed by the model"
     proved = f"{'proved' if way['proved'] else 'not proved'}: {way['proof']['claim']}"
-    title = f"Option {k + 1}" if count > 1 else "The change"
+    title = f"Option {k + 1}{' (kept)' * (k in step.kept)}" if count > 1 else "The change"
     foot = f"Effort: {way['effort']['words']} (cost {way['effort']['cost']}). {_capital(confirmed)}. {_capital(proved)}."
     body = f"<p>{escape(_capital(_changes(step, way)))}</p>"
     if step.scene.shape is None and way["changes"]:

@@ -10,7 +10,7 @@ from typing import Any
 from counterleaf.explorer.session.receipts.step import Step
 from counterleaf.table.features import is_missing
 
-_RESULT_COLUMNS = ("cost", "lower_bound", "model_says", "confirmed", "status")
+_RESULT_COLUMNS = ("cost", "lower_bound", "model_says", "confirmed", "kept", "status")
 _QUESTION_COLUMNS = ("table_row", "target", "cost_kind", "scale", "settings")
 # a cell that begins so is a formula to a spreadsheet; the last four are the wide forms of = + - @
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -30,10 +30,11 @@ def write_table(steps: list[Step]) -> str:
         source, status = step.answer.source_values, str(step.answer.status)
         settings, goal = "; ".join(step.settings), step.reply["goal"]["text"]
         question = (step.question.row, goal, step.question.cost, step.scale, settings)
-        write(k, "source", *_values(source, names), 0, "", step.answer.source_label, "", status, *question)
+        write(k, "source", *_values(source, names), 0, "", step.answer.source_label, "", "", status, *question)
         for number, c in enumerate(step.answer, 1):
             row = {**source, **{name: new for name, (_, new) in c.changes.items()}}
-            result = (c.cost, c.lower_bound, c.label, "yes" if c.confirmed else "no", status)
+            kept = "yes" if number - 1 in step.kept else ""
+            result = (c.cost, c.lower_bound, c.label, "yes" if c.confirmed else "no", kept, status)
             write(k, number, *_values(row, names), *result, *question)
     return out.getvalue()
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.rows.answers import RowAnswers
+from counterleaf.explorer.session.words import feature_number
 from counterleaf.report.audit import Audit
+from counterleaf.report.groups import MOST, as_bound, intervals, quartile_bounds
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.measures.differences import TOO_FEW
 from counterleaf.report.page.words import as_number, percent
-from counterleaf.table.features import Numeric
+from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import records
 
 _MOST_CHANGES = 3  # features that are listed for a group
@@ -32,6 +36,10 @@ class Words:
     already: str  # after "rows that", such as "are granted already"
     labels: Mapping[str, str]
     is_share: bool
+    groups: Mapping[str, str]  # the names of groups of dates and of large numbers
+
+    def group(self, name: Any) -> str:
+        return self.groups.get(str(name), str(name))
 
     def effort(self, cost: float) -> str:
         return percent(cost) if self.is_share else as_number(cost)
@@ -45,7 +53,26 @@ def audit_of(answers: RowAnswers, by: str, cuts: list[float]) -> Audit:
         raise CounterleafError(f"feature {by!r} is not numeric, so it has no bounds; expected an empty list")
     options = dict(answers.question)
     target = options.pop("target", None)
-    return Audit(answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, **options)
+    return Audit(
+        answers.explainer, answers.rows, answers.frame(), target=target, by={by: cuts}, conflicts=0, choices=False, **options
+    )
+
+
+def name_groups(feature: Feature, values: list[float | None], cuts: list[float]) -> dict[str, str]:
+    """Return the groups of a number as the report names them, each with its name in dates or with thousands separators."""
+    if not isinstance(feature, Numeric):
+        return {}
+    bare = feature if feature.unit == "date" else replace(feature, unit=None)
+
+    def write(value: float) -> str:
+        return feature_number(bare, as_bound(value))
+
+    there = np.array([value for value in values if value is not None])
+    few = np.unique(there)
+    if not cuts and len(few) <= MOST:
+        return {as_bound(value): write(value) for value in few.tolist()}
+    bounds = cuts or quartile_bounds(there)
+    return dict(zip(intervals(bounds), intervals(bounds, write), strict=True))
 
 
 def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
@@ -58,7 +85,7 @@ def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
         mine.sort(key=lambda one: -one["rows"])
         groups.append(
             {
-                "label": "All rows" if not line["by"] else str(line["group"]),
+                "label": "All rows" if not line["by"] else words.group(line["group"]),
                 "all": not line["by"],
                 **group,
                 "effort": words.effort(line["cost_median"]),
@@ -118,7 +145,7 @@ def _sentences(differences: list[dict[str, Any]], words: Words, label: str) -> l
 def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
     """Return a difference, the group with the larger figure first."""
     more = one["difference"] > 0
-    first, second = (one["group"], one["other"]) if more else (one["other"], one["group"])
+    first, second = (words.group(one[name]) for name in (("group", "other") if more else ("other", "group")))
     value, other = (one["value"], one["other_value"]) if more else (one["other_value"], one["value"])
     near, far = sorted((abs(one["low"]), abs(one["high"])))
     if one["measure"] in _SHARES:

@@ -14,7 +14,7 @@ from counterleaf.explorer.session.answers.measures import is_effort
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
 from counterleaf.explorer.session.rows.columns import columns_of, table_of
-from counterleaf.explorer.session.rows.groups import Words, audit_of, describe_groups
+from counterleaf.explorer.session.rows.groups import Words, audit_of, describe_groups, name_groups
 from counterleaf.explorer.session.rows.opened import MOST_SCENES, open_model, open_rows
 from counterleaf.explorer.session.rows.requests import (
     ColumnsRequest,
@@ -105,7 +105,10 @@ class RowVerbs:
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
         goal = self._session.posed(question).goal
         already = "are there already" if goal.target is None else f"are {goal.text} already"
-        words = Words(goal.text, already, labels, is_effort(question))
+        schema = scene.explainer.schema
+        values = columns_of(scene, [request.by])["columns"][request.by]
+        names = name_groups(schema.features[schema.index(request.by)], values, request.cuts)
+        words = Words(goal.text, already, labels, is_effort(question), names)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")

@@ -21,6 +21,11 @@ export class Card {
     this.amount = h("span", {});
     this.confirmed = h("span", {});
     this.proved = h("span", {});
+    new ResizeObserver(([{ contentRect }]) => {
+      const { width } = contentRect;
+      if (width !== this.width && this.way?.changes.length && !this.changes.querySelector(".pictures")) this.fit();
+      this.width = width;
+    }).observe(this.changes);
     this.node = h(
       "article",
       { class: "option" },
@@ -54,8 +59,8 @@ export class Card {
     this.way = way;
     this.pick.setAttribute("aria-label", `Option ${k + 1}: ${describeWay(way, scene)}`);
     setText(this.summary, describeWay(way, scene));
-    fill(this.changes, scene.shape && answer.image ? pictures(scene, answer.image, way, k) : lines(way.changes));
-    this.changes.className = `changes ${["one", "one few", "two few"][way.changes.length] ?? ""}`;
+    if (scene.shape && answer.image) fill(this.changes, pictures(scene, answer.image, way, k));
+    else this.fit();
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;
@@ -63,6 +68,16 @@ export class Card {
     if (way.confirmed) mark(this.confirmed, "good", "✓ confirmed", `: the model says ${says}`);
     else mark(this.confirmed, "bad", "✗ not confirmed by the model", "");
     mark(this.proved, way.proved ? "good" : "warn", way.proved ? "✓ proved" : "not proved", `: ${way.proof.claim}`);
+  }
+
+  /** Show the changes as large as they fit; of too many, the first ones and the number of the others. */
+  fit() {
+    const { changes } = this.way;
+    for (const [kind, count] of layouts(changes.length)) {
+      fill(this.changes, lines(changes, count));
+      this.changes.className = `changes ${kind}`;
+      if (this.changes.scrollHeight <= this.changes.clientHeight + 1) break;
+    }
   }
 
   showKept(kept) {
@@ -80,20 +95,27 @@ function mark(node, kind, text, tail) {
 }
 
 /** An option in a few words. */
-export function describeWay(way, scene) {
+function describeWay(way, scene) {
   if (scene.shape) return `${way.n_changes} pixels change: ${way.label}`;
   if (!way.changes.length) return "nothing has to change";
   return way.changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ");
 }
 
-/** The changes, one per line; the rest of many is in the details. */
-function lines(changes) {
+/** The sizes of the text and the numbers of changes to try, the best first. */
+function layouts(n) {
+  const most = Math.min(n, MAX_LINES);
+  const small = Array.from({ length: Math.max(1, most) }, (_, k) => ["small", most - k]);
+  return n > 2 ? [["", most], ...small] : [[n > 1 ? "two few" : "one few", n], ["", n], ...small];
+}
+
+/** The first changes, one below the other; all of them are in the details. */
+function lines(changes, count) {
   if (!changes.length) return h("li", {}, h("span", { class: "to" }, "Nothing has to change."));
-  const shown = changes.length > MAX_LINES ? changes.slice(0, MAX_LINES - 1) : changes;
-  const rest = changes.slice(shown.length).map(({ label }) => label);
+  const shown = changes.slice(0, count);
+  const rest = changes.slice(count).map(({ label }) => label);
   return [
     shown.map((change) => h("li", { title: `${change.label}: ${change.from} → ${change.to}` }, h("span", { class: "what" }, change.label), values(change))),
-    rest.length > 0 && h("li", { class: "rest", title: rest.join(", ") }, `and ${rest.length} more: ${rest.join(", ")}`),
+    rest.length > 0 && h("li", { class: "rest", title: rest.join(", ") }, `and ${rest.length} more ${rest.length > 1 ? "changes" : "change"}`),
   ];
 }
 

@@ -22,13 +22,14 @@ function without(state, { kind, feature }) {
   return feature ? withControl(state, feature, values) : { ...state, ...values };
 }
 
-export function describeConflict(state, { conflict, proof }, change) {
+export function describeConflict(state, { conflict, proof, reach }, change) {
   const proved = proof.proved && h("span", { class: "good" }, " ✓ This is proved.");
   if (!conflict.length)
     return h(
       "p",
       {},
-      "None of your settings is the cause: no row within the ranges of the data gets there. A wider range for a feature may help.",
+      "None of your settings is the cause: no row within the ranges of the data gets there. ",
+      reach ?? "A wider range for a feature may help.",
       proved,
     );
   return [

@@ -46,8 +46,8 @@ export class FeatureTable {
       title: "Lock every feature that the selected option does not change",
     });
     this.unlock = button("Unlock all", () => this.setLocks(() => false));
-    this.clear = button("Clear all settings", () => this.change({ ...this.state, controls: {} }), {
-      title: "Remove all locks and limits",
+    this.clear = button("Clear limits and locks", () => this.change({ ...this.state, controls: {} }), {
+      title: "Remove all limits and locks of the features",
     });
     return h(
       "div",

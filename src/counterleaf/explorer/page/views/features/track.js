@@ -242,7 +242,7 @@ class RangeEnd {
   cancel() {
     if (!this.moving) return;
     this.stop();
-    this.track.set({ [this.end]: this.before }, true);
+    this.track.set({ [this.end]: this.before }, false); // no step, because nothing differs from the last one
   }
 
   stop() {

@@ -1,6 +1,6 @@
 // The comparison: one card per step, with its change, its effort and what is different from the step before.
 
-import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
+import { button, fill, h, lookUp } from "../../lib/dom.js";
 import { MAX_STEPS } from "../../lib/kept_steps.js";
 import { drawDifference, drawImage } from "../../lib/pixels.js";
 import { same } from "../../lib/state.js";
@@ -80,7 +80,7 @@ export class Comparison {
         "div",
         { class: "step-head" },
         h("strong", {}, `${this.which === "kept" ? "Kept" : "Step"} ${number}`),
-        h("span", { class: "quiet" }, `${nounOf(this.scene)} ${state.row}${Object.keys(state.edits).length ? ", edited" : ""}`),
+        h("span", { class: "quiet" }, `${this.scene.noun} ${state.row}${Object.keys(state.edits).length ? ", edited" : ""}`),
         h(
           "span",
           { class: "group" },
@@ -119,8 +119,6 @@ export class Comparison {
   }
 }
 
-const nounOf = ({ noun }) => (noun ? noun[0].toUpperCase() + noun.slice(1) : "Row");
-
 const arrowOf = ({ direction }) => (direction > 0 ? "↑" : direction < 0 ? "↓" : "→");
 const directionOf = ({ direction }) => (direction > 0 ? "up to" : direction < 0 ? "down to" : "to");
 
@@ -154,7 +152,7 @@ function news(step, previous, scene) {
 
 function describeNews(step, previous, scene) {
   const [now, before] = [step.result.settings, previous?.result.settings ?? []];
-  const labelOf = (name) => scene.features.find((feature) => feature.name === name)?.label ?? displayName(name);
+  const labelOf = (name) => scene.features.find((feature) => feature.name === name)?.label ?? name;
   const [a, b] = [step.state, previous?.state];
   const out = [];
   if (b && a.row !== b.row) out.push(`another row: ${a.row}`);

@@ -2,7 +2,8 @@
 
 import { post } from "../../lib/api.js";
 import { colourOf, colourOfShare, fillOf, legend, scaleLegend } from "../../lib/class_colours.js";
-import { button, displayName, fill, h, lookUp } from "../../lib/dom.js";
+import { button, fill, h, lookUp } from "../../lib/dom.js";
+import { nameOf } from "../features/values.js";
 import { drawAxes } from "./plane_axes.js";
 import { drawMarks } from "./plane_marks.js";
 import { snap, valueText } from "./ticks.js";
@@ -22,7 +23,7 @@ export class Plane {
       return;
     }
     const pick = (k, label) => {
-      const options = this.usable.map((feature) => h("option", { value: feature.name }, feature.label ?? displayName(feature.name)));
+      const options = this.usable.map((feature) => h("option", { value: feature.name }, nameOf(feature)));
       const select = h("select", { id: `plane-${k}`, onchange: () => this.choose(k) }, options);
       return [select, h("div", { class: "field" }, h("label", { for: select.id }, label), select)];
     };
@@ -30,7 +31,19 @@ export class Plane {
     this.selects = [x, y];
     this.zoom = button("Whole range", () => ((this.whole = !this.whole), this.refresh()), { "aria-pressed": "false" });
     this.node = h("div", { class: "plane-view" }, h("div", { class: "above" }, xField, yField, this.zoom), this.key, this.drawing, this.readout);
-    new ResizeObserver(() => this.isResized() && this.draw()).observe(this.drawing);
+    new ResizeObserver(() => this.isResized() && this.redraw()).observe(this.drawing);
+  }
+
+  /** Cancel the running request, because the question may have changed; `update` repeats it. */
+  pause() {
+    this.request?.abort();
+  }
+
+  /** Draw for another width; this ends a move, because the handle is replaced. */
+  redraw() {
+    this.held = false;
+    this.release();
+    this.draw();
   }
 
   /** Whether the panel has another width than the drawing; a hidden one has none. */
@@ -68,7 +81,7 @@ export class Plane {
 
   clear() {
     this.request?.abort();
-    [this.plane, this.drawnFor] = [null, null];
+    [this.plane, this.drawnFor, this.dragging, this.held] = [null, null, null, false];
     fill(this.drawing);
     fill(this.key);
     this.readout.textContent = "";
@@ -266,7 +279,7 @@ export class Plane {
     return "All other features have the values of the row.";
   }
 
-  labelOf = (name) => this.scene.features.find((feature) => feature.name === name)?.label ?? displayName(name);
+  labelOf = (name) => nameOf(this.scene.features.find((feature) => feature.name === name));
 
   drawKey() {
     const { scale, regions, raster } = this.plane;
@@ -301,7 +314,7 @@ export class Plane {
       this.handle.focus({ preventScroll: true });
     });
     this.handle.addEventListener("pointermove", (event) => this.held && this.moveTo(place(event)));
-    for (const end of ["pointerup", "pointercancel"])
+    for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
       this.handle.addEventListener(end, () => {
         this.held = false;
         this.release();

@@ -67,4 +67,4 @@ function spaced(ticks, toY) {
 const inside = (x, text, width) => Math.min(width - textWidth(text, FONT) / 2 - 1, x);
 
 const nameOf = ({ label, unit }, room) =>
-  fitText(unit && unit !== "date" ? `${label} (${unit})` : label, room, "600 13px system-ui, sans-serif");
+  fitText(unit ? `${label} (${unit})` : label, room, "600 13px system-ui, sans-serif");

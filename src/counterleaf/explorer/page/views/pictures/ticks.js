@@ -20,7 +20,7 @@ export function roundTicks(low, high, most, { step = null, kind = "number", valu
 }
 
 /** A number with thousands separators and this number of decimals; very large and very small ones with an exponent. */
-export function axisNumber(value, digits = 0) {
+function axisNumber(value, digits = 0) {
   if (value !== 0 && (Math.abs(value) >= 1e9 || digits > 6)) return value.toExponential(2).replace(/\.?0+e/, "e").replace("-", "−");
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }

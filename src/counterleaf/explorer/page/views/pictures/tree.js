@@ -25,6 +25,11 @@ export class TreeView {
     this.frame.addEventListener("scroll", () => (this.tip.hidden = true));
   }
 
+  /** Cancel the running request, because the question may have changed; `update` repeats it. */
+  pause() {
+    this.request?.abort();
+  }
+
   async update(state, row, answer, selected) {
     this.selected = selected;
     const wanted = JSON.stringify(state);

@@ -71,6 +71,10 @@ export class AllRows {
     this.data.pause();
   }
 
+  dispose() {
+    this.scatter.dispose();
+  }
+
   /** At first, the axes are numbers that the answer changes. */
   chooseAxes(answer) {
     const numbers = this.scene.features.filter(isTrack).map((feature) => feature.name);

@@ -1,7 +1,8 @@
 // What can be drawn along an axis, and the positions and round ticks of an axis.
 
 import { formatBare, formatNumber, formatValue, isTrack, nameOf } from "../features/values.js";
-import { HAS, UNREADABLE } from "./rows_data.js";
+import { roundTicks } from "../pictures/ticks.js";
+import { HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 
 /** An effort as a percentage of the usual range. */
 export function formatEffort(effort) {
@@ -16,7 +17,7 @@ export function saysText(scene, value) {
   return scene.kind === "value" ? formatNumber(value) + (scene.output?.unit ? ` ${scene.output.unit}` : "") : scene.classes[value];
 }
 
-/** The quantities of a scene: {key, label, values (categories only), of(data) -> array, format(value), gap}. */
+/** The quantities of a scene: {key, label, kind, step, values (of categories), of(data) -> array, format(value), gap}. */
 export function quantities(scene) {
   const says =
     scene.kind === "value"
@@ -26,7 +27,9 @@ export function quantities(scene) {
     ...scene.features.map((feature) => ({
       key: `f:${feature.name}`,
       feature,
-      label: nameOf(feature) + (isTrack(feature) && feature.unit ? ` (${feature.unit})` : ""),
+      kind: feature.kind,
+      step: feature.step,
+      label: nameOf(feature) + (feature.kind === "number" && feature.unit ? ` (${feature.unit})` : ""),
       values: isTrack(feature) ? null : [...feature.values, ...(feature.missing ? ["(missing)"] : [])],
       of: (data) => data.column(feature.name),
       format: (value) => (isTrack(feature) ? formatBare(feature, value) : formatValue(feature, value)),
@@ -35,7 +38,7 @@ export function quantities(scene) {
     { key: "effort", label: "Effort", of: (data) => data.effort, format: formatEffort, gap: "no way" },
     ...(scene.probabilities ? [chanceQuantity(scene)] : []),
     { key: "says", of: (data) => data.says, gap: "not read", ...says },
-    { key: "row", label: "Row number", of: (data) => Array.from({ length: data.n }, (_, k) => k), format: formatNumber, gap: "" },
+    { key: "row", label: "Row number", step: 1, of: (data) => Array.from({ length: data.n }, (_, k) => k), format: formatNumber, gap: "" },
   ];
 }
 
@@ -43,17 +46,6 @@ export function quantities(scene) {
 function chanceQuantity(scene) {
   const format = (value) => `${Number((100 * value).toFixed(1)).toLocaleString("en")} %`;
   return { key: "chance", label: "Probability of the goal", of: (data) => data.chance, format, gap: "not known" };
-}
-
-/** Round numbers between two ends, about `count` of them. */
-export function roundTicks(low, high, count) {
-  const rough = (high - low) / Math.max(count, 1);
-  if (!(rough > 0) || !Number.isFinite(rough)) return [low];
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999) ?? 10);
-  const out = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) out.push(Number((k * step).toPrecision(12)));
-  return out;
 }
 
 const GAP = 26; // pixels for rows without a value
@@ -108,9 +100,11 @@ export class Axis {
   /** [position, text] of the ticks. */
   ticks(count) {
     const { quantity } = this;
-    const values = quantity.values ? quantity.values.map((_, k) => k) : roundTicks(this.low, this.high, count);
-    const inside = values.filter((value) => value >= this.low && value <= this.high);
-    return inside.map((value) => [this.place(value), quantity.values ? quantity.values[value] : quantity.format(value)]);
+    const isNumber = !quantity.values && quantity.kind !== "date";
+    return roundTicks(this.low, this.high, Math.max(2, count), quantity).map(({ at, text }) => [
+      this.place(at),
+      isNumber ? quantity.format(at) : text,
+    ]);
   }
 }
 
@@ -120,5 +114,5 @@ export function effortText(data, row) {
   if (status === undefined) return "…";
   if (status === HAS) return "none";
   if (data.effort[row] !== null) return formatEffort(data.effort[row]);
-  return status === UNREADABLE ? "cannot be read" : status === 3 ? "not decided in time" : "no way";
+  return status === UNREADABLE ? "cannot be read" : status === LIMIT ? "not decided in time" : "no way";
 }

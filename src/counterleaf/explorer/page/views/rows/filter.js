@@ -4,6 +4,7 @@ import { button, fill, h } from "../../lib/dom.js";
 import { isMissing, isTrack, nameOf } from "../features/values.js";
 import { CAN, CANNOT, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 
+const DAY = 86_400_000; // milliseconds
 const WITHIN = "within";
 const WAYS = {
   "": ["has any effort", () => true],
@@ -68,7 +69,8 @@ export class Filter {
     const change = { oninput: () => this.apply() };
     const name = nameOf(feature);
     if (isTrack(feature)) {
-      const end = (word) => h("input", { type: "number", step: "any", "aria-label": `${name} ${word}`, placeholder: word, ...change });
+      const [type, step] = feature.kind === "date" ? ["date", null] : ["number", "any"];
+      const end = (word) => h("input", { type, step, "aria-label": `${name} ${word}`, placeholder: word, ...change });
       [this.low, this.high] = [end("from"), end("to")];
       return fill(this.value, this.low, h("span", {}, "to"), this.high);
     }
@@ -121,7 +123,9 @@ export class Filter {
 function between(low, high, values) {
   const known = (row) => values[row] !== null && values[row] !== undefined;
   const out = [];
-  if (low.value) out.push((row) => known(row) && values[row] >= low.valueAsNumber);
-  if (high.value) out.push((row) => known(row) && values[row] <= high.valueAsNumber);
+  const number = (field) => (field.type === "date" ? field.valueAsNumber / DAY : field.valueAsNumber);
+  const [least, most] = [number(low), number(high)];
+  if (low.value) out.push((row) => known(row) && values[row] >= least);
+  if (high.value) out.push((row) => known(row) && values[row] <= most);
   return out;
 }

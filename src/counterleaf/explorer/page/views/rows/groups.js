@@ -91,7 +91,7 @@ export class Groups {
     this.paused = false;
     const cuts = this.readCuts();
     this.cuts.setAttribute("aria-invalid", String(!cuts));
-    if (!cuts) return fill(this.progress, "Enter up to 11 increasing numbers, such as 25; 40.");
+    if (!cuts) return fill(this.progress, `Enter up to 11 increasing ${this.feature.kind === "date" ? "dates, such as 2020-01-01; 2021-01-01" : "numbers, such as 25; 40"}.`);
     try {
       for (;;) {
         const body = { question: this.question, by: this.by.value, cuts };
@@ -112,7 +112,8 @@ export class Groups {
   show(reply) {
     fill(this.progress);
     const used = PARTS.filter(([name]) => reply.groups.some((group) => group[name]));
-    const head = [reply.label, "Rows", "Share of the rows", reply.unit === "share" ? "Median effort" : "Median cost", "Most frequent changes"];
+    const { kind, unit } = this.feature;
+    const head = [kind === "number" && unit ? `${reply.label} (${unit})` : reply.label, "Rows", "Share of the rows", reply.unit === "share" ? "Median effort" : "Median cost", "Most frequent changes"];
     fill(
       this.result,
       h("div", { class: "groups-sentences" }, reply.sentences.map((text) => h("p", {}, text))),

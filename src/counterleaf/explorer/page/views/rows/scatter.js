@@ -3,7 +3,7 @@
 import { colourOf, colourOfShare, scaleLegend } from "../../lib/class_colours.js";
 import { h, fill } from "../../lib/dom.js";
 import { Axis, formatEffort, saysText } from "./axis.js";
-import { CANNOT, HAS } from "./rows_data.js";
+import { CANNOT } from "./rows_data.js";
 
 const [TOP, RIGHT, BELOW] = [12, 14, 54]; // pixels around the points
 const NAME = 24; // pixels for the name of the vertical axis
@@ -38,8 +38,17 @@ export class Scatter {
       if (row !== null) choose(row);
     });
     new ResizeObserver(() => this.draw()).observe(this.node.firstChild);
-    new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["style"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.themes = new MutationObserver(() => this.draw());
+    this.themes.observe(document.documentElement, { attributeFilter: ["style"] });
+    this.closing = new AbortController();
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", () => this.draw(), { signal: this.closing.signal });
+  }
+
+  /** Stop listening to the themes, which would keep the rows of a model that the user left. */
+  dispose() {
+    this.themes.disconnect();
+    this.closing.abort();
   }
 
   /** Show other data; `matches` are the rows that the filter leaves. */
@@ -213,7 +222,7 @@ export class Scatter {
     if (key === this.legendKey) return;
     this.legendKey = key;
     const swatch = (paint, side = 16) => {
-      const node = h("canvas", { width: 2 * side, height: 2 * side, class: "rows-swatch", "aria-hidden": "true" });
+      const node = h("canvas", { width: 2 * side, height: 2 * side, "aria-hidden": "true" });
       node.style.width = node.style.height = `${side}px`;
       const pen = node.getContext("2d");
       pen.scale(2, 2);
