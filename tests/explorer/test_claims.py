@@ -53,10 +53,10 @@ def test_a_later_option_is_the_cheapest_that_does_not_change_all_of_an_earlier_o
         assert not locked or locked[0]["effort"]["total"] >= ways[1]["effort"]["total"] - 1e-6
 
 
-def test_images_claim_another_leaf():
+def test_images_claim_another_path():
     reply, _ = ask(make_question("digits", count=2))
     claims = [way["proof"]["claim"] for way in reply["ways"]]
-    assert claims == ["the best by the chosen measure", "the best by the chosen measure in another leaf of the model"]
+    assert claims == ["the best by the chosen measure", "the best by the chosen measure on another path through the model"]
 
 
 def test_a_search_that_stopped_has_no_proof_to_check():

@@ -88,7 +88,7 @@ def _claim(scene: Scene, answer: Explanation, k: int, by_effort: bool) -> str:
         return "no smaller change works" if by_effort else "the best by the chosen measure"
     best = "the smallest" if by_effort else "the best by the chosen measure"
     if scene.shape is not None:
-        return f"{best} in another leaf of the model"
+        return f"{best} on another path through the model"
     before = "option 1" if k == 1 else "option 1 or option 2" if k == 2 else f"one of options 1 to {k}"
     return f"{best} that does not change all that {before} changes"
 
