@@ -65,9 +65,11 @@ class Scene:
     rows: Frame | None
     first_row: int = 0
     target: str | None = None  # the initial target class; None: any class but the row's
+    at_least: float | None = None  # the initial goal: the interval of the value, or of the probability of the target class
+    at_most: float | None = None
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
-    constraints: tuple[Constraint, ...] = ()  # of the user's file; they hold in every answer
+    constraints: tuple[Constraint, ...] = ()  # of the user; they hold in every answer
     noun: str = "Row"  # what a row is, such as "Application"
     output_label: str | None = None  # what a regression model predicts, such as "price"
     output_unit: str | None = None
@@ -158,6 +160,8 @@ class Scene:
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
     def _value_outcome(self, number: float, ends: Sequence[float | None]) -> Outcome:
+        if not math.isfinite(number):
+            raise CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
         text = self.value_text(number, ends)
         return Outcome(text, None, number, text)
 
@@ -174,7 +178,10 @@ class Scene:
         else:
             codes = TableRows(self.rows, schema).codes(slice(0, min(self.n_rows, _BLOCK)))
             points = schema.spread(codes[np.isfinite(codes).all(axis=1)])
-        values = self._values(self.explainer.tree, points) if len(points) else [0.0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = [one for one in self._values(self.explainer.tree, points) if math.isfinite(one)] or [0.0]
+        if not math.isfinite(max(values) - min(values)):
+            raise CounterleafError(f"the model of {self.title} predicts numbers that are too large to show")
         return min(values), max(values)
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:

@@ -117,15 +117,19 @@ class Session:
         """Answer one request; a mistake in it raises a CounterleafError."""
         return self._verbs[verb](arguments)
 
-    def add(self, scene: Scene) -> str:
-        """Add a scene, or replace the one with the same key, and return its key."""
+    def add(self, scene: Scene) -> None:
+        """Add a scene, or replace the one with the same key."""
+        self.remove(scene.key)
         self.scenes[scene.key] = scene
-        self._descriptions.pop(scene.key, None)
+
+    def remove(self, key: str) -> None:
+        """Remove a scene, if there is one with this key, and everything that is known about it."""
+        self.scenes.pop(key, None)
+        self._descriptions.pop(key, None)
         self._last = None
         for cache in (self._costs, self._explainers):
-            for key in [key for key in cache if key[0] == scene.key]:
-                del cache[key]
-        return scene.key
+            for one in [one for one in cache if one[0] == key]:
+                del cache[one]
 
     def scene(self, key: str) -> Scene:
         """The scene with a key; it is loaded first if need be."""

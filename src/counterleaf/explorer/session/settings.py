@@ -32,7 +32,7 @@ class Setting:
     """One setting of the user; ``constraint`` is None for a step, a multiplier or a margin."""
 
     description: str
-    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or file
+    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or required
     feature: str | None = None
     constraint: Constraint | None = None
 
@@ -60,7 +60,7 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
         out.append(Setting(description, "max_changes", None, max_changes(question.max_changes)))
     if question.margin:
         out.append(Setting(f"margin {number_text(question.margin)}", "margin"))
-    return out + [Setting(f"{one}, from your file", "file", None, one) for one in scene.constraints]
+    return out + [Setting(f"{one}, always required", "required", None, one) for one in scene.constraints]
 
 
 def _feature_settings(feature: Feature, control: Control) -> list[Setting]:

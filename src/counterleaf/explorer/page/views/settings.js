@@ -60,7 +60,7 @@ export class Adjust {
       this.certainty(scene, set),
       field("Safety margin", this.margin, "How far the answer must be beyond each threshold of the model, in the units of the feature. 0 is just beyond it."),
       scene.constraints.length > 0 && [
-        h("h3", {}, "Rules of your file"),
+        h("h3", {}, "Always required"),
         h("ul", { class: "rules-list" }, scene.constraints.map((text) => h("li", {}, text))),
       ],
       h(

@@ -10,6 +10,7 @@ import numpy as np
 from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.answers.measures import MEASURES
+from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
 from counterleaf.explorer.session.words import filled_text, label_of
 from counterleaf.model.ensembles.ensemble import Ensemble
@@ -37,6 +38,8 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "has_table": scene.rows is not None,
         "first_row": scene.first_row,
         "target": [] if scene.target is None else [scene.target],
+        "at_least": scene.at_least,
+        "at_most": scene.at_most,
         "classes": [str(label) for label in tree.classes.tolist()],
         "probabilities": scene.has_probabilities,
         "output": _describe_output(scene),
@@ -48,6 +51,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "n_leaves": int((tree.left < 0).sum()),
         "model": model_name(tree)[1],
         "has_tree": not is_ensemble,
+        "max_file": MAX_FILE,
         "constraints": [str(one) for one in scene.constraints],
         "features": [
             {**_describe_feature(feature), "histogram" if isinstance(feature, Numeric) else "counts": counts}

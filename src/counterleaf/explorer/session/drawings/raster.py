@@ -113,7 +113,5 @@ def _middles(axis: Axis, n: int) -> Array:
 
 def class_indices(model: Tree | Ensemble, points: Array) -> Array:
     """The index of the class that a model predicts for each point."""
-    labels = model.predict(points)
-    found, inverse = np.unique(np.asarray(labels), return_inverse=True)
     places = {label: k for k, label in enumerate(model.classes.tolist())}
-    return np.array([places[label] for label in found.tolist()])[inverse]
+    return np.array([places[label] for label in model.predict(points).tolist()], np.int64)

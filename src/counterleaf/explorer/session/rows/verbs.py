@@ -49,7 +49,8 @@ class Explaining(Protocol):
     def scene(self, key: str) -> Scene: ...
     def explainer(self, question: Question) -> Explainer: ...
     def posed(self, question: Question) -> PosedQuestion: ...
-    def add(self, scene: Scene) -> str: ...
+    def add(self, scene: Scene) -> None: ...
+    def remove(self, key: str) -> None: ...
 
 
 class RowVerbs:
@@ -58,7 +59,7 @@ class RowVerbs:
     def __init__(self, session: Explaining) -> None:
         self._session = session
         self._known: OrderedDict[tuple[str, str], RowAnswers] = OrderedDict()
-        self._opened: set[str] = set()
+        self._opened: OrderedDict[str, str] = OrderedDict()  # the titles of the scenes that the user opened, by key
         self.verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
             "columns": lambda arguments: self._columns(ColumnsRequest.model_validate(arguments)),
             "efforts": lambda arguments: self._efforts(EffortsRequest.model_validate(arguments)),
@@ -122,17 +123,22 @@ class RowVerbs:
             f"{scene.title}: {article}{model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
             "The file has no rows, so the page starts with one in the middle of the ranges. You can open rows for it next.",
         ]
-        return {"key": self._add(scene), "notes": notes}
+        return {"key": scene.key, "notes": notes + self._add(scene)}
 
     def _rows(self, request: RowsRequest) -> dict[str, Any]:
         scene, notes = open_rows(self._session.scene(request.scene), request.name, request.text)
-        return {"key": self._add(scene), "notes": notes}
+        return {"key": scene.key, "notes": notes + self._add(scene)}
 
-    def _add(self, scene: Scene) -> str:
-        if scene.key not in self._opened and len(self._opened) >= MOST_SCENES:
-            raise CounterleafError(f"{MOST_SCENES} models and tables are open already; restart the explorer to open more")
-        self._opened.add(scene.key)
-        return self._session.add(scene)
+    def _add(self, scene: Scene) -> list[str]:
+        """Add a scene; return sentences about the one that was closed in its place."""
+        self._session.add(scene)
+        self._opened.pop(scene.key, None)
+        self._opened[scene.key] = scene.title
+        if len(self._opened) <= MOST_SCENES:
+            return []
+        key, title = self._opened.popitem(last=False)
+        self._session.remove(key)
+        return [f"{title} was closed: at most {MOST_SCENES} models and tables can be open."]
 
 
 def _class_of(scene: Scene, question: Question) -> int | None:
