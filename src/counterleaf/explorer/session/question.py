@@ -59,7 +59,7 @@ class Question(StrictModel):
 
 
 class PlaneRequest(StrictModel):
-    """The two numeric features that span a plane through the row of a question."""
+    """The two features that span a plane through the row of a question."""
 
     question: Question
     x_feature: Name

@@ -16,7 +16,6 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import display_name as display_name
 from counterleaf.explorer.session.words import feature_number, label_of, number_text, series, with_unit
 from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint

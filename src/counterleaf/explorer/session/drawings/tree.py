@@ -161,12 +161,9 @@ def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
     if scene.shape is not None:
         pixels = f"{len(moves)} of {len(schema)} pixels"
         return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
-    words = str(describe_effort([schema.features[d] for d in places], moves, "")["words"])
-    short = words.rpartition(": ")[2].replace(" of the usual ranges in total", "").replace(" of the usual range", "")
-    return {
-        "short": f"effort {short}" if short.endswith("%") and " " not in short[:-2] else short if moves else "here",
-        "words": words,
-    }
+    effort = describe_effort(moves, "")
+    short = effort["short"] if effort["size"] is None else f"effort {percent(effort['total'])}"
+    return {"short": short if moves else "here", "words": effort["words"]}
 
 
 def _right(tree: Tree, points: Array) -> Array:

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.answers.describe import describe_scene
+from counterleaf.explorer.session.answers.describe import model_name
 from counterleaf.explorer.session.answers.goals import Goal
+from counterleaf.explorer.session.answers.measures import is_effort
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
 from counterleaf.explorer.session.rows.columns import columns_of, table_of
@@ -102,13 +103,13 @@ class RowVerbs:
         answers.extend(_SECONDS)
         if answers.done < answers.n:
             return {"done": answers.done, "n_rows": answers.n}
-        plain = question.cost == "L1" and question.spread == "range"
-        is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
+        goal = self._session.posed(question).goal
+        already = "are there already" if goal.target is None else f"are {goal.text} already"
         schema = scene.explainer.schema
         values = columns_of(scene, [request.by])["columns"][request.by]
         names = name_groups(schema.features[schema.index(request.by)], values, request.cuts)
-        words = Words(self._session.posed(question).goal.text, labels, is_share, names)
+        words = Words(goal.text, already, labels, is_effort(question), names)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
@@ -116,9 +117,10 @@ class RowVerbs:
 
     def _open(self, request: OpenRequest) -> dict[str, Any]:
         scene = open_model(request.name, request.text)
-        model, n_features = describe_scene(scene)["model"], len(scene.explainer.schema)
+        article, model = model_name(scene.explainer.tree)
+        n_features = len(scene.explainer.schema)
         notes = [
-            f"{scene.title}: a {model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
+            f"{scene.title}: {article}{model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
             "The file has no rows, so the page starts with one in the middle of the ranges. You can open rows for it next.",
         ]
         return {"key": scene.key, "notes": notes + self._add(scene)}
