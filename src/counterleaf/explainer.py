@@ -353,7 +353,7 @@ class Explainer(TableMethods):
         *,
         rows: Any = None,
         target: Any = None,
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[Constraint] | Constraint = (),
         time_limit: float = 2.0,
         height: int = 720,
     ) -> Exploration:
@@ -369,9 +369,10 @@ class Explainer(TableMethods):
             in the middle of the bounds.
         rows : DataFrame or array-like, optional
             Rows to choose from on the page.
-        target : class, optional
-            The class that the model should predict at first. By default any class except that of the row.
-        constraints : list of Constraint, default=()
+        target : class, Probability or Value, optional
+            The goal at first: a class, or what ``probability`` or ``value`` returns. By default any class except that of the
+            row, or a value above that of the row.
+        constraints : list of Constraint or Constraint, default=()
             Constraints that hold in every answer.
         time_limit : float, default=2.0
             Seconds for each answer.

@@ -12,6 +12,9 @@ import hashlib
 import json
 import math
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +28,17 @@ _WHOLE, _REAL, _BYTES = ("i1", "i2", "i4", "i8"), ("f4", "f8"), ("u1",)
 _FIELDS = {"dtype", "shape", "zlib"}
 _ROOM = 1 << 27  # bytes that any file may need in memory
 _RATIO = 200  # bytes that each character of a file may need besides
+_most_room: ContextVar[float] = ContextVar("most_room", default=math.inf)  # bytes, for files from unknown sources
+
+
+@contextmanager
+def limited_memory(most: int) -> Iterator[None]:
+    """Refuse files whose arrays need more than this number of bytes, however long the files are."""
+    token = _most_room.set(most)
+    try:
+        yield
+    finally:
+        _most_room.reset(token)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +129,7 @@ class Unpacker:
     """
 
     def __init__(self, length: int, what: str) -> None:
-        self._room, self._what = _ROOM + _RATIO * length, what
+        self._room, self._what = min(_ROOM + _RATIO * length, _most_room.get()), what
         self._known: dict[int, tuple[Any, Array]] = {}  # by the identity of the JSON object, which is kept alive
 
     def whole(self, name: str, content: Any, *shape: int | None) -> Array:

@@ -96,6 +96,15 @@ def test_a_leaf_without_an_effort_is_out_of_reach(key):
     )
     leaves = {number: node for number, node in nodes.items() if node["kind"] == "leaf"}
     assert {number for number, node in leaves.items() if node["effort"]} == {c.leaf for c in every} & set(leaves)
+    costs = {c.leaf: f"{c.cost:.4g}" for c in every}
+    assert {number: node["cost"] for number, node in leaves.items()} == {number: costs.get(number) for number in leaves}
+
+
+@pytest.mark.parametrize("key", SCENES)
+def test_the_proof_of_every_scene_holds(key):
+    found = bundled_session().handle("check", make_question(key))
+    assert found["holds"] is True
+    assert found["n_parts"] > 0
 
 
 def test_a_tree_without_an_answer_shows_the_path_of_the_row_only():

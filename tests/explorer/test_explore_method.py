@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.explorer_cases import endless
 from support.fake_session import FakeSession
 
@@ -22,6 +22,7 @@ from counterleaf.explorer.notebook import exploration
 from counterleaf.explorer.notebook.background import Background
 from counterleaf.explorer.notebook.inline import inline_page
 from counterleaf.explorer.notebook.widget import Bridge
+from counterleaf.explorer.web.guard import MAX_FILE_BODY
 
 X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "pay": [1.0, 2.0, 3.0, 4.0] * 5})
 MODEL = DecisionTreeClassifier(random_state=0).fit(X, ["no", "no", "yes", "yes"] * 5)
@@ -81,6 +82,8 @@ def test_it_can_be_closed_more_than_once_and_then_says_so(explore):
         browser().open(address)
     with pytest.raises(cl.CounterleafError, match=r"^the explorer is closed; call explore\(\) again$"):
         view.url  # noqa: B018
+    assert repr(view) == "<Exploration, closed>"
+    assert view._repr_mimebundle_() == {"text/plain": "<Exploration, closed>"}
 
 
 @pytest.mark.parametrize(
@@ -93,12 +96,28 @@ def test_it_can_be_closed_more_than_once_and_then_says_so(explore):
         ([40, 3.0], None, 40, 1),
         (np.array([40, 3.0]), None, 40, 1),
         (2, X, 40, 20),
+        (np.flatnonzero(X["age"] == 40)[0], X, 40, 20),
+        (np.uint8(2), X, 40, 20),
         (2, pl.from_pandas(X), 40, 20),
         (2, X.to_numpy(), 40, 20),
         (None, X, 20, 20),
         (None, None, 35, 1),
     ],
-    ids=["dict", "Series", "frame", "polars", "list", "array", "rows", "polars rows", "array rows", "first", "middle"],
+    ids=[
+        "dict",
+        "Series",
+        "frame",
+        "polars",
+        "list",
+        "array",
+        "rows",
+        "int64",
+        "uint8",
+        "polars rows",
+        "array rows",
+        "first",
+        "middle",
+    ],
 )
 def test_rows_of_every_kind(explore, row, rows, first, n_rows):
     view = explore(row, rows=rows)
@@ -120,7 +139,19 @@ def test_rows_of_every_kind(explore, row, rows, first, n_rows):
         ([{"age": 3}], {}, "the rows have no column 'pay'; expected 'age', 'pay'"),
         ([[1, 2, 3]], {}, "the rows have the shape (1, 3); expected 2 columns: 'age', 'pay'"),
         ([], {"rows": X[:0]}, "the table has no rows; expected at least one"),
+        ([True], {"rows": X}, "row is True; expected a row, or the position of one in rows="),
+        ([np.True_], {"rows": X}, "row is True; expected a row, or the position of one in rows="),
+        ([-1], {"rows": X}, "no row -1 in DecisionTreeClassifier, which has 20; expected 0 to 19"),
         ([0], {"rows": X, "target": "maybe"}, "target is 'maybe'; expected one of 'no', 'yes'"),
+        (
+            [0],
+            {"rows": X, "target": cl.value(at_least=3)},
+            "target is a value, but the model predicts classes; name one of 'no', 'yes', or use probability(...)",
+        ),
+        ([0], {"rows": X, "constraints": cl.freeze("nope")}, "no feature 'nope'; the features are 'age', 'pay'"),
+        ([0], {"rows": X, "constraints": "age"}, "constraints is 'age'; expected a list such as [freeze('age')]"),
+        ([0], {"rows": X, "time_limit": 0}, "time_limit is 0; expected seconds above 0"),
+        ([0], {"rows": X, "height": "tall"}, "height is 'tall'; expected a whole number from 1, or None"),
     ],
 )
 def test_mistakes_are_one_line(explore, arguments, options, message):
@@ -128,12 +159,47 @@ def test_mistakes_are_one_line(explore, arguments, options, message):
         explore(*arguments, **options)
 
 
-def test_constraints_hold_in_every_answer(explore):
-    view = explore(0, rows=X, target="yes", constraints=[cl.freeze("age", "pay")])
+@pytest.mark.parametrize("constraints", [cl.freeze("age", "pay"), [cl.freeze("age", "pay")], iter([cl.freeze("age", "pay")])])
+def test_constraints_hold_in_every_answer(explore, constraints):
+    view = explore(0, rows=X, target="yes", constraints=constraints)
     client = browser()
     client.open(view.url)
     key = request(client, view, "api/scenes")[0]["key"]
-    assert request(client, view, "api/answer", {"scene": key, "target": ["yes"]})["status"] == "infeasible"
+    answer = request(client, view, "api/answer", {"scene": key, "target": ["yes"]})
+    assert answer["status"] == "infeasible"
+    assert [one["description"] for one in answer["conflict"]] == ["freeze('age', 'pay'), always required"]
+
+
+REGRESSION = cl.Explainer(DecisionTreeRegressor(random_state=0).fit(X, [10.0, 20.0, 30.0, 40.0] * 5), data=X)
+
+
+@pytest.mark.parametrize(
+    ("explainer", "target", "goal"),
+    [
+        (REGRESSION, None, ([], None, None)),
+        (REGRESSION, cl.value(at_least=35), ([], 35.0, None)),
+        (REGRESSION, cl.value(at_least=15, at_most=25), ([], 15.0, 25.0)),
+        (EXPLAINER, cl.probability("yes", at_least=0.8), (["yes"], 0.8, None)),
+        (EXPLAINER, "yes", (["yes"], None, None)),
+    ],
+    ids=["no value", "value", "interval", "probability", "class"],
+)
+def test_every_kind_of_target_is_the_first_goal(explore, explainer, target, goal):
+    view = explore(0, rows=X, explainer=explainer, target=target, constraints=cl.max_changes(2))
+    client = browser()
+    client.open(view.url)
+    key = request(client, view, "api/scenes")[0]["key"]
+    scene = request(client, view, f"api/scenes/{key}")
+    assert (scene["target"], scene["at_least"], scene["at_most"]) == goal
+    question = {"scene": key, "row": 0} | {name: scene[name] for name in ("target", "at_least", "at_most")}
+    answer = request(client, view, "api/answer", question)
+    assert answer["status"] == "optimal"
+    assert answer["ways"][0]["confirmed"]
+
+
+def test_a_class_is_not_a_target_for_a_model_of_numbers(explore):
+    with pytest.raises(cl.CounterleafError, match=r"^target is 'yes', and the model predicts numbers; pass target=cl\.value\("):
+        explore(0, rows=X, explainer=REGRESSION, target="yes")
 
 
 def test_a_notebook_without_anywidget_shows_a_link_and_a_hint(explore, monkeypatch, capsys):
@@ -144,6 +210,8 @@ def test_a_notebook_without_anywidget_shows_a_link_and_a_hint(explore, monkeypat
     assert view.opened == []
     hint = "counterleaf: the page opens in another tab; to show it inside the notebook: pip install anywidget\n"
     assert capsys.readouterr().err == hint
+    assert repr(view) == "<Exploration; open its url in a browser>"
+    assert not view._background.is_serving  # repr does not open a port
     assert f'<a href="{view.url}" target="_blank"' in view._repr_mimebundle_()["text/html"]
 
 
@@ -243,8 +311,6 @@ def test_a_cancelled_request_stops_its_search(bridge, end):
         {"view": 1, "page": True},
         {"view": "a", "cancel": 7},
         {"view": "a", "id": "1", "method": "GET", "path": "/api/scenes", "body": None},
-        {"view": "a", "id": 1, "method": "PUT", "path": "/api/scenes", "body": None},
-        {"view": "a", "id": 1, "method": "GET", "path": "/page/main.js", "body": None},
         {"view": "a", "id": 1, "method": "GET", "path": "/api/scenes", "body": 3},
     ],
 )
@@ -254,6 +320,30 @@ def test_other_messages_are_ignored(bridge, message):
     receiver.receive(ask(9, "adult"))
     wait("a", 9)
     assert (len(sent), len(session.started)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({"method": "PUT", "path": "/api/scenes", "body": None}, 404),
+        ({"method": "GET", "path": "/page/main.js", "body": None}, 404),
+        ({"method": "GET", "path": "/api/\ud800?\ud800", "body": None}, 404),
+        ({"method": "POST", "path": "/api/answer", "body": '"\ud800"'}, 400),
+        ({"method": "POST", "path": "/api/rows", "body": " " * (MAX_FILE_BODY + 1)}, 413),
+    ],
+    ids=["method", "path", "half of a path", "half of a body", "size"],
+)
+def test_every_request_of_a_frame_gets_a_reply(bridge, request_, status):
+    receiver, _, wait, session = bridge
+    receiver.receive({"view": "a", "id": 1, **request_})
+    assert (wait("a", 1)[0], session.started) == (status, [])
+
+
+def test_a_request_after_the_end_is_refused(bridge):
+    receiver, _, wait, _ = bridge
+    receiver._background.close()
+    receiver.receive(ask(1, "adult"))
+    assert wait("a", 1) == (503, {"error": "the explorer is closed; call explore() again"})
 
 
 def test_a_model_without_end_is_explored_within_its_time(explore):

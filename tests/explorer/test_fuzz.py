@@ -14,8 +14,13 @@ from support.running_explorer import command
 
 pytestmark = pytest.mark.slow  # the whole file takes many seconds
 
+ROUTES = {
+    *(f"/api/{verb}" for verb in ("answer", "front", "tree", "check", "plane", "export", "link")),
+    *(f"/api/{verb}" for verb in ("columns", "efforts", "groups", "open", "rows")),
+    *(f"/api/scenes/{{scene}}{rest}" for rest in ("", "/rows/{row}", "/find")),
+}
 ONE_WAY = ("only_increase", "only_decrease")
-CASES = int(os.environ.get("COUNTERLEAF_FUZZ", "300"))  # per mode, of two; 5000 for a full run
+CASES = int(os.environ.get("COUNTERLEAF_FUZZ", "1000"))  # per mode, of two; 5000 for a full run
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +51,12 @@ def fit_to_scene(value, scene, feature=None):
             part = scene["key"]
         elif key == "row" and type(part) in (int, float) and part >= 0:
             part = int(part) % scene["n_rows"]
-        elif key in ("x_feature", "y_feature") and isinstance(part, str):
+        elif key in ("x_feature", "y_feature", "by") and isinstance(part, str):
             part = one_of(list(features), part)
+        elif key == "names" and isinstance(part, list):
+            part = [one_of(list(features), name) if isinstance(name, str) else name for name in part]
+        elif key == "start" and type(part) in (int, float) and part >= 0:
+            part = int(part) % scene["n_rows"]
         elif key == "controls" and isinstance(part, dict):
             part = {name: fit_to_scene(control, scene, features[name]) for name, control in named(features, part)}
         elif key == "edits" and isinstance(part, dict):
@@ -88,7 +97,7 @@ def one_of(names, text):
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_no_request_makes_the_server_fail(explorer, schema, mode):
-    statuses = Counter()
+    statuses, paths = Counter(), set()
     cases = schema.as_strategy(generation_mode=mode)
     scenes = [explorer.json("GET", f"/api/scenes/{one['key']}")[1] for one in explorer.json("GET", "/api/scenes")[1]]
 
@@ -101,6 +110,7 @@ def test_no_request_makes_the_server_fail(explorer, schema, mode):
                 case.path_parameters["scene"] = scene["key"]
         response = case.call(session=session, headers={"Cookie": explorer.cookie}, timeout=120)  # also on a busy machine
         statuses[response.status_code] += 1
+        paths.add(case.path)
         assert response.status_code < 500, response.text
         assert response.headers["content-type"] == ["application/json"]
         if response.status_code >= 400:
@@ -113,6 +123,7 @@ def test_no_request_makes_the_server_fail(explorer, schema, mode):
     with requests.Session() as session:
         send()
     assert sum(statuses.values()) >= CASES
+    assert paths | {"/api/link"} >= ROUTES  # which has no parameters to get wrong
     assert set(statuses) <= {200, 400, 401, 404, 405, 413, 415, 422}
     print(mode, dict(statuses))
     assert statuses[200 if mode is GenerationMode.POSITIVE else 422] > CASES / 5

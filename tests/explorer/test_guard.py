@@ -1,6 +1,9 @@
 import pytest
 from support.running_explorer import QUESTION, running
 
+from counterleaf.explorer.session.question import MAX_FILE
+from counterleaf.explorer.web.guard import MAX_FILE_BODY
+
 NO_ACCESS = "this browser has no access; open the address that counterleaf printed, or a link copied from the page"
 OTHER_PAGE = "the request comes from another page; only this server's page may send requests"
 
@@ -165,9 +168,18 @@ def test_a_body_of_the_largest_size_is_read(explorer):
 
 @pytest.mark.parametrize("path", ["/api/open", "/api/rows"])
 def test_a_body_with_a_file_may_be_larger(explorer, path):
-    limit = "the body is too large; expected at most 33554432 bytes"
+    limit = f"the body is too large; expected at most {MAX_FILE_BODY} bytes"
     assert explorer.call("POST", path, b" " * 1024 * 1024)[0] != 413
-    assert explorer.error_of("POST", path, b" " * (32 * 1024 * 1024 + 1)) == (413, limit)
+    assert explorer.error_of("POST", path, b" " * (MAX_FILE_BODY + 1)) == (413, limit)
+
+
+def test_one_limit_for_files_whatever_they_contain(explorer):
+    largest = '"\n' * (MAX_FILE // 2)  # each of the two characters needs two in JSON
+    status, reply = explorer.json("POST", "/api/rows", {"scene": "a", "name": "x.csv", "text": largest})
+    assert (status, len(reply["arguments"]["text"])) == (200, MAX_FILE)
+    status, message = explorer.error_of("POST", "/api/rows", {"scene": "a", "name": "x.csv", "text": largest + "x"})
+    assert status == 422
+    assert message.endswith(f"expected at most {MAX_FILE} characters")
 
 
 def test_a_huge_content_length_is_refused_before_the_body_is_sent(explorer):

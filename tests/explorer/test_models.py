@@ -174,12 +174,12 @@ def test_a_gap_counts_as_the_value_that_the_pipeline_imputes():
     row = session.handle("row", {"scene": "test", "row": 0})
     fills = session.scene("test").explainer.schema.fills
     assert row["values"][1:3] == [None, None]
-    assert row["imputed"] == {"hours": f"{fills['hours']:g}", "income": f"{fills['income']:,}"}
+    assert row["imputed"] == {"hours": f"{fills['hours']:g}", "income": f"{fills['income']:,.0f}"}
     reply, _ = ask(question_of("pipeline with gaps"), session)
     assert reply["imputed"] == row["imputed"]
     change = reply["ways"][0]["changes"][0]
     assert (change["from"], change["from_value"]) == ("(missing)", None)
-    assert change["share_text"] == f"filled in, 6.5 % of the usual range away from {row['imputed'][change['feature']]}"
+    assert change["share_text"] == f"filled in, 6.5 % of the usual range below {row['imputed'][change['feature']]}"
     assert reply["ways"][0]["effort"]["words"] == "moderate: 6.5 % of the usual range"
     assert "instead of missing" in reply["sentence"]
 
@@ -220,7 +220,7 @@ def test_a_scene_is_added_at_run_time():
     session = small_session(explainer, rows)
     scene = session.scene("test")
     added = type(scene)("more", "More", "What?", explainer, rows)
-    assert session.add(added) == "more"
+    session.add(added)
     assert [one["key"] for one in session.handle("scenes", {})] == ["test", "more"]
     assert session.handle("scenes", {})[1] == {"key": "more", "title": "More", "about": "What?", "noun": "Row", "kind": "value"}
     assert session.handle("answer", {"scene": "more"})["status"] == "optimal"

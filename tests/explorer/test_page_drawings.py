@@ -186,6 +186,10 @@ def test_the_plane_says_what_the_model_says(adult):
     expect(panel.locator("image.raster")).to_be_visible()
     panel.get_by_label("Horizontal axis").select_option("workclass")  # exchanges the axes
     expect(panel.get_by_label("Vertical axis")).to_have_value("capital-gain")
+    open_tab(adult, "Tree")
+    panel = open_tab(adult, "Plane")  # keeps its features
+    expect(panel.get_by_label("Horizontal axis")).to_have_value("workclass")
+    expect(panel.get_by_label("Vertical axis")).to_have_value("capital-gain")
 
 
 def test_a_number_in_the_plane_selects_its_option(adult):

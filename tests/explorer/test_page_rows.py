@@ -179,7 +179,7 @@ def test_pasted_rows_become_a_scene(loans):
     dialog.get_by_label("Rows for German Credit").fill(rows.to_csv(index=False, sep="\t"))
     loans.after(dialog.get_by_role("button", name="Use these rows").click)
     done = loans.page.get_by_role("dialog", name="Opened")
-    expect(done).to_contain_text("2 rows, 20 of 20 columns.")
+    expect(done).to_contain_text("2 rows with the 20 columns of the model.")
     expect(done).to_contain_text("Not used by the model: 'note'.")
     loans.page.keyboard.press("Enter")
     expect(done).not_to_be_visible()
@@ -229,7 +229,7 @@ def test_a_model_and_rows_are_dropped_on_the_page(loans):
     expect(loans.page.get_by_role("tab", name="All rows")).to_be_hidden()
     rows = bundled_session().scene("adult").rows.head(3)
     loans.after(lambda: loans.page.evaluate(DROP, ["people.csv", rows.to_csv(index=False)]))
-    expect(opened).to_contain_text("3 rows, 12 of 12 columns.")
+    expect(opened).to_contain_text("3 rows with the 12 columns of the model.")
     opened.get_by_role("button", name="Continue").click()
     assert all_rows(loans).locator("tbody tr:not(.rows-space)").count() == 3
 

@@ -112,12 +112,12 @@ def test_a_page_says_who_what_and_where_it_comes_from():
         "The model says refused (95 %)",
         "It should say granted",
         "every feature, within the range of the data, with these settings: Age locked",
-        "fewest changes: few features change, maybe by a lot (L1, the sum of the changes, "
+        "few changes: few features change, maybe by a lot (L1, the sum of the changes, "
         "each divided by the usual range of its feature)",
         "Credit amount 3,832 DM 3,422 DM 2.6 % of the usual range",
         "Effort: small: 2.6 % of the usual range (cost 0.02617). Confirmed: the model says granted (78 %). "
         "Proved: no smaller change works.",
-        "Proved: the next smallest.",
+        "Proved: the smallest that does not change all that option 1 changes.",
         f"SHA-256 of its JSON: {hashlib.sha256(explainer.to_json().encode()).hexdigest()}",
         f"counterleaf {cl.__version__}, NumPy {np.__version__}",
         f"scikit-learn {sklearn.__version__}",

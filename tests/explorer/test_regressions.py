@@ -115,7 +115,7 @@ def test_exports_contain_the_question(tmp_path):
         "Row 1 (rows are counted from 0 to 2)",
         "b set to 0.75",
         "with these settings: a may only increase",
-        "smallest changes: several features may change, each of them a little "
+        "small changes: several features may change, each of them a little "
         "(L2, the sum of the squared changes, each in standard deviations)",
     ):
         assert sentence in text

@@ -261,7 +261,7 @@ def test_rows_are_read_in_every_format(key):
     rows, schema = scene.rows.head(5).reset_index(drop=True), scene.explainer.schema
     for text in written(rows):
         found = read_pasted("pasted rows", text, schema)
-        assert found.notes[0] == f"5 rows, {len(schema)} of {len(schema)} columns."
+        assert found.notes[0] == f"5 rows with the {len(schema)} columns of the model."
         pd.testing.assert_frame_equal(found.rows[rows.columns.tolist()], rows, check_dtype=False, check_categorical=False)
 
 
@@ -269,7 +269,7 @@ def test_a_pasted_row_is_explained_as_in_its_table():
     session, question = bundled_session(), make_question("german")
     rows = session.scene("german").rows.iloc[[3, 7]]
     opened = session.handle("rows", {"scene": "german", "name": "my rows.csv", "text": rows.to_csv(index=False)})
-    assert opened["notes"] == ["2 rows, 20 of 20 columns."]
+    assert opened["notes"] == ["2 rows with the 20 columns of the model."]
     scene = session.handle("scene", {"scene": opened["key"]})
     assert (scene["title"], scene["n_rows"], scene["first_row"]) == ("German Credit: my rows", 2, 0)
     found = session.handle("answer", question | {"scene": opened["key"], "row": 0})
@@ -292,7 +292,7 @@ def test_columns_with_other_spellings_and_columns_that_are_not_used():
     schema = cl.Schema([cl.Numeric("credit_amount"), cl.Categorical("job", ["cook", "clerk"])])
     found = read_pasted("rows", "Credit Amount;JOB;id;note\n1,5;cook;7;x\n2,25;clerk;8;y", schema)
     assert found.rows.to_dict("list") == {"credit_amount": [1.5, 2.25], "job": ["cook", "clerk"]}
-    assert found.notes == ("2 rows, 2 of 2 columns.", "Not used by the model: 'id', 'note'.")
+    assert found.notes == ("2 rows with the 2 columns of the model.", "Not used by the model: 'id', 'note'.")
 
 
 def test_rows_of_which_some_cannot_be_read():
@@ -413,9 +413,12 @@ def test_the_number_of_open_scenes_is_limited():
         text = rows.iloc[[k]].to_csv(index=False)
         session.handle("rows", {"scene": "test", "name": "a", "text": text})
     session.handle("rows", {"scene": "test", "name": "a", "text": text})  # the last one again
-    with pytest.raises(CounterleafError, match="20 models and tables are open already; restart the explorer to open more"):
-        session.handle("rows", {"scene": "test", "name": "a", "text": rows.iloc[[25]].to_csv(index=False)})
-    assert len(session.scenes) == MOST_SCENES + 1
+    first, second, *others = list(session.scenes)
+    opened = session.handle("rows", {"scene": "test", "name": "a", "text": rows.iloc[[25]].to_csv(index=False)})
+    assert opened["notes"][-1] == "Test: a was closed: at most 20 models and tables can be open."
+    assert list(session.scenes) == [first, *others, opened["key"]]  # the one that was opened first is closed
+    with pytest.raises(CounterleafError, match="no scene"):
+        session.handle("scene", {"scene": second})
 
 
 def test_the_text_of_a_table_survives_a_spreadsheet():

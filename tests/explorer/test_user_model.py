@@ -243,11 +243,12 @@ def test_a_file_of_constraints_holds_in_every_answer(tmp_path):
     cl.save_constraints([cl.freeze("a"), cl.max_changes(1)], rules)
     session = opened(tmp_path, TREE, TABLE, constraints=str(rules))
     reply = session.handle("answer", first_question(session))
-    assert {"freeze('a'), from your file", "max_changes(1), from your file"} <= set(reply["settings"])
+    assert {"freeze('a'), always required", "max_changes(1), always required"} <= set(reply["settings"])
     assert all(one["n_changes"] <= 1 for one in reply["ways"])
     cl.save_constraints([cl.freeze("a", "b")], rules)
     reply = opened(tmp_path, TREE, TABLE, constraints=str(rules)).handle("answer", first_question(session))
-    assert [(one["kind"], one["description"]) for one in reply["conflict"]] == [("file", "freeze('a', 'b'), from your file")]
+    (conflict,) = reply["conflict"]
+    assert (conflict["kind"], conflict["description"]) == ("required", "freeze('a', 'b'), always required")
     cl.save_constraints([cl.freeze("z")], rules)
     with pytest.raises(CounterleafError, match="'z'"):
         opened(tmp_path, TREE, TABLE, constraints=str(rules))

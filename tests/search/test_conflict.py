@@ -7,6 +7,7 @@ import pytest
 from support.strategies import random_case
 
 import counterleaf as cl
+from counterleaf.search import conflict as conflict_module
 from counterleaf.search.conflict import smallest_conflict
 
 TREE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-10.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
@@ -36,6 +37,42 @@ def test_random_families_of_conflicts(seed):
     assert len(found) == len(by_brute_force(n, feasible))
     assert not feasible(list(found))
     assert found == smallest_conflict(tuple(range(n)), feasible)
+
+
+@pytest.mark.parametrize("with_positions", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_twenty_constraints_with_many_conflicts(seed, with_positions):
+    rng = np.random.default_rng(seed)
+    conflicts = [set(rng.choice(20, size=int(rng.integers(3, 6)), replace=False).tolist()) for _ in range(8)]
+
+    def feasible(subset):
+        if any(conflict <= set(subset) for conflict in conflicts):
+            return False
+        if not with_positions:
+            return True
+        found = set(subset)
+        for k in rng.permutation(20).tolist():
+            found |= {k} if not any(conflict <= found | {k} for conflict in conflicts) else set()
+        return found
+
+    found = smallest_conflict(tuple(range(20)), feasible)
+    assert len(found) == min(map(len, conflicts))
+    assert set(found) in conflicts
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_STEPS", 3), ("_SOLVES", 120)])
+def test_at_a_limit_no_constraint_of_the_conflict_can_be_left_out(limit, most, monkeypatch):
+    monkeypatch.setattr(conflict_module, limit, most)
+    rng = np.random.default_rng(0)
+    conflicts = [set(rng.choice(40, size=6, replace=False).tolist()) for _ in range(12)] + [{37, 38, 39}]
+
+    def feasible(subset):
+        return not any(conflict <= set(subset) for conflict in conflicts)
+
+    found = smallest_conflict(tuple(range(40)), feasible)
+    assert len(found) == 6  # not a smallest one
+    assert not feasible(found)
+    assert all(feasible([k for k in found if k != one]) for one in found)
 
 
 def test_no_row_at_all_is_the_empty_conflict():

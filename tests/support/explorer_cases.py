@@ -177,7 +177,7 @@ def check_ways(reply, answer, question, session=None):
         is_value = way["class_index"] is None
         assert is_value or way["label"] == str(c.label) == str(scene.explainer.tree.classes.tolist()[way["class_index"]])
         assert (way["leaf"], way["confirmed"], way["n_changes"]) == (c.leaf, c.confirmed, len(c.changes))
-        assert 0.0 <= way["effort"]["share"] < 1.0
+        assert way["effort"]["share"] == pytest.approx(min(way["effort"]["total"], 1.0), abs=1e-4)
         assert float(way["effort"]["cost"]) == pytest.approx(c.cost, rel=1e-3, abs=1e-300)
         if scene.shape is not None:
             assert way["changes"] == []

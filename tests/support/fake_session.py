@@ -32,6 +32,8 @@ class FakeSession:
             raise CounterleafError("no such scene:\n'unknown'")
         if scene == "bug":
             raise RuntimeError("a bug")
+        if scene == "exit":
+            raise SystemExit
         if scene == "nan":
             return {"cost": math.nan}
         if scene == "object":

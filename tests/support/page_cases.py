@@ -233,7 +233,7 @@ class Explorer:
         return self.after(lambda: (field.fill(text), self.page.keyboard.press("Tab")))
 
     def prefer(self, name):
-        """Choose between fewest, smallest and both."""
+        """Choose between few changes, small changes and both."""
         return self.after(self.adjust().get_by_role("radio", name=re.compile(f"^{name}")).check)
 
     def lock(self, name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -15,6 +15,7 @@ from counterleaf.report.groups import GroupColumn, read_by
 from counterleaf.report.making import Origin, Question, SearchedColumn, assemble, read_search, read_settings
 from counterleaf.report.page.page import fragment, page
 from counterleaf.report.page.text import text
+from counterleaf.report.page.words import remarks
 from counterleaf.report.provenance import UNCHECKED
 from counterleaf.report.saving import save
 from counterleaf.table.frames import Frame, column_names, make_frame
@@ -202,6 +203,10 @@ class Audit:
         """One line for all rows and for each group, with counts, shares, costs, changes, and the cost for half of the group."""
         figures = self._figures
         return _frame([figures.whole.line(), *(one.line() for column in figures.groups.values() for one in column)])
+
+    def _remarks(self, label: Callable[[str], str]) -> list[str]:
+        """What a reader of figures about the groups has to know, in terms of the labels of the columns."""
+        return remarks(self._figures, label, divisions=False)
 
     @property
     def pairs(self) -> Frame:

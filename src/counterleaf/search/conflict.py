@@ -1,4 +1,4 @@
-"""The smallest set of constraints that cannot hold together."""
+"""A smallest set of constraints that cannot hold together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ def smallest_conflict(
 ) -> tuple[_T, ...]:
     """Find a smallest subset of some constraints that no row satisfies, given that no row satisfies them all.
 
-    The subset is empty if no row exists even without constraints. Among several smallest subsets, the first in order is
-    preferred.
+    The subset is empty if no row exists even without constraints. None of its constraints can be left out.
 
     ``is_feasible(subset)`` returns False only with a proof, so the result is proved infeasible. Otherwise it returns True, or
     the positions of all constraints that a row which it found satisfies; they make the search faster. The result is smallest
     because every conflict meets the complement of every feasible set: a smallest set that meets all complements found so far
-    is a smallest conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. If
-    ``is_feasible`` returns True for lack of a proof, or if a thousand solves are not enough, the result is a conflict without
-    the constraints that were found to be unnecessary, but perhaps not a smallest one.
+    is a smallest conflict if it is infeasible; otherwise it grows into a feasible set with a new complement. The
+    search has two limits, a thousand solves and a number of steps between them. If it reaches one, the result may not be a
+    smallest conflict. If ``is_feasible`` returns True for lack of a proof, some of its constraints may be unnecessary as well.
 
     Examples
     --------
@@ -35,49 +34,55 @@ def smallest_conflict(
 
 
 class _Families:
-    """The sets of constraints that are known to be feasible, by their complements, which every conflict meets."""
+    """The sets of constraints that are known to be feasible, by their complements, which every conflict meets.
+
+    Sets are bit masks. No complement contains another one, which would be met anyway.
+    """
 
     def __init__(self, n: int, feasible: Callable[[list[int]], bool | Collection[int]]) -> None:
-        self.n, self._feasible = n, feasible
-        self.complements: list[set[int]] = []
+        self.all, self._feasible = (1 << n) - 1, feasible
+        self.complements: list[int] = []
         self.solves = 0
 
     def smallest_conflict(self) -> list[int]:
-        n = self.n
-        if n == 0 or self.rest_of([]) is None:
+        n = self.all.bit_length()
+        if n == 0 or self.rest_of(0) is None:
             return []
-        known = self.reduce(list(range(n)), list(range(n)))
-        size, steps = 1, [_STEPS]
+        known = self.reduce(self.all, list(range(n)))
+        size, search = 1, _Meeting(_STEPS)
         # invariant: known is a conflict, and none has fewer than size constraints
-        while size < len(known) and self.solves + n <= _SOLVES:
-            candidate = _meeting(self.complements, size, steps)
-            if steps[0] <= 0:
+        while size < known.bit_count() and self.solves + n <= _SOLVES:
+            candidate = search.first(self.complements, size)
+            if search.steps <= 0:
                 break
             if candidate is None:
                 size += 1
             elif (rest := self.rest_of(candidate)) is None:
-                return candidate
+                return _members(candidate)
             else:
                 self.grow(rest)
-        return known
+        return _members(known)
 
-    def rest_of(self, subset: list[int]) -> set[int] | None:
+    def rest_of(self, subset: int) -> int | None:
         """The complement of a feasible set that contains a subset; None if the subset is proved to be infeasible."""
         for known in self.complements:
-            if known.isdisjoint(subset):
+            if not known & subset:
                 return known
         self.solves += 1
-        found = self._feasible(subset)
+        found = self._feasible(_members(subset))
         if found is False:
             return None
-        others = set(range(self.n)).difference(subset)
-        rest = others.difference(() if found is True else found) or others  # no row satisfies all n, up to rounding
+        rest = others = self.all & ~subset
+        for k in () if found is True else found:
+            rest &= ~(1 << k)
+        rest = rest or others  # no row satisfies all n, up to rounding
+        self.complements = [known for known in self.complements if known & rest != rest]
         self.complements.append(rest)
         return rest
 
-    def reduce(self, known: list[int], part: list[int]) -> list[int]:
+    def reduce(self, known: int, part: list[int]) -> int:
         """Remove the unnecessary constraints of a part from a conflict, from the last one, several at once if possible."""
-        rest = [k for k in known if not part[0] <= k <= part[-1]]
+        rest = known & ~((2 << part[-1]) - (1 << part[0]))
         if rest and self.rest_of(rest) is None:
             return rest
         if len(part) == 1:
@@ -85,34 +90,58 @@ class _Families:
         middle = len(part) // 2
         return self.reduce(self.reduce(known, part[middle:]), part[:middle])
 
-    def grow(self, rest: set[int]) -> None:
+    def grow(self, rest: int) -> None:
         """Extend a feasible set by as many constraints as possible; ``rest`` is its complement."""
-        for k in sorted(rest):
-            if k in rest and len(rest) > 1:
-                less = self.rest_of(sorted(set(range(self.n)) - rest | {k}))
+        for k in _members(rest):
+            if rest >> k & 1 and rest.bit_count() > 1:
+                less = self.rest_of(self.all & ~rest | 1 << k)
                 rest = rest if less is None else less
 
 
-def _meeting(sets: list[set[int]], size: int, steps: list[int], start: int = 0) -> list[int] | None:
-    """Up to ``size`` numbers from ``start`` that meet all sets, the first such list in order; None if there is none.
+class _Meeting:
+    """The search for a few numbers that meet all of some sets, with a limit on its steps."""
 
-    ``steps`` holds the number of steps that are left; at 0 the result is None.
-    """
-    if not sets:
-        return []
-    steps[0] -= 1
-    apart: set[int] = set()
-    need = 0
-    for s in sets:
-        if apart.isdisjoint(s):  # sets with nothing in common need a number each
-            apart |= s
-            need += 1
-    if need > size or steps[0] <= 0:
-        return None
-    for k in range(start, min(map(max, sets)) + 1):
-        missed = [s for s in sets if k not in s]
-        if len(missed) < len(sets):
-            rest = _meeting(missed, size - 1, steps, k + 1)
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def first(self, sets: list[int], size: int) -> int | None:
+        """Up to ``size`` numbers that meet all sets; None if there are none, or if no steps are left."""
+        return self._extend(sorted(sets, key=int.bit_count), size, 0)
+
+    def _extend(self, sets: list[int], size: int, without: int) -> int | None:
+        """The same with sets from the smallest one, without some numbers."""
+        if not sets:
+            return 0
+        self.steps -= 1
+        apart = need = 0
+        fewest, branch = 0, 0
+        for one in sets:
+            left = one & ~without
+            if not left:
+                return None
+            if not apart & left:  # sets with nothing in common need a number each
+                apart |= left
+                need += 1
+                if need > size:
+                    return None
+            if not branch or left.bit_count() < fewest:
+                fewest, branch = left.bit_count(), left
+        if self.steps <= 0:
+            return None
+        for k in _members(branch):
+            bit = 1 << k
+            rest = self._extend([one for one in sets if not one & bit], size - 1, without)
             if rest is not None:
-                return [k, *rest]
-    return None
+                return rest | bit
+            without |= bit
+        return None
+
+
+def _members(mask: int) -> list[int]:
+    """The numbers of a bit mask, in order."""
+    out = []
+    while mask:
+        low = mask & -mask
+        out.append(low.bit_length() - 1)
+        mask ^= low
+    return out

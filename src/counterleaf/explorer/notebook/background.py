@@ -12,8 +12,11 @@ from urllib.parse import unquote
 from counterleaf.errors import CounterleafError
 from counterleaf.explorer.session.solver import RequestHandler, Solver
 from counterleaf.explorer.web.access import Access
+from counterleaf.explorer.web.guard import MAX_FILE_BODY
+from counterleaf.explorer.web.refusal import refuse
 from counterleaf.explorer.web.server import LocalServer, bind, make_routes
 
+CLOSED = "the explorer is closed; call explore() again"
 _LAST_WAIT = 10.0  # seconds for the server to start, or to end
 
 
@@ -28,14 +31,28 @@ class Background:
         self._thread = threading.Thread(target=self._run, name="counterleaf explorer", daemon=True)
         self._thread.start()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether the local server runs."""
+        return self._serving is not None and not self.is_closed
+
     def send(self, method: str, path: str, body: str | None) -> Future[tuple[int, str]]:
         """Pass a request to the routes, as the server does; the result is the status and the body of the response."""
-        return asyncio.run_coroutine_threadsafe(self._send(method, path, (body or "").encode()), self._loop)
+        content = (body or "").encode(errors="surrogatepass")  # the routes refuse what is not UTF-8
+        if self.is_closed:
+            return _refused(503, CLOSED)
+        if len(content) > MAX_FILE_BODY:
+            return _refused(413, f"the body is too large; expected at most {MAX_FILE_BODY} bytes")
+        return asyncio.run_coroutine_threadsafe(self._send(method, path, content), self._loop)
 
     def serve(self) -> Access:
         """Start the local server unless it runs; return its address and its access."""
-        if self._loop.is_closed():
-            raise CounterleafError("the explorer is closed; call explore() again")
+        if self.is_closed:
+            raise CounterleafError(CLOSED)
         if self._serving is None:
             listener, started = bind(None), threading.Event()
             access = Access(listener.getsockname()[1])
@@ -48,7 +65,7 @@ class Background:
 
     def close(self) -> None:
         """Stop the search, the server and the thread. Nothing happens the second time."""
-        if self._loop.is_closed():
+        if self.is_closed:
             return
         asyncio.run_coroutine_threadsafe(self._solver.stop(), self._loop).result(_LAST_WAIT)
         if self._serving is not None:
@@ -70,9 +87,9 @@ class Background:
             "http_version": "1.1",
             "scheme": "http",
             "method": method,
-            "path": unquote(target),
-            "raw_path": target.encode(),
-            "query_string": query.encode(),
+            "path": unquote(target.encode(errors="replace").decode()),
+            "raw_path": target.encode(errors="replace"),
+            "query_string": query.encode(errors="replace"),
             "root_path": "",
             "headers": [(b"content-type", b"application/json")],
             "client": None,
@@ -92,3 +109,10 @@ class Background:
         with suppress(Exception):  # raised again after its response, for the log of a server
             await self._app(scope, receive, send)
         return status, b"".join(parts).decode()
+
+
+def _refused(status: int, message: str) -> Future[tuple[int, str]]:
+    """The response for a request that does not reach the routes."""
+    done: Future[tuple[int, str]] = Future()
+    done.set_result((status, bytes(refuse(status, message).body).decode()))
+    return done

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterable
 from html import escape
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from counterleaf.errors import CounterleafError, some
+from counterleaf.errors import CounterleafError, brief, check_whole_number, number, some
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.notebook.background import Background
 from counterleaf.explorer.notebook.widget import make_widget
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.session import Session
+from counterleaf.explorer.session.user_model import check_scene
 from counterleaf.explorer.web.server import open_page
+from counterleaf.question.constraints.kinds import listed
+from counterleaf.question.query import Probability, Value, read_goal
 from counterleaf.table.frames import Frame, by_name, is_frame, is_polars, make_frame, records
 
 NO_WIDGET = "counterleaf: the page opens in another tab; to show it inside the notebook: pip install anywidget"
@@ -51,10 +54,16 @@ class Exploration:
             self._widget.close()
 
     def __repr__(self) -> str:
-        return f"<Exploration at {self.url}>" if self._widget is None else "<Exploration in this notebook>"
+        if self._background.is_closed:
+            return "<Exploration, closed>"
+        if self._widget is not None:
+            return "<Exploration in this notebook>"
+        return f"<Exploration at {self.url}>" if self._background.is_serving else "<Exploration; open its url in a browser>"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, or a link to the page."""
+        if self._background.is_closed:
+            return {"text/plain": repr(self)}
         if self._widget is not None:
             return self._widget._repr_mimebundle_(**options)
         address = escape(self.url)
@@ -63,19 +72,15 @@ class Exploration:
 
 
 def explore(
-    explainer: Explainer, row: Any, rows: Any, target: Any, constraints: Iterable[Any], time_limit: float, height: int
+    explainer: Explainer, row: Any, rows: Any, target: Any, constraints: Any, time_limit: float, height: int
 ) -> Exploration:
     """Open the explorer for a model in memory, which confirms the answers."""
-    frame = None if rows is None else _read_rows(explainer, rows)
-    first = 0
-    if frame is not None and (row is None or isinstance(row, int)):
-        first = row or 0
-    elif isinstance(row, int):
-        raise CounterleafError(f"row is {row}, an index, but there are no rows; pass rows=, or the row itself")
-    elif row is not None:
-        if frame is not None:
-            raise CounterleafError("got a row and rows; expected rows with the index of one of them, such as row=3")
-        frame = _read_rows(explainer, _one_row(row))
+    seconds = number(time_limit, "time_limit")
+    if seconds <= 0:
+        raise CounterleafError(f"time_limit is {time_limit!r}; expected seconds above 0")
+    check_whole_number("height", height, 1)
+    frame, first = _read_start(explainer, row, rows)
+    label, at_least, at_most = _read_target(explainer, target)
     name = type(explainer.model).__name__
     key = f"user-{secrets.token_hex(5)}"  # stored steps belong to this call
     scene = Scene(
@@ -84,19 +89,36 @@ def explore(
         f"What would change the answer of this {name}?",
         explainer,
         frame,
-        target=_read_target(explainer, target),
-        constraints=tuple(constraints),
+        target=label,
+        at_least=at_least,
+        at_most=at_most,
+        constraints=tuple(listed(constraints)),
         first_row=first,
     )
-    scene.check_row(first)
-    scene.predict(scene.values(first, {}))  # raises for an invalid row now, before the page opens
-    return Exploration(Session([scene], time_limit), height)
+    check_scene(scene)
+    return Exploration(Session([scene], seconds), height)
 
 
 def _in_notebook() -> bool:
     """Whether this program is the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
+
+
+def _read_start(explainer: Explainer, row: Any, rows: Any) -> tuple[Frame | None, int]:
+    """The table, and the position in it of the first row to show."""
+    frame = None if rows is None else _read_rows(explainer, rows)
+    if row is None:
+        return frame, 0
+    if isinstance(row, (bool, np.bool_)):
+        raise CounterleafError(f"row is {row}; expected a row, or the position of one in rows=")
+    if isinstance(row, Integral):  # also those of NumPy, such as np.flatnonzero(...)[0]
+        if frame is None:
+            raise CounterleafError(f"row is {row}, an index, but there are no rows; pass rows=, or the row itself")
+        return frame, int(row)
+    if frame is not None:
+        raise CounterleafError("got a row and rows; expected rows with the index of one of them, such as row=3")
+    return _read_rows(explainer, _one_row(row)), 0
 
 
 def _one_row(row: Any) -> Any:
@@ -127,9 +149,17 @@ def _read_rows(explainer: Explainer, rows: Any) -> Frame:
     return frame
 
 
-def _read_target(explainer: Explainer, target: Any) -> str | None:
-    labels = [] if explainer.tree.is_regression else [str(label) for label in explainer.tree.classes.tolist()]
-    if target is not None and str(target) not in labels:
-        expected = f"expected one of {some(labels)}" if labels else "choose the value on the page"
-        raise CounterleafError(f"target is {target!r}; {expected}")
-    return None if target is None else str(target)
+def _read_target(explainer: Explainer, target: Any) -> tuple[str | None, float | None, float | None]:
+    """The class of a target, and the interval of its probability or of a value."""
+    tree = explainer.tree
+    if target is not None and (tree.is_regression or isinstance(target, (Probability, Value))):
+        read_goal(target, tree, 0)  # raises if it does not fit the model
+    if isinstance(target, Value):
+        return None, target.at_least, target.at_most
+    label, ends = (
+        (target.label, (target.at_least, target.at_most)) if isinstance(target, Probability) else (target, (None, None))
+    )
+    labels = [str(one) for one in tree.classes.tolist()]
+    if label is not None and str(label) not in labels:
+        raise CounterleafError(f"target is {brief(target)}; expected one of {some(labels)}")
+    return (None if label is None else str(label), *ends)

@@ -48,8 +48,8 @@ class Bridge:
             case {"cancel": int(number)}:
                 self._cancel((view, number))
             case {"id": int(number), "method": str(method), "path": str(path), "body": str() | None as body}:
-                if method in _METHODS and path.startswith("/api/"):
-                    self._start((view, number), method, path, body)
+                known = method in _METHODS and path.startswith("/api/")
+                self._start((view, number), *((method, path, body) if known else ("GET", "/api/", None)))  # refused: not found
 
     def _start(self, key: tuple[str, int], method: str, path: str, body: str | None) -> None:
         def reply(done: Future[tuple[int, str]]) -> None:
@@ -58,8 +58,8 @@ class Bridge:
                 status, text = done.result()
                 self._send({"view": key[0], "id": key[1], "status": status, "body": text})
 
-        self._running[key] = self._background.send(method, path, body)
-        self._running[key].add_done_callback(reply)
+        sent = self._running[key] = self._background.send(method, path, body)
+        sent.add_done_callback(reply)
 
     def _cancel(self, key: tuple[str, int]) -> None:
         if running := self._running.get(key):

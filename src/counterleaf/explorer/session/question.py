@@ -18,6 +18,7 @@ Index = Annotated[int, Field(ge=0, le=100_000)]
 RowNumber = Annotated[int, Field(ge=0, le=10**9)]
 
 MAX_ALTERNATIVES, MAX_STEPS, MAX_FEATURES = 12, 60, 5000
+MAX_FILE = 30_000_000  # characters of a model or of rows that the user opens on the page
 
 
 class StrictModel(BaseModel):
@@ -58,7 +59,7 @@ class Question(StrictModel):
 
 
 class PlaneRequest(StrictModel):
-    """The two numeric features that span a plane through the row of a question."""
+    """The two features that span a plane through the row of a question."""
 
     question: Question
     x_feature: Name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, MissingNumbersError, some
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.words import number_text, percent, with_unit
+from counterleaf.explorer.session.words import number_apart, percent_apart, with_unit
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
 from counterleaf.question.constraints.kinds import Constraint
@@ -65,9 +65,11 @@ class Scene:
     rows: Frame | None
     first_row: int = 0
     target: str | None = None  # the initial target class; None: any class but the row's
+    at_least: float | None = None  # the initial goal: the interval of the value, or of the probability of the target class
+    at_most: float | None = None
     shape: tuple[int, int] | None = None  # height and width, if the rows are images
     locked_features: tuple[str, ...] = ()  # locked at first, because nobody can change them
-    constraints: tuple[Constraint, ...] = ()  # of the user's file; they hold in every answer
+    constraints: tuple[Constraint, ...] = ()  # of the user; they hold in every answer
     noun: str = "Row"  # what a row is, such as "Application"
     output_label: str | None = None  # what a regression model predicts, such as "price"
     output_unit: str | None = None
@@ -133,30 +135,39 @@ class Scene:
             source = explainer._aims.locate(values)
         return self.outcomes(explainer.tree, source.vector[None])[0]
 
-    def outcomes(self, tree: Tree | Ensemble, points: Array) -> list[Outcome]:
-        """What a tree or an ensemble over the variables of the schema says of some points."""
+    def outcomes(
+        self, tree: Tree | Ensemble, points: Array, ends: Sequence[float | None] = (), of: str | None = None
+    ) -> list[Outcome]:
+        """What a tree or an ensemble over the variables of the schema says of some points.
+
+        Numbers have enough digits to show on which side of the ends of a goal they are: a value, or the probability of the
+        class ``of``.
+        """
         if tree.is_regression:
-            return [self._value_outcome(number) for number in self._values(tree, points)]
+            return [self._value_outcome(number, ends) for number in self._values(tree, points)]
         labels = tree.classes.tolist()
         places = [labels.index(label) for label in tree.predict(points).tolist()]
         shares = tree.predict_proba(points) if tree.has_probabilities else None
         if shares is None:
             return [Outcome(str(labels[k]), k, None, None) for k in places]
         chances = [float(row[k]) for row, k in zip(shares, places, strict=True)]
-        return [Outcome(str(labels[k]), k, p, percent(p)) for k, p in zip(places, chances, strict=True)]
+        found = [(str(labels[k]), k, p) for k, p in zip(places, chances, strict=True)]
+        return [Outcome(label, k, p, percent_apart(p, ends if label == of else ())) for label, k, p in found]
 
     def _values(self, tree: Tree | Ensemble, points: Array) -> list[float]:
         """The values that a regression model predicts."""
         found, rescale = tree.predict(points), self.explainer._adapter.rescale
         return [float(one) for one in (found if rescale is None else rescale.outward(found))]
 
-    def _value_outcome(self, number: float) -> Outcome:
-        text = self.value_text(number)
+    def _value_outcome(self, number: float, ends: Sequence[float | None]) -> Outcome:
+        if not math.isfinite(number):
+            raise CounterleafError(f"the model of {self.title} predicts a number that is too large for this row")
+        text = self.value_text(number, ends)
         return Outcome(text, None, number, text)
 
-    def value_text(self, number: float) -> str:
-        """A value that the model predicts, with its unit."""
-        return with_unit(number_text(number, _DIGITS), self.output_unit)
+    def value_text(self, number: float, ends: Sequence[float | None] = ()) -> str:
+        """A value that the model predicts, with its unit; it is on the same side of each end of a goal as the exact one."""
+        return with_unit(number_apart(number, ends, _DIGITS), self.output_unit)
 
     @functools.cached_property
     def output_range(self) -> tuple[float, float]:
@@ -167,7 +178,10 @@ class Scene:
         else:
             codes = TableRows(self.rows, schema).codes(slice(0, min(self.n_rows, _BLOCK)))
             points = schema.spread(codes[np.isfinite(codes).all(axis=1)])
-        values = self._values(self.explainer.tree, points) if len(points) else [0.0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = [one for one in self._values(self.explainer.tree, points) if math.isfinite(one)] or [0.0]
+        if not math.isfinite(max(values) - min(values)):
+            raise CounterleafError(f"the model of {self.title} predicts numbers that are too large to show")
         return min(values), max(values)
 
     def find(self, start: int, direction: int, label: str | None) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
-from counterleaf.answer.text import least_of
 from counterleaf.core.stopping import has_ended, raise_if_stopped
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
@@ -19,6 +17,7 @@ from counterleaf.explorer.session.answers.conflict import find_conflict
 from counterleaf.explorer.session.answers.describe import describe_row, describe_scene, imputed, list_scene
 from counterleaf.explorer.session.answers.front import MAX_POINTS, describe_front
 from counterleaf.explorer.session.answers.goals import Goal, describe_reach, read_goal
+from counterleaf.explorer.session.answers.measures import describe_measure
 from counterleaf.explorer.session.answers.ways import (
     describe_ways,
     write_failure,
@@ -99,6 +98,7 @@ class Session:
         self._costs: OrderedDict[Any, Any] = OrderedDict()
         self._explainers: OrderedDict[Any, Explainer] = OrderedDict()
         self._descriptions: dict[str, dict[str, Any]] = {}
+        self._last: tuple[Question, Explanation] | None = None  # the last answer, whose proof can be checked
         self._verbs: dict[str, Verb] = {
             "scenes": lambda arguments: [list_scene(scene) for scene in self.scenes.values()],
             "scene": self._scene,
@@ -117,14 +117,19 @@ class Session:
         """Answer one request; a mistake in it raises a CounterleafError."""
         return self._verbs[verb](arguments)
 
-    def add(self, scene: Scene) -> str:
-        """Add a scene, or replace the one with the same key, and return its key."""
+    def add(self, scene: Scene) -> None:
+        """Add a scene, or replace the one with the same key."""
+        self.remove(scene.key)
         self.scenes[scene.key] = scene
-        self._descriptions.pop(scene.key, None)
+
+    def remove(self, key: str) -> None:
+        """Remove a scene, if there is one with this key, and everything that is known about it."""
+        self.scenes.pop(key, None)
+        self._descriptions.pop(key, None)
+        self._last = None
         for cache in (self._costs, self._explainers):
-            for key in [key for key in cache if key[0] == scene.key]:
-                del cache[key]
-        return scene.key
+            for one in [one for one in cache if one[0] == key]:
+                del cache[one]
 
     def scene(self, key: str) -> Scene:
         """The scene with a key; it is loaded first if need be."""
@@ -145,10 +150,6 @@ class Session:
         scene, direction = self.scene(arguments["scene"]), 1 if arguments["direction"] >= 0 else -1
         row = scene.find(min(arguments["start"], scene.n_rows - 1), direction, arguments["label"])
         return {"row": None} if row is None else describe_row(scene, row)
-
-    def goal(self, question: Question) -> Goal:
-        """The goal of a question."""
-        return self.posed(question).goal
 
     def explain(self, question: Question, **overrides: Any) -> tuple[Explanation, list[Setting]]:
         """The explanation and the settings of a question; ``overrides`` replace arguments of ``Explainer.explain``."""
@@ -195,11 +196,12 @@ class Session:
         answer = self._explain(question, posed)
         stopped_after = self._stopped_after(answer, start)
         conflict = self._conflict(question, answer, posed.settings)
-        source, ways = describe_ways(scene, answer)
-        bound = least_of(answer) if math.isfinite(answer.lower_bound) else None
-        found = (
-            write_sentence(scene, answer, ways) if ways else write_failure(answer, posed.goal, stopped_after, bool(conflict))
-        )
+        self._last = question, answer
+        source, ways = describe_ways(scene, question, answer)
+        if ways:
+            found = write_sentence(scene, answer, source, ways)
+        else:
+            found = write_failure(answer, posed.goal, stopped_after, bool(conflict))
         out: dict[str, Any] = {
             "status": str(answer.status),
             "source": source,
@@ -213,7 +215,8 @@ class Session:
             "reach": None if ways or conflict else describe_reach(scene, posed.goal),
             "settings": [setting.description for setting in posed.settings],
             "imputed": imputed(scene, posed.values),
-            "proof": write_proof(answer, stopped_after, bound),
+            "proof": write_proof(answer, ways, stopped_after),
+            "measure": describe_measure(question),
             "stopped_after": stopped_after,
         }
         if scene.shape is not None:
@@ -246,7 +249,7 @@ class Session:
         raise_if_stopped()
         searches = front.explanations if n_changes <= MAX_POINTS else (*front.explanations, best)
         stopped = self.time_limit if any(one.status is Status.LIMIT for one in searches) else None
-        return describe_front(scene, searches, stopped)
+        return describe_front(scene, question, searches, stopped)
 
     def _tree(self, question: Question) -> dict[str, Any]:
         scene = self.scene(question.scene)
@@ -259,11 +262,15 @@ class Session:
         return draw_plane(answer, request.x_feature, request.y_feature, request.whole)
 
     def _check(self, question: Question) -> dict[str, Any]:
-        answer, _ = self.explain(question)
+        """Check the proof of the last answer, or of a new search for another question; nothing is checked without a proof."""
+        last = self._last
+        answer = last[1] if last is not None and last[0] == question else self.explain(question)[0]
+        if answer.status is Status.LIMIT:
+            return {"status": str(answer.status), "holds": None, "n_parts": 0, "milliseconds": 0.0}
         start, n_parts = time.perf_counter(), len(answer.certificate.parts())
         try:
             with interruptible(lambda: has_ended(start + _CHECK_TIME)):
-                holds = answer.status is not Status.LIMIT and answer.certificate.check()
+                holds = answer.certificate.check()
         except InterruptedCheckError:
             raise CounterleafError(
                 f"the check of the proof takes longer than {_CHECK_TIME:g} s; "

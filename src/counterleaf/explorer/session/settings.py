@@ -16,7 +16,6 @@ from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
 from counterleaf.explorer.session.question import Control, Question
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import display_name as display_name
 from counterleaf.explorer.session.words import feature_number, label_of, number_text, series, with_unit
 from counterleaf.question.constraints.functions import allow, between, freeze, max_changes, only_decrease, only_increase
 from counterleaf.question.constraints.kinds import Constraint
@@ -33,7 +32,7 @@ class Setting:
     """One setting of the user; ``constraint`` is None for a step, a multiplier or a margin."""
 
     description: str
-    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or file
+    kind: str  # lock, direction, range, allowed, step, multiplier, max_changes, ink, locked_pixels, margin or required
     feature: str | None = None
     constraint: Constraint | None = None
 
@@ -61,7 +60,7 @@ def list_settings(scene: Scene, question: Question) -> list[Setting]:
         out.append(Setting(description, "max_changes", None, max_changes(question.max_changes)))
     if question.margin:
         out.append(Setting(f"margin {number_text(question.margin)}", "margin"))
-    return out + [Setting(f"{one}, from your file", "file", None, one) for one in scene.constraints]
+    return out + [Setting(f"{one}, always required", "required", None, one) for one in scene.constraints]
 
 
 def _feature_settings(feature: Feature, control: Control) -> list[Setting]:

@@ -129,8 +129,8 @@ class Solver:
             return error
         except StoppedError:
             return UnavailableError(STOPPED)
-        except Exception as error:
-            traceback.print_exception(error)
+        except BaseException as error:  # also those of compiled code: the thread must not end
+            _print(error)
             return InternalError(f"{type(error).__name__}: {error}")
 
     def _run(self) -> None:
@@ -139,6 +139,18 @@ class Solver:
 
     def _time_for(self, arguments: dict[str, Any]) -> float:
         return self._handler.time_limit * len(arguments.get("questions", [None])) + self._limits.grace
+
+
+def _print(error: BaseException) -> None:
+    """Print a traceback; another thread does it, because the terminal may be closed, or a pipe that nobody reads."""
+
+    def write() -> None:
+        with suppress(Exception):
+            traceback.print_exception(error)
+
+    printer = threading.Thread(target=write, name="counterleaf traceback", daemon=True)
+    printer.start()
+    printer.join(_LAST_WAIT)
 
 
 def to_json(value: Any) -> bytes:

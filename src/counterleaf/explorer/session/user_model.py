@@ -7,6 +7,8 @@ from pathlib import Path
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
+from counterleaf.explorer.session.answers.goals import read_goal
+from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.model.tree import Tree
@@ -26,16 +28,27 @@ def user_scene(
         explainer, rows = loaded, None if data is None else read_rows(data, loaded.schema)
     else:
         explainer, rows = _explain_plain_model(loaded, data)
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and pinned steps belong to this model only
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()[:10]  # links and kept steps belong to this model only
     about = f"What would change the answer of {model.name}?"
     limits = () if constraints is None else tuple(load_constraints(constraints))
     scene = Scene(f"user-{digest}", model.stem, about, explainer, rows, row, shape=shape, constraints=limits)
-    scene.check_row(row)
     _check_shape(shape, explainer.schema)
-    scene.predict(scene.values(row, {}))  # raises for an invalid row now, before the page opens
-    if limits:
-        explainer.explain(scene.values(row, {}), constraints=limits, max_nodes=1)  # the same for a constraint
+    check_scene(scene)
     return scene
+
+
+def check_scene(scene: Scene) -> None:
+    """Raise now, before the page opens, for a first row, a goal or a constraint that the model cannot use."""
+    labels = list(map(str, scene.explainer.tree.classes.tolist()))
+    if len(set(labels)) < len(labels):
+        twice = next(label for k, label in enumerate(labels) if label in labels[:k])
+        raise CounterleafError(f"two classes of {scene.title} read {twice!r}; expected classes with different names")
+    values = scene.values(scene.first_row, {})
+    scene.predict(values)
+    classes = [] if scene.target is None else [scene.target]
+    goal = read_goal(scene, Question(scene=scene.key, target=classes, at_least=scene.at_least, at_most=scene.at_most), values)
+    if scene.constraints:
+        scene.explainer.explain(values, target=goal.target, constraints=scene.constraints, max_nodes=1)
 
 
 def _explain_plain_model(tree: Tree | Ensemble, data: Path | None) -> tuple[Explainer, Frame | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from counterleaf.answer.short_numbers import plain
@@ -48,6 +49,12 @@ def value_text(feature: Feature, value: Any) -> str:
     return feature_number(feature, plain(f"{float(value):.15g}"))
 
 
+def filled_text(feature: Numeric, value: float) -> str:
+    """The value that a gap of a feature counts as, which is often a mean, with few digits."""
+    few = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return feature_number(feature, plain(few))
+
+
 def feature_number(feature: Numeric, digits: str) -> str:
     """The digits of a number of a feature with thousands separators and the unit, or the date; years have no separators."""
     if feature.unit == "date":
@@ -69,6 +76,44 @@ def percent(share: float) -> str:
     hundredths = 100.0 * share
     near_end = hundredths < 9.95 or 99.0 < hundredths < 100.0
     return f"{plain(f'{hundredths:.1f}' if near_end else f'{hundredths:.0f}')} %"
+
+
+def percent_apart(share: float, ends: Sequence[float | None]) -> str:
+    """A share in percent with two digits, or with as many as show on which side of each end it is.
+
+    >>> percent_apart(0.7761, [0.77641]), percent_apart(0.7761, [0.5]), percent_apart(0.8, [0.8]), percent_apart(0.8, [])
+    ('77.6 %', '78 %', '80 %', '80 %')
+    """
+    known = [100.0 * end for end in ends if end is not None]
+    is_near_end = share < 0.001 or share > 0.999
+    if not is_near_end or not any(abs(100.0 * share - end) < 0.2 for end in known):
+        short = percent(share)
+        if is_near_end or _is_apart(float(short[:-2]), 100.0 * share, known):
+            return short
+    written = (f"{100.0 * share:.{digits}f}" for digits in range(1, 14))
+    found = next((text for text in written if _is_apart(float(text), 100.0 * share, known)), f"{100.0 * share!r}")
+    return f"{plain(found)} %"
+
+
+def number_apart(value: float, ends: Sequence[float | None], digits: int) -> str:
+    """A number with this many digits, or with as many as show on which side of each end it is.
+
+    >>> number_apart(21399.96, [21400.0], 5), number_apart(21399.96, [20000.0, None], 5)
+    ('21,399.96', '21,400')
+    """
+    known = [end for end in ends if end is not None]
+    more = (n for n in range(digits, 16) if _is_apart(float(f"{value:.{n}g}"), value, known))
+    return number_text(value, next(more, 15))
+
+
+def _is_apart(written: float, exact: float, ends: Sequence[float]) -> bool:
+    """Whether a written number is on the same side of each end as the exact one; both sides are equal up to rounding."""
+
+    def side(number: float, end: float) -> int:
+        tolerance = 1e-12 * max(abs(number), abs(end))
+        return (number > end + tolerance) - (number < end - tolerance)
+
+    return all(side(written, end) == side(exact, end) for end in ends)
 
 
 def count_text(count: int) -> str:

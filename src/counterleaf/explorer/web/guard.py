@@ -13,12 +13,13 @@ from fastapi.responses import Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.web import files
 from counterleaf.explorer.web.access import Access
+from counterleaf.explorer.web.body import MAX_BODY
 from counterleaf.explorer.web.refusal import refuse, show
 
-MAX_BODY = 256 * 1024
-MAX_FILE = 32 * 1024 * 1024  # of a body that contains a file of the user
+MAX_FILE_BODY = 2 * MAX_FILE + MAX_BODY  # JSON writes a quotation mark or the end of a line as two characters
 FILES = ("/api/open", "/api/rows")
 MAX_EXCESS = 4 * 1024 * 1024  # a body that is too large by this is read to its end, so that its sender receives the refusal
 HEADERS = {
@@ -70,7 +71,7 @@ class Guard:
         if refusal is None and scope["method"] == "POST" and not _is_json(headers):
             refusal = refuse(415, f"the Content-Type is {show(_content_type(headers))}; expected application/json")
         if refusal is None:
-            limit = MAX_FILE if scope["path"] in FILES else MAX_BODY
+            limit = MAX_FILE_BODY if scope["path"] in FILES else MAX_BODY
             body = await _read_body(headers, receive, limit)
             if body is None:
                 refusal = refuse(413, f"the body is too large; expected at most {limit} bytes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from counterleaf.report.cases import State
 from counterleaf.report.constraint_words import all_in_words
@@ -179,9 +179,12 @@ def compared(one: Comparison) -> str:
     return f"{one.name}: {what} {more} often than the rest ({percent(one.value)} against {percent(one.rest_value)}; {p})"
 
 
-def remarks(figures: Figures) -> list[str]:
-    """Return what a reader has to know about the figures: groups, limits, samples, small groups."""
-    out, whole, conflicts = list(figures.notes), figures.whole, figures.conflicts
+def remarks(figures: Figures, label: Callable[[str], str] = str, divisions: bool = True) -> list[str]:
+    """Return what a reader has to know about the figures: groups, limits, samples, small groups.
+
+    ``label`` returns what a column is called; ``divisions`` says whether to describe how columns are divided into groups.
+    """
+    out, whole, conflicts = list(figures.notes) if divisions else [], figures.whole, figures.conflicts
     if whole.counts[State.FOUND]:
         out.append(
             f"{int(whole.counts[State.FOUND]):,} rows reach the target by a change that is not proved to be the cheapest, "
@@ -209,7 +212,7 @@ def remarks(figures: Figures) -> list[str]:
             f"The constraints in the way were determined for {len(conflicts.rows):,} of the {conflicts.total:,} rows without "
             "recourse, a random sample."
         )
-    out += _about_gaps(figures) + _about_small_groups(figures)
+    out += _about_gaps(figures, label) + _about_small_groups(figures, label)
     if whole.invalid:
         reasons = "; ".join(f"{text} ({count:,})" for text, count in figures.cases.problems)
         out.append(f"{whole.invalid:,} rows could not be explained. The most frequent reasons: {reasons or 'not known'}.")
@@ -221,7 +224,7 @@ def remarks(figures: Figures) -> list[str]:
         out.append("No row has the target, and none was found to reach it.")
     for name, groups in figures.groups.items():
         if len(groups) == 1:
-            out.append(f"{name} has one group only, so there is nothing to compare.")
+            out.append(f"{label(name)} has one group only, so there is nothing to compare.")
     return out
 
 
@@ -231,26 +234,26 @@ def conflict(figures: Figures, places: Sequence[int]) -> str:
     return all_in_words([figures.conflicts.constraints[k] for k in places], figures.schema) or NO_CONSTRAINT
 
 
-def _about_gaps(figures: Figures) -> list[str]:
+def _about_gaps(figures: Figures, label: Callable[[str], str]) -> list[str]:
     """Return what happened to missing values."""
     filled = [line for line in figures.features if not line["by"] and line["filled"]]
     if not filled:
         return []
     about = "at least " * (figures.cases.kept < 1)
-    counts = ", ".join(f"{line['feature']} in {about}{line['filled']:,} rows" for line in filled)
+    counts = ", ".join(f"{label(line['feature'])} in {about}{line['filled']:,} rows" for line in filled)
     fills = figures.schema.fills
-    imputed = [f"{line['feature']} {as_number(fills[line['feature']])}" for line in filled if line["feature"] in fills]
+    imputed = [f"{label(line['feature'])} {as_number(fills[line['feature']])}" for line in filled if line["feature"] in fills]
     text = f"Changes that fill in a missing value: {counts}. They have no old value and are left out of the sizes of changes."
     text += f" Their costs and limits count from the value that the pipeline imputes: {', '.join(imputed)}." * bool(imputed)
     return [text]
 
 
-def _about_small_groups(figures: Figures) -> list[str]:
+def _about_small_groups(figures: Figures, label: Callable[[str], str]) -> list[str]:
     least = figures.settings.min_rows
     small = [group for groups in figures.groups.values() for group in groups if group.affected < least]
     if not small:
         return []
-    listed = ", ".join(f"{group.name} ({group.affected:,})" for group in small[:6])
+    listed = ", ".join(f"{label(group.by)} = {group.label} ({group.affected:,})" for group in small[:6])
     more = f" and {len(small) - 6} more" if len(small) > 6 else ""
     return [
         f"Fewer than {least:,} rows without the target: {listed}{more}. Their figures about recourse say little: they have no "

@@ -25,8 +25,15 @@ def check_words(name: str, label: Any, description: Any, unit: Any = None) -> No
             raise CounterleafError(f"feature {name!r}: {what} is {text[:20]!r}; expected text, or leave it out")
         if len(text) > _LONGEST[what]:
             raise CounterleafError(f"feature {name!r}: {what} has {len(text)} characters; expected at most {_LONGEST[what]}")
-        wrong = next((c for c in text if c in _TURNS or unicodedata.category(c) in _REFUSED), None)
+        wrong = control_character(text)
         if wrong is not None:
             raise CounterleafError(
                 f"feature {name!r}: {what} contains the control character {wrong!a}; expected one line of text"
             )
+
+
+def control_character(text: str) -> str | None:
+    """Return the first character that ends a line, changes the direction of the text around it or is invisible, or None."""
+    if text.isprintable():
+        return None
+    return next((c for c in text if c in _TURNS or unicodedata.category(c) in _REFUSED), None)

@@ -8,6 +8,7 @@ export const isEmbedded = "embedded" in document.documentElement.dataset;
 /** A replacement for `fetch`. */
 export function fetchByMessage(path, { method = "GET", body = null, signal } = {}) {
   return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
     const id = (last += 1);
     waiting.set(id, resolve);
     signal?.addEventListener("abort", () => {

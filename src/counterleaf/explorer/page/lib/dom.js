@@ -16,7 +16,13 @@ export function h(tag, attributes = {}, ...children) {
   return node;
 }
 
-const present = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // they change the direction of the text around them
+
+/** A text in which a name from a model cannot rearrange the words around it. */
+const visible = (text) => (typeof text === "string" ? text.replace(TURNS, "\ufffd") : text);
+
+const present = (children) =>
+  children.flat(2).flatMap((child) => (child === null || child === undefined || child === false ? [] : [visible(child)]));
 
 export const byId = (id) => document.getElementById(id);
 
@@ -34,7 +40,8 @@ export function button(label, onclick, attributes = {}) {
 }
 
 /** Set the text of a node; an unchanged text costs nothing. */
-export function setText(node, text) {
+export function setText(node, value) {
+  const text = visible(value);
   if (node.textContent !== text) node.textContent = text;
 }
 

@@ -4,12 +4,6 @@ import { button, fill, h, onNumber, setText, setValue, shortNumber } from "../li
 import { togglePanel } from "../lib/page_controls.js";
 import { initialState } from "../lib/state.js";
 
-const COSTS = {
-  L1: ["fewest changes", "few features change, maybe by a lot", "L1: the sum of the changes"],
-  L2: ["smallest changes", "several features may change, each of them a little", "L2: the sum of the squared changes"],
-  mixed: ["both", "few changes, none of them large", "L1 + L2"],
-  Q: ["smooth changes", "neighbouring pixels change together", "Q: a quadratic cost that couples neighbouring pixels"],
-};
 const SPREADS = { range: "range in the data", std: "standard deviation", mad: "median deviation", none: "original units" };
 
 export class Adjust {
@@ -34,7 +28,7 @@ export class Adjust {
     const set = (patch) => this.change({ ...this.state, ...patch });
     this.costs = scene.costs.map((cost) => {
       const radio = h("input", { type: "radio", name: "cost", value: cost, onchange: () => set({ cost }) });
-      const [name, meaning] = COSTS[cost];
+      const [name, meaning] = scene.measures[cost];
       return [radio, h("label", { class: "choice" }, radio, h("span", {}, name, h("small", {}, meaning)))];
     });
     this.count = numberField("count", { min: 1, max: 12, step: 1 }, (count) => set({ count }), () => this.state.count);
@@ -66,7 +60,7 @@ export class Adjust {
       this.certainty(scene, set),
       field("Safety margin", this.margin, "How far the answer must be beyond each threshold of the model, in the units of the feature. 0 is just beyond it."),
       scene.constraints.length > 0 && [
-        h("h3", {}, "Rules of your file"),
+        h("h3", {}, "Always required"),
         h("ul", { class: "rules-list" }, scene.constraints.map((text) => h("li", {}, text))),
       ],
       h(
@@ -118,7 +112,7 @@ export class Adjust {
     setValue(this.margin, shortNumber(state.margin));
     if (this.sure) setValue(this.sure, this.readSure());
     this.spread.disabled = state.cost === "Q"; // which measures pixels in their original unit
-    setText(this.term, `Cost: ${COSTS[state.cost]?.[2] ?? state.cost}.`);
+    setText(this.term, `Cost: ${this.scene.measures[state.cost][2]}.`);
   }
 }
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from counterleaf.answer.text import word
 from counterleaf.errors import CounterleafError
+from counterleaf.explorer.session.answers.measures import MEASURES
+from counterleaf.explorer.session.question import MAX_FILE
 from counterleaf.explorer.session.scene import Scene, SceneSource, encode_value
-from counterleaf.explorer.session.words import label_of, value_text
+from counterleaf.explorer.session.words import filled_text, label_of
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.table.features import Feature, Numeric, is_missing
 from counterleaf.table.rows import TableRows
@@ -36,16 +38,20 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "has_table": scene.rows is not None,
         "first_row": scene.first_row,
         "target": [] if scene.target is None else [scene.target],
+        "at_least": scene.at_least,
+        "at_most": scene.at_most,
         "classes": [str(label) for label in tree.classes.tolist()],
         "probabilities": scene.has_probabilities,
         "output": _describe_output(scene),
         "spreads": ["range", "std", "mad", "none"] if explainer.spreads is not None else ["none"],
         "costs": list(scene.costs),
+        "measures": {cost: MEASURES[cost] for cost in scene.costs},
         "locked_features": list(scene.locked_features),
         "shape": scene.shape,
         "n_leaves": int((tree.left < 0).sum()),
-        "model": _model_name(tree),
+        "model": model_name(tree)[1],
         "has_tree": not is_ensemble,
+        "max_file": MAX_FILE,
         "constraints": [str(one) for one in scene.constraints],
         "features": [
             {**_describe_feature(feature), "histogram" if isinstance(feature, Numeric) else "counts": counts}
@@ -54,13 +60,16 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _model_name(tree: Any) -> str:
+def model_name(tree: Any) -> tuple[str, str]:
+    """The indefinite article of a model, which plurals lack, and what it is."""
     if isinstance(tree, Ensemble):
-        is_mean = tree.scoring.divisor != 1.0 or tree.scoring.link == "share"
-        return f"forest of {tree.n_trees:,} trees" if is_mean else f"{tree.n_trees:,} boosted trees"
+        count = f"{tree.n_trees:,} {'tree' if tree.n_trees == 1 else 'trees'}"
+        if tree.scoring.divisor != 1.0 or tree.scoring.link == "share":
+            return "a ", f"forest of {count}"
+        return ("a ", "boosted tree") if tree.n_trees == 1 else ("", f"{tree.n_trees:,} boosted trees")
     if tree.outputs is not None and tree.outputs.slope is not None:
-        return "tree with linear leaves"
-    return "tree"
+        return "a ", "tree with linear leaves"
+    return "a ", "tree"
 
 
 def _describe_output(scene: Scene) -> dict[str, Any] | None:
@@ -134,7 +143,7 @@ def imputed(scene: Scene, values: dict[str, Any]) -> dict[str, str]:
             continue
         code = schema.fills[feature.name]
         if isinstance(feature, Numeric):
-            out[feature.name] = value_text(feature, code)
+            out[feature.name] = filled_text(feature, code)
         elif 0 <= code < len(feature.values):
             out[feature.name] = word(feature.values[int(code)])
     return out

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.words import percent, series, value_text
-from counterleaf.table.features import Feature, Numeric, Ordinal, is_missing
+from counterleaf.explorer.session.scene import encode_value
+from counterleaf.explorer.session.words import filled_text, percent, series
+from counterleaf.table.features import Numeric, Ordinal, is_missing
+from counterleaf.types import Array
 
 _SMALL, _MODERATE = 0.05, 0.25  # of the usual range
-FILLED, REMOVED, OTHER, MORE, LESS = "filled in", "left out", "another choice", "more", "less"
+
+
+class Kind(StrEnum):
+    """What kind of move a change is."""
+
+    RANGE = "range"  # of a number, as a share of its usual range
+    NUMBER = "number"  # of a number without a usual range
+    LEVEL = "level"  # of an ordinal feature
+    CHOICE = "choice"  # another category
+    FILLED = "filled"  # a gap that does not count as a number
+    REMOVED = "removed"  # a value that becomes a gap
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """How far one feature moves."""
 
-    share: float | None  # of the usual range; None for another choice and for a gap that is filled in
+    kind: Kind
+    share: float | None  # of the usual range or of the levels; None if there is none: it counts as 1
     direction: int  # 1 up, -1 down, 0 for a change without a direction
     text: str
 
@@ -28,29 +45,53 @@ def measure_move(explainer: Explainer, d: int, before: Any, after: Any) -> Move:
     """Measure the move of feature ``d`` between two values."""
     feature = explainer.schema.features[d]
     if is_missing(after):
-        return Move(None, 0, REMOVED)
-    if is_missing(before):
-        fill = explainer.schema.fills.get(feature.name)
-        if fill is None or not isinstance(feature, Numeric):
-            return Move(None, 0, FILLED)
-        move = _numeric_move(float(after) - fill, usual_range(explainer, d))
-        return Move(move.share, move.direction, f"{FILLED}, {move.text} away from {value_text(feature, fill)}")
+        return Move(Kind.REMOVED, None, 0, "left out")
+    codes = (math.nan if (code := encode_value(feature, value)) is None else code for value in (before, after))
+    old, new = (np.array([code]) for code in codes)
+    share: float | None = float(measure_shares(explainer, d, old, new)[0])
+    share = None if math.isnan(share or 0.0) else share
     if isinstance(feature, Numeric):
-        step = float(after) - float(before)
-        return _numeric_move(step, usual_range(explainer, d))
+        fill = explainer.schema.fills.get(feature.name) if is_missing(before) else None
+        if is_missing(before) and fill is None:
+            return Move(Kind.FILLED, None, 0, "filled in")
+        return _numeric_move(feature, share, float(after), fill if fill is not None else float(before), fill is not None)
+    if is_missing(before):
+        return Move(Kind.FILLED, None, 0, "filled in")
     if isinstance(feature, Ordinal):
-        steps = feature.place(after) - feature.place(before)
+        steps = int(new[0] - old[0])
         levels = f"{abs(steps)} level{'s' * (abs(steps) != 1)} {'up' if steps > 0 else 'down'}"
-        return Move(abs(steps) / max(len(feature.values) - 1, 1), 1 if steps > 0 else -1, levels)
-    return Move(None, 0, OTHER)
+        return Move(Kind.LEVEL, share, 1 if steps > 0 else -1, levels)
+    return Move(Kind.CHOICE, None, 0, "another choice")
 
 
-def _numeric_move(step: float, usual: float | None) -> Move:
-    direction = (step > 0) - (step < 0)
+def _numeric_move(feature: Numeric, share: float | None, after: float, before: float, filled: bool) -> Move:
+    """The move of a number; ``filled`` if it replaces a gap that counts as ``before``."""
+    direction = (after > before) - (after < before)
+    kind = Kind.NUMBER if share is None else Kind.RANGE
+    size = "" if share is None else f"{percent(share)} of the usual range"
+    if not filled:
+        return Move(kind, share, direction, size or ("more" if direction > 0 else "less"))
+    counted = filled_text(feature, before)
+    where = "above" if direction > 0 else "below"
+    text = f"{size} {where} {counted}".strip() if direction else f"as {counted}"
+    return Move(kind, share, direction, f"filled in, {text}")
+
+
+def measure_shares(explainer: Explainer, d: int, old: Array, new: Array) -> Array:
+    """How far feature ``d`` moves between encoded values, as shares of its usual range or of its levels.
+
+    The gap of a number moves from the value that it counts as. NaN is another choice, a gap that is filled in or left out, or
+    a number without a usual range: each of them counts as 1 in an effort.
+    """
+    feature = explainer.schema.features[d]
+    if isinstance(feature, Ordinal):
+        gaps = (old >= len(feature.values)) | (new >= len(feature.values))
+        return np.where(gaps, np.nan, np.abs(new - old) / max(len(feature.values) - 1, 1))
+    usual = usual_range(explainer, d) if isinstance(feature, Numeric) else None
     if usual is None:
-        return Move(None, direction, MORE if direction > 0 else LESS)
-    share = abs(step) / usual
-    return Move(share, direction, f"{percent(share)} of the usual range")
+        return np.full(len(old), np.nan)
+    fill = explainer.schema.fills.get(feature.name, np.nan)
+    return np.asarray(np.abs(new - np.where(np.isnan(old), fill, old)) / usual)
 
 
 def usual_range(explainer: Explainer, d: int) -> float | None:
@@ -63,44 +104,49 @@ def usual_range(explainer: Explainer, d: int) -> float | None:
     return width if 0.0 < width < math.inf else None
 
 
-def describe_effort(features: Sequence[Feature], moves: Sequence[Move], cost: str) -> dict[str, Any]:
-    """The effort of one way: ``total`` adds up the shares, and 1 for each other choice; ``share`` maps it to a bar."""
-    total = sum(1.0 if move.share is None else move.share for move in moves)
+def total_effort(moves: Sequence[Move]) -> float:
+    """The sum of the shares, and 1 for each move without a share."""
+    return sum(1.0 if move.share is None else move.share for move in moves)
+
+
+def describe_effort(moves: Sequence[Move], cost: str) -> dict[str, Any]:
+    """The effort of one way.
+
+    ``total`` is a sum of shares, ``share`` the part of the bar, which is full at 1. ``words`` consists of ``size``, which is
+    None if something other than numbers changes, and ``short``.
+    """
+    total = total_effort(moves)
+    size = _size(total) if moves and all(move.kind is Kind.RANGE for move in moves) else None
+    parts = _effort_parts(moves)
+    short = series(parts) if parts else "nothing has to change"
     return {
-        "share": round(total / (1.0 + total), 4),
+        "share": round(min(total, 1.0), 4),
         "total": round(total, 6),
-        "words": effort_words(features, moves),
+        "words": short if size is None else f"{size}: {short}",
+        "size": size,
+        "short": short,
         "cost": cost,
     }
 
 
-def effort_words(features: Sequence[Feature], moves: Sequence[Move]) -> str:
-    """The effort of some moves in words, such as "small: 2.6 % of the usual range" or "1 other choice"."""
-    if not moves:
-        return "nothing has to change"
-    ranges = [m.share for f, m in zip(features, moves, strict=True) if isinstance(f, Numeric) and m.share is not None]
-    levels = [m for f, m in zip(features, moves, strict=True) if isinstance(f, Ordinal) and m.share is not None]
-    filled = sum(m.text == FILLED for m in moves)
-    removed = sum(m.text == REMOVED for m in moves)
-    choices = sum(m.text == OTHER for m in moves)
-    unscaled = sum(m.text in (MORE, LESS) for m in moves)
-    parts = []
-    if choices:
-        parts.append(f"{choices} other choice{'s' * (choices > 1)}")
-    if len(levels) == 1:
-        parts.append(levels[0].text)
-    elif levels:
-        parts.append(f"{len(levels)} changes of level")
+def _effort_parts(moves: Sequence[Move]) -> list[str]:
+    """The effort of some moves in words, such as "2.6 % of the usual range" or "1 other choice"."""
+    counts, parts = Counter(move.kind for move in moves), []
+    levels = [move for move in moves if move.kind is Kind.LEVEL]
+    ranges = [move.share or 0.0 for move in moves if move.kind is Kind.RANGE]
+    if count := counts[Kind.CHOICE]:
+        parts.append(f"{count} other choice{'s' * (count > 1)}")
+    if levels:
+        parts.append(levels[0].text if len(levels) == 1 else f"{len(levels)} changes of level")
     if ranges:
-        where = "the usual range" if len(ranges) == 1 else "the usual ranges in total"
-        parts.append(f"{percent(sum(ranges))} of {where}")
-    if unscaled:
-        parts.append(f"{unscaled} number{'s' * (unscaled > 1)} changed")
-    if filled:
-        parts.append(f"{filled} gap{'s' * (filled > 1)} filled in")
-    if removed:
-        parts.append(f"{removed} value{'s' * (removed > 1)} left out")
-    return f"{_size(sum(ranges))}: {parts[0]}" if len(ranges) == len(moves) else series(parts)
+        parts.append(f"{percent(sum(ranges))} of the usual range{'s in total' * (len(ranges) > 1)}")
+    if count := counts[Kind.NUMBER]:
+        parts.append(f"{count} number{'s' * (count > 1)} changed")
+    if count := counts[Kind.FILLED]:
+        parts.append(f"{count} gap{'s' * (count > 1)} filled in")
+    if count := counts[Kind.REMOVED]:
+        parts.append(f"{count} value{'s' * (count > 1)} left out")
+    return parts
 
 
 def _size(total: float) -> str:

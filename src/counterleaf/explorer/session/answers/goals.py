@@ -13,12 +13,11 @@ from counterleaf.answer.explanation import Explanation
 from counterleaf.errors import CounterleafError, some
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.scene import Scene
-from counterleaf.explorer.session.words import number_text, percent, series, with_unit
+from counterleaf.explorer.session.words import number_text, percent, percent_apart, series, with_unit
 from counterleaf.model.ensembles.ensemble import Ensemble
-from counterleaf.question.query import Probability, probability, value
+from counterleaf.question.query import Probability, Value, probability, value
 from counterleaf.types import Array
 
-_DIGITS = 4  # of a predicted value below 10,000
 _AHEAD = 0.1  # the initial goal for a value: this share of the range of the model's values above the row's
 
 
@@ -134,12 +133,16 @@ def _interval(low: float | None, high: float | None, write: Any, of: str = "of "
 
 
 def describe_outcomes(scene: Scene, answer: Explanation) -> list[dict[str, Any]]:
-    """What the model says of the source and of each answer."""
-    certificate = answer.certificate
+    """What the model says of the source and of each answer; the numbers are written so that they do not contradict the goal."""
+    certificate, target = answer.certificate, answer.target
     points: Array = np.vstack([certificate.problem.source[None], certificate.findings.points.reshape(-1, answer.schema.width)])
-    return [one.describe() for one in scene.outcomes(answer.decision.model, points)]
+    ends = (target.at_least, target.at_most) if isinstance(target, (Probability, Value)) else ()
+    of = str(target.label) if isinstance(target, Probability) else None
+    return [one.describe() for one in scene.outcomes(answer.decision.model, points, ends, of)]
 
 
 def target_probability(answer: Explanation, k: int) -> str:
     """The probability of the goal's class for the source (-1) or an answer, in percent."""
-    return percent((answer.source_number if k < 0 else answer[k].number) or 0.0)
+    target = answer.target
+    share = (answer.source_number if k < 0 else answer[k].number) or 0.0
+    return percent_apart(share, (target.at_least, target.at_most))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.answer.short_numbers import plain, round_down
 from counterleaf.answer.text import Page, apart, compose
-from counterleaf.explorer.session.answers.effort import Move, describe_effort, measure_move
+from counterleaf.explorer.session.answers.effort import Move, describe_effort, measure_move, total_effort
 from counterleaf.explorer.session.answers.goals import Goal, describe_outcomes, target_probability
+from counterleaf.explorer.session.answers.measures import is_effort
+from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.scene import Scene, encode_value
 from counterleaf.explorer.session.words import count_text, feature_number, label_of, percent, series
 from counterleaf.proof.certificate import Status
@@ -17,19 +21,23 @@ from counterleaf.table.features import MISSING, Numeric, is_missing
 
 _IN_SENTENCE = 6  # features
 _TOLERANCE = 1e-9  # of the cost: a smaller gap is rounding
+_SAME = 1e-6  # a smaller difference between a cost and an effort is rounding
 
 
-def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def describe_ways(scene: Scene, question: Question, answer: Explanation) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the model says of the source, and the ways of an answer."""
     source, *outcomes = describe_outcomes(scene, answer)
     costs = apart([c.cost for c in answer]) if len(answer) else []
     page = compose(answer, len(answer.schema), units=False) if len(answer) and scene.shape is None else None
+    all_moves = [_moves(scene, answer, k) for k in range(len(answer))]
+    by_effort = is_effort(question) and all(
+        abs(total_effort(moves) - c.cost) <= _SAME * (1.0 + c.cost) for moves, c in zip(all_moves, answer, strict=True)
+    )
     ways = []
     for k, (c, outcome, cost) in enumerate(zip(answer, outcomes, costs, strict=True)):
         places = [answer.schema.index(name) for name in c.changes]
-        moves = [measure_move(scene.explainer, d, *c.changes[answer.schema.names[d]]) for d in places]
-        features = [answer.schema.features[d] for d in places]
-        effort = describe_effort(features, moves, cost)
+        moves = all_moves[k]
+        effort = describe_effort(moves, cost)
         if scene.shape is not None:
             effort["words"] = _pixel_words(scene, moves)
         ways.append(
@@ -37,6 +45,10 @@ def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], li
                 **outcome,
                 "confirmed": c.confirmed,
                 "proved": is_proved(answer, k),
+                "proof": {
+                    "claim": _claim(scene, answer, k, by_effort),
+                    "lower_bound": _bound_text(c.lower_bound),
+                },
                 "leaf": c.leaf,
                 "n_changes": len(c.changes),
                 "changes": [] if page is None else _describe_changes(answer, page, k, dict(zip(places, moves, strict=True))),
@@ -46,11 +58,39 @@ def describe_ways(scene: Scene, answer: Explanation) -> tuple[dict[str, Any], li
     return source, ways
 
 
+def _moves(scene: Scene, answer: Explanation, k: int) -> list[Move]:
+    names = answer.schema.names
+    places = (answer.schema.index(name) for name in answer[k].changes)
+    return [measure_move(scene.explainer, d, *answer[k].changes[names[d]]) for d in places]
+
+
 def is_proved(answer: Explanation, k: int) -> bool:
-    """Whether way ``k`` is proved to be the cheapest that differs from those before."""
+    """Whether way ``k`` is proved to be the cheapest of those that differ from the ways before it, as ``distinct`` means it.
+
+    With "features", they do not change all the features of any way before; with "leaves", they end in another leaf.
+    """
     if not answer.proof_holds:
         return False
     return answer.status is Status.OPTIMAL or (k == 0 and answer.gap <= _TOLERANCE * abs(answer[0].cost))
+
+
+def _claim(scene: Scene, answer: Explanation, k: int, by_effort: bool) -> str:
+    """What is proved about way ``k``, or what is not, after "proved" or "not proved".
+
+    "Smaller" is about the effort that the page shows; with another cost, a smaller effort may exist.
+    """
+    if not is_proved(answer, k):
+        smaller = f"a smaller change may exist{_how_much_smaller(answer) if k == 0 else ''}"
+        return smaller if by_effort else "a better change may exist"
+    if not answer[k].changes:
+        return "nothing has to change"
+    if k == 0:
+        return "no smaller change works" if by_effort else "the best by the chosen measure"
+    best = "the smallest" if by_effort else "the best by the chosen measure"
+    if scene.shape is not None:
+        return f"{best} on another path through the model"
+    before = "option 1" if k == 1 else "option 1 or option 2" if k == 2 else f"one of options 1 to {k}"
+    return f"{best} that does not change all that {before} changes"
 
 
 def _describe_changes(answer: Explanation, page: Page, k: int, moves: dict[int, Move]) -> list[dict[str, Any]]:
@@ -94,12 +134,12 @@ def _pixel_words(scene: Scene, moves: Sequence[Move]) -> str:
     return f"{pixels}, each by {percent(sum(shares) / len(shares))} on average" if shares else pixels
 
 
-def write_sentence(scene: Scene, answer: Explanation, ways: list[dict[str, Any]]) -> str:
+def write_sentence(scene: Scene, answer: Explanation, source: dict[str, Any], ways: list[dict[str, Any]]) -> str:
     """The first way as one sentence."""
     best, model = ways[0], f"the model would {_says(answer, ways[0], 0)}"
     if not best["n_changes"]:
         return f"Nothing has to change: the model already {_says(answer, best, 0, 's')}."
-    instead = _instead(scene, answer, best)
+    instead = _instead(answer, source, best)
     found = is_proved(answer, 0)
     if scene.shape is not None:
         start = "With" if found else "The best answer before the search stopped: with"
@@ -125,13 +165,10 @@ def _says(answer: Explanation, way: dict[str, Any], k: int, ending: str = "") ->
     return f"predict{ending} {way['label']}" if way["class_index"] is None else f"say{ending} {way['label']}"
 
 
-def _instead(scene: Scene, answer: Explanation, way: dict[str, Any]) -> str:
+def _instead(answer: Explanation, source: dict[str, Any], way: dict[str, Any]) -> str:
     if isinstance(answer.target, Probability):
         return f" instead of {target_probability(answer, -1)}"
-    before = answer.source_label
-    if way["class_index"] is None:
-        return f" instead of {scene._value_outcome(float(before)).label}"
-    return "" if str(before) == way["label"] else f" instead of {before}"
+    return "" if source["label"] == way["label"] else f" instead of {source['label']}"
 
 
 def write_failure(answer: Explanation, goal: Goal, stopped_after: float | None, conflict: bool) -> str:
@@ -143,25 +180,29 @@ def write_failure(answer: Explanation, goal: Goal, stopped_after: float | None, 
     return text if conflict else f"{text} None of your settings is the cause: no row within the ranges of the data gets there."
 
 
-def write_proof(answer: Explanation, stopped_after: float | None, lower_bound: str | None) -> dict[str, Any]:
-    """What is proved about the first way, in words."""
+def write_proof(answer: Explanation, ways: list[dict[str, Any]], stopped_after: float | None) -> dict[str, Any]:
+    """What is proved about the first way, or that there is none, in words."""
     stopped = "the search stopped early" if stopped_after is None else f"the search stopped after {stopped_after:g} s"
-    proved = answer.proved if not len(answer) else is_proved(answer, 0)
-    if not len(answer):
-        text = "proved: no allowed change reaches the goal" if proved else f"not proved: {stopped}"
-    elif not proved:
-        text = f"not proved: {stopped}, so a smaller change may exist{_how_much_smaller(answer)}"
-    elif not answer[0].changes:
-        text = "proved: nothing has to change"
+    if not ways:
+        text = "proved: no allowed change reaches the goal" if answer.proved else f"not proved: {stopped}"
+        return {"proved": answer.proved, "text": text, "lower_bound": _bound_text(answer.lower_bound)}
+    proved, claim, bound = ways[0]["proved"], ways[0]["proof"]["claim"], ways[0]["proof"]["lower_bound"]
+    if not proved:
+        text = f"not proved: {stopped}, so {claim}"
     else:
-        text = "proved: no smaller change works"
+        text = f"proved: {claim}"
         if answer.status is Status.LIMIT:
-            text += f"; {stopped}, so other ways may be missing"
-    return {"proved": proved, "text": text, "lower_bound": lower_bound}
+            text += f"; {stopped}, so other options may be missing"
+    return {"proved": proved, "text": text, "lower_bound": bound}
+
+
+def _bound_text(bound: float) -> str | None:
+    """A lower bound, rounded down so that the text is a bound too."""
+    return plain(round_down(bound, 4)) if math.isfinite(bound) else None
 
 
 def _how_much_smaller(answer: Explanation) -> str:
-    """By how much a better change could be smaller, if a bound is known."""
+    """By how much a better change could be smaller, if a bound is known and the cost is the effort."""
     cost, bound = answer[0].cost, answer.lower_bound
     return f", at most {percent(1.0 - bound / cost)} smaller" if 0.0 < bound < cost else ""
 

@@ -22,6 +22,7 @@ from counterleaf.types import Array
 _SIZE = (160, 110)  # cells of two numbers, if the model is fast
 _BUDGET = 0.08  # seconds; a slow model has fewer cells
 _LEVELS = 254  # of a number; a byte
+_OTHERS = 255  # the last class that a byte can mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,10 @@ def scale_of(answer: Explanation) -> Scale | None:
 
 
 def draw_raster(answer: Explanation, axes: list[Axis], scale: Scale | None) -> dict[str, Any]:
-    """One byte per cell, row by row from the top: the index of the class, or the level of the number between two ends."""
+    """One byte per cell, row by row from the top: the index of the class, or the level of the number between two ends.
+
+    With ``others``, there are more classes than bytes, and the last byte means any of the other classes.
+    """
     sizes = [
         axis.feature.size if not isinstance(axis.feature, Numeric) else size for axis, size in zip(axes, _SIZE, strict=True)
     ]
@@ -77,12 +81,14 @@ def draw_raster(answer: Explanation, axes: list[Axis], scale: Scale | None) -> d
     low, high = (0.0, 0.0) if scale is None else (float(cells.min()), float(cells.max()))
     if scale is not None:
         cells = np.rint((cells - low) / ((high - low) or 1.0) * _LEVELS)
-    cells = np.minimum(cells, 255).astype(np.uint8)
+    others = scale is None and len(answer.decision.model.classes) > _OTHERS + 1
+    cells = np.minimum(cells, _OTHERS).astype(np.uint8)
     return {
         "width": coarse[0],
         "height": coarse[1],
         "low": low,
         "high": high,
+        "others": others,
         "cells": base64.b64encode(cells.tobytes()).decode(),
     }
 
@@ -107,7 +113,5 @@ def _middles(axis: Axis, n: int) -> Array:
 
 def class_indices(model: Tree | Ensemble, points: Array) -> Array:
     """The index of the class that a model predicts for each point."""
-    labels = model.predict(points)
-    found, inverse = np.unique(np.asarray(labels), return_inverse=True)
     places = {label: k for k, label in enumerate(model.classes.tolist())}
-    return np.array([places[label] for label in found.tolist()])[inverse]
+    return np.array([places[label] for label in model.predict(points).tolist()], np.int64)

@@ -55,7 +55,9 @@ def draw_tree(scene: Scene, answer: Explanation, all_leaves: Explanation) -> dic
     for node in sorted(shown):
         one: dict[str, Any] = {"id": node, "leaves": int(below[node])}
         if tree.left[node] < 0:
-            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, cheapest.get(node))}
+            best = cheapest.get(node)
+            one |= {"kind": "leaf"} | _leaf(answer, tree, node) | {"effort": _effort(scene, best)}
+            one["cost"] = None if best is None else f"{best.cost:.4g}"
         else:
             one |= _split(scene, splits, node)
             one["sides"] = "".join("LR"[int(goes != one["swapped"])] for goes in right[:, node].tolist())
@@ -159,12 +161,9 @@ def _effort(scene: Scene, c: Counterfactual | None) -> dict[str, str] | None:
     if scene.shape is not None:
         pixels = f"{len(moves)} of {len(schema)} pixels"
         return {"short": pixels if moves else "here", "words": pixels if moves else "nothing has to change"}
-    words = str(describe_effort([schema.features[d] for d in places], moves, "")["words"])
-    short = words.rpartition(": ")[2].replace(" of the usual ranges in total", "").replace(" of the usual range", "")
-    return {
-        "short": f"effort {short}" if short.endswith("%") and " " not in short[:-2] else short if moves else "here",
-        "words": words,
-    }
+    effort = describe_effort(moves, "")
+    short = effort["short"] if effort["size"] is None else f"effort {percent(effort['total'])}"
+    return {"short": short if moves else "here", "words": effort["words"]}
 
 
 def _right(tree: Tree, points: Array) -> Array:

@@ -6,6 +6,7 @@ are replaced.
 
 from __future__ import annotations
 
+import json
 import re
 from html import escape
 from importlib import metadata
@@ -148,8 +149,7 @@ def _option(step: Step, way: Any, k: int, count: int) -> str:
     """One option: what changes, the effort, what the model says, and what is proved."""
     says = outcome_text(way, step.scene.kind)
     confirmed = f"confirmed: the model says {says}" if way["confirmed"] else "NOT confirmed by the model"
-    which = "the next smallest" if k else "nothing has to change" if not way["n_changes"] else "no smaller change works"
-    proved = f"proved: {which}" if way["proved"] else "not proved: a smaller change may exist"
+    proved = f"{'proved' if way['proved'] else 'not proved'}: {way['proof']['claim']}"
     title = f"Option {k + 1}{' (kept)' * (k in step.kept)}" if count > 1 else "The change"
     foot = f"Effort: {way['effort']['words']} (cost {way['effort']['cost']}). {_capital(confirmed)}. {_capital(proved)}."
     body = f"<p>{escape(_capital(_changes(step, way)))}</p>"
@@ -181,7 +181,7 @@ def _proof(step: Step) -> str:
 def answer_digest(step: Step) -> str:
     """The SHA-256 that the JSON of an answer ends with, or why there is none."""
     try:
-        return step.answer.to_json().rpartition('"digest": "')[2].rstrip('"}')
+        return str(json.loads(step.answer.to_json())["digest"])
     except CounterleafError as error:
         return f"not available: {error}"
 

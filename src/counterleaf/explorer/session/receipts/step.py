@@ -7,26 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterleaf.answer.explanation import Explanation
+from counterleaf.explorer.session.answers.measures import describe_measure, scale_of
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.scene import Scene
 from counterleaf.explorer.session.words import label_of, value_text
-
-_COSTS = {
-    "L1": ("fewest changes", "few features change, maybe by a lot", "L1, the sum of the changes"),
-    "L2": ("smallest changes", "several features may change, each of them a little", "L2, the sum of the squared changes"),
-    "mixed": ("both few and small changes", "few changes, none of them large", "L1 + L2"),
-    "Q": (
-        "smooth changes",
-        "neighbouring pixels change together",
-        "Q, the squared changes and the squared differences between the changes of neighbouring pixels",
-    ),
-}
-_SCALES = {
-    "range": "each divided by the usual range of its feature",
-    "std": "each in standard deviations",
-    "mad": "each in median absolute deviations",
-    "none": "each in the unit of its feature",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +30,7 @@ class Step:
     @property
     def scale(self) -> str:
         """The unit of the changes in the cost."""
-        return "none" if self.question.cost == "Q" else self.question.spread
+        return scale_of(self.question)
 
     @property
     def who(self) -> str:
@@ -80,8 +64,7 @@ class Step:
     @property
     def measure(self) -> str:
         """How changes are measured, in words and in the terms of the field."""
-        name, meaning, term = _COSTS[self.question.cost]
-        return f"{name}: {meaning} ({term}, {_SCALES[self.scale]})"
+        return describe_measure(self.question)
 
 
 def outcome_text(outcome: Mapping[str, Any], kind: str) -> str:

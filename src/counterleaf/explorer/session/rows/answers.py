@@ -11,10 +11,9 @@ import numpy as np
 
 from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.answers.effort import usual_range
+from counterleaf.explorer.session.answers.effort import measure_shares
 from counterleaf.model.ensembles.ensemble import Ensemble
 from counterleaf.report.cases import Cases, Collector, State, block_of
-from counterleaf.table.features import Feature, Numeric, Ordinal
 from counterleaf.table.frames import Frame, cells_of, concat, take, with_columns
 from counterleaf.table.rows import TableRows
 from counterleaf.types import Array
@@ -100,7 +99,8 @@ class RowAnswers:
         """Return how far each row moves: the shares of the usual ranges, and 1 for each other choice, as in an answer."""
         out = np.zeros(n)
         for d, one in cases.values.items():
-            out[one.rows] += _shares(self.explainer, d, one.old, one.new)
+            shares = measure_shares(self.explainer, d, one.old, one.new)
+            out[one.rows] += np.where(np.isnan(shares), 1.0, shares)
         return out
 
     def _probabilities(self, rows: TableRows) -> list[float | None]:
@@ -144,22 +144,6 @@ class RowAnswers:
             out["probability"] = self._chances[at]
         index = {label: k for k, label in enumerate(classes)}
         return out | {"class_index": [index.get(label) for label in self._labels[at]]}
-
-
-def _shares(explainer: Explainer, d: int, old: Array, new: Array) -> Array:
-    """Return how far feature ``d`` moves; a gap that is filled in or left out counts as another choice."""
-    feature: Feature = explainer.schema.features[d]
-    usual = usual_range(explainer, d) if isinstance(feature, Numeric) else None
-    if isinstance(feature, Ordinal):
-        usual = float(max(len(feature.values) - 1, 1))
-        gaps = (old >= len(feature.values)) | (new >= len(feature.values))
-    else:
-        gaps = np.zeros(len(old), bool)
-    if usual is None:
-        return np.ones(len(old))
-    with np.errstate(invalid="ignore"):
-        moves = np.abs(new - old) / usual
-    return np.where(gaps | ~np.isfinite(moves), 1.0, moves)
 
 
 def _short(numbers: Array | Sequence[float]) -> list[float | None]:

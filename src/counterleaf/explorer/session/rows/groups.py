@@ -16,7 +16,7 @@ from counterleaf.report.audit import Audit
 from counterleaf.report.groups import MOST, as_bound, intervals, quartile_bounds
 from counterleaf.report.measures.comparisons import MIN_ROWS
 from counterleaf.report.measures.differences import TOO_FEW
-from counterleaf.report.page.words import as_number, percent, remarks
+from counterleaf.report.page.words import as_number, percent
 from counterleaf.table.features import Feature, Numeric
 from counterleaf.table.frames import records
 
@@ -33,6 +33,7 @@ class Words:
     """The words for the sentences: the goal, the labels of the features, and whether the cost is a share of ranges."""
 
     goal: str
+    already: str  # after "rows that", such as "are granted already"
     labels: Mapping[str, str]
     is_share: bool
     groups: Mapping[str, str]  # the names of groups of dates and of large numbers
@@ -104,10 +105,11 @@ def describe_groups(audit: Audit, by: str, words: Words) -> dict[str, Any]:
         "by": by,
         "label": words.labels.get(by, by),
         "goal": words.goal,
+        "already": words.already,
         "unit": "share" if words.is_share else "cost",
         "groups": groups,
         "sentences": _sentences(records(audit.differences), words, words.labels.get(by, by)),
-        "notes": [text.replace(by, words.labels.get(by, by)) for text in remarks(audit._figures) if "no bounds" not in text],
+        "notes": audit._remarks(lambda name: words.labels.get(name, name)),
     }
 
 
@@ -153,8 +155,8 @@ def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
         numbers = words.effort(value), words.effort(other)
         gap = f"{words.effort(value - other)} (95 % interval {words.effort(near)} to {words.effort(far)})"
     starts = {
-        "share_has": f"Already {words.goal}, by {label}",
-        "share_reaching": f"Of the others, can get there, by {label}",
+        "share_has": f"Rows that {words.already}, by {label}",
+        "share_reaching": f"Other rows that can get there, by {label}",
         "cost_median": f"Median {'effort' if words.is_share else 'cost'}, by {label}",
     }
     return f"{starts[one['measure']]}: {numbers[0]} for {first}, {numbers[1]} for {second}, a difference of {gap}."

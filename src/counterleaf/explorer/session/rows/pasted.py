@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from counterleaf.core.stopping import raise_if_stopped
 from counterleaf.errors import CounterleafError, flat, some
 from counterleaf.explorer.session.rows.answers import MOST_ROWS
 from counterleaf.report.cases import stated
@@ -37,7 +38,7 @@ class PastedRows:
 
 def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
     """Read rows for a model from text; every mistake is one line."""
-    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise CounterleafError(f"{name} is empty; expected a line with the names of the columns and at least one row")
     if "\0" in text:
@@ -49,10 +50,12 @@ def read_pasted(name: str, text: str, schema: Schema) -> PastedRows:
         frame, found = _read_csv(name, text.strip("\r\n"), schema, notes)
     if not len(frame):
         raise CounterleafError(f"{name} has names of columns but no rows; expected at least one")
+    raise_if_stopped()
     rows = fit_rows(frame, schema, name)
+    raise_if_stopped()
     unused = [column for column in found if column not in schema.names and column.strip()]
     n_rows = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-    notes.insert(0, f"{n_rows}, {len(schema):,} of {len(schema):,} columns.")
+    notes.insert(0, f"{n_rows} with the {len(schema):,} columns of the model.")
     if unused:
         listed = ", ".join(repr(column[:40]) for column in unused[:_MOST_LISTED])
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
@@ -120,17 +123,18 @@ def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
     rows = _json_rows(name, text)
     if len(rows) > MOST_ROWS:
         raise CounterleafError(f"{name} has more than {MOST_ROWS:,} rows; pass the file with --data")
-    known: dict[str, str] = {}
-    out = []
+    present: dict[str, None] = {}
     for k, row in enumerate(rows):
         if not isinstance(row, dict):
             raise CounterleafError(f"{name}: row {k} is not an object; expected rows such as {_example(schema)}")
-        for column in row:
-            if column not in known:
-                if len(known) >= _MOST_COLUMNS:
-                    raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
-                known[column] = _known_names([column], schema)[0]
-        cells = {known[column]: value for column, value in row.items() if known[column] in schema.names}
+        present |= dict.fromkeys(row)
+        if len(present) > _MOST_COLUMNS:
+            raise CounterleafError(f"{name} has more than {_MOST_COLUMNS:,} columns; expected those of the model")
+    known, names = dict(zip(present, _known_names(list(present), schema), strict=True)), set(schema.names)
+    raise_if_stopped()
+    out = []
+    for k, row in enumerate(rows):
+        cells = {known[column]: value for column, value in row.items() if known[column] in names}
         nested = next((column for column, value in cells.items() if isinstance(value, list | dict)), None)
         if nested is not None:
             raise CounterleafError(f"{name}: row {k} has an array or object in {nested!r}; expected text, a number or null")
@@ -142,11 +146,13 @@ def _read_json(name: str, text: str, schema: Schema) -> tuple[Frame, list[str]]:
 
 def _json_rows(name: str, text: str) -> Sequence[Any]:
     try:
-        content = loads(text)
+        content = _loads(name, text)
     except (ValueError, RecursionError) as error:
+        if isinstance(error, CounterleafError):
+            raise
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or text.lstrip().startswith("["):
-            raise CounterleafError(f"{name} is not valid JSON: {flat(error)}") from None
+            raise CounterleafError(f"{name} is not valid JSON: {_reason(error)}") from None
         return list(_json_lines(name, lines))
     return content if isinstance(content, list) else [content]
 
@@ -154,9 +160,31 @@ def _json_rows(name: str, text: str) -> Sequence[Any]:
 def _json_lines(name: str, lines: Iterable[str]) -> Iterable[Any]:
     for number, line in enumerate(lines, 1):
         try:
-            yield loads(line)
+            yield _loads(f"{name}, line {number},", line)
+        except CounterleafError:
+            raise
         except (ValueError, RecursionError) as error:
-            raise CounterleafError(f"{name}, line {number}, is not valid JSON: {flat(error)}") from None
+            raise CounterleafError(f"{name}, line {number}, is not valid JSON: {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    """The message of an error, without the advice to programmers that Python adds for a very long number."""
+    return flat(error).partition("; use sys.")[0]
+
+
+def _loads(name: str, text: str) -> Any:
+    content = loads(text)
+    if "\\u" in text:
+        check_characters(name, content)
+    return content
+
+
+def check_characters(name: str, content: Any) -> None:
+    """Refuse halves of characters, which an escape sequence in JSON can write but no file can contain."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise CounterleafError(f"{name} contains half of a surrogate pair; expected whole characters") from None
 
 
 def _example(schema: Schema) -> str:
@@ -169,12 +197,14 @@ def _known_names(columns: Sequence[str], schema: Schema) -> list[str]:
     for feature in schema:
         for text in {_letters(feature.name), _letters(str(getattr(feature, "label", None) or feature.name))}:
             by_letters.setdefault(text, []).append(feature.name)
+    names, present, used = set(schema.names), set(columns), set[str]()
     out: list[str] = []
     for column in columns:
         alike = by_letters.get(_letters(column), [])
-        known = column.strip() if column.strip() in schema.names else alike[0] if len(alike) == 1 else column
-        out.append(column if known in out or known in columns else known)
-    return [column.strip() if column.strip() in schema.names else column for column in out]
+        known = column.strip() if column.strip() in names else alike[0] if len(alike) == 1 else column
+        out.append(column if known in used or known in present else known)
+        used.add(out[-1])
+    return [column.strip() if column.strip() in names else column for column in out]
 
 
 def _letters(text: str) -> str:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from counterleaf.explorer.session.question import MAX_FEATURES, Key, Name, Question, Real, RowNumber, StrictModel
+from counterleaf.explorer.session.question import MAX_FEATURES, MAX_FILE, Key, Name, Question, Real, RowNumber, StrictModel
 
-MAX_TEXT = 30 * 1024 * 1024  # characters of a model or of rows, as many as the page promises
 FileName = Annotated[str, Field(max_length=255)]
 
 
@@ -38,7 +37,7 @@ class OpenRequest(StrictModel):
     """The JSON of a model."""
 
     name: FileName
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    text: Annotated[str, Field(max_length=MAX_FILE)]
 
 
 class RowsRequest(StrictModel):
@@ -46,4 +45,4 @@ class RowsRequest(StrictModel):
 
     scene: Key
     name: FileName
-    text: Annotated[str, Field(max_length=MAX_TEXT)] | None = None
+    text: Annotated[str, Field(max_length=MAX_FILE)] | None = None

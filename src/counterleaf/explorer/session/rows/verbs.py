@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from counterleaf.errors import CounterleafError
 from counterleaf.explainer import Explainer
-from counterleaf.explorer.session.answers.describe import describe_scene
+from counterleaf.explorer.session.answers.describe import model_name
 from counterleaf.explorer.session.answers.goals import Goal
+from counterleaf.explorer.session.answers.measures import is_effort
 from counterleaf.explorer.session.question import Question
 from counterleaf.explorer.session.rows.answers import MOST_ROWS, RowAnswers
 from counterleaf.explorer.session.rows.columns import columns_of, table_of
@@ -48,7 +49,8 @@ class Explaining(Protocol):
     def scene(self, key: str) -> Scene: ...
     def explainer(self, question: Question) -> Explainer: ...
     def posed(self, question: Question) -> PosedQuestion: ...
-    def add(self, scene: Scene) -> str: ...
+    def add(self, scene: Scene) -> None: ...
+    def remove(self, key: str) -> None: ...
 
 
 class RowVerbs:
@@ -57,7 +59,7 @@ class RowVerbs:
     def __init__(self, session: Explaining) -> None:
         self._session = session
         self._known: OrderedDict[tuple[str, str], RowAnswers] = OrderedDict()
-        self._opened: set[str] = set()
+        self._opened: OrderedDict[str, str] = OrderedDict()  # the titles of the scenes that the user opened, by key
         self.verbs: dict[str, Callable[[dict[str, Any]], Any]] = {
             "columns": lambda arguments: self._columns(ColumnsRequest.model_validate(arguments)),
             "efforts": lambda arguments: self._efforts(EffortsRequest.model_validate(arguments)),
@@ -101,13 +103,13 @@ class RowVerbs:
         answers.extend(_SECONDS)
         if answers.done < answers.n:
             return {"done": answers.done, "n_rows": answers.n}
-        plain = question.cost == "L1" and question.spread == "range"
-        is_share = plain and all(control.multiplier == 1.0 for control in question.controls.values())
         labels = {feature.name: label_of(feature) for feature in scene.explainer.schema}
+        goal = self._session.posed(question).goal
+        already = "are there already" if goal.target is None else f"are {goal.text} already"
         schema = scene.explainer.schema
         values = columns_of(scene, [request.by])["columns"][request.by]
         names = name_groups(schema.features[schema.index(request.by)], values, request.cuts)
-        words = Words(self._session.posed(question).goal.text, labels, is_share, names)
+        words = Words(goal.text, already, labels, is_effort(question), names)
         out = describe_groups(audit_of(answers, request.by, request.cuts), request.by, words)
         if scene.n_rows > MOST_ROWS:
             out["notes"].insert(0, f"The figures are about the first {MOST_ROWS:,} of {scene.n_rows:,} rows.")
@@ -115,22 +117,28 @@ class RowVerbs:
 
     def _open(self, request: OpenRequest) -> dict[str, Any]:
         scene = open_model(request.name, request.text)
-        model, n_features = describe_scene(scene)["model"], len(scene.explainer.schema)
+        article, model = model_name(scene.explainer.tree)
+        n_features = len(scene.explainer.schema)
         notes = [
-            f"{scene.title}: a {model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
+            f"{scene.title}: {article}{model} with {n_features:,} {'feature' if n_features == 1 else 'features'}.",
             "The file has no rows, so the page starts with one in the middle of the ranges. You can open rows for it next.",
         ]
-        return {"key": self._add(scene), "notes": notes}
+        return {"key": scene.key, "notes": notes + self._add(scene)}
 
     def _rows(self, request: RowsRequest) -> dict[str, Any]:
         scene, notes = open_rows(self._session.scene(request.scene), request.name, request.text)
-        return {"key": self._add(scene), "notes": notes}
+        return {"key": scene.key, "notes": notes + self._add(scene)}
 
-    def _add(self, scene: Scene) -> str:
-        if scene.key not in self._opened and len(self._opened) >= MOST_SCENES:
-            raise CounterleafError(f"{MOST_SCENES} models and tables are open already; restart the explorer to open more")
-        self._opened.add(scene.key)
-        return self._session.add(scene)
+    def _add(self, scene: Scene) -> list[str]:
+        """Add a scene; return sentences about the one that was closed in its place."""
+        self._session.add(scene)
+        self._opened.pop(scene.key, None)
+        self._opened[scene.key] = scene.title
+        if len(self._opened) <= MOST_SCENES:
+            return []
+        key, title = self._opened.popitem(last=False)
+        self._session.remove(key)
+        return [f"{title} was closed: at most {MOST_SCENES} models and tables can be open."]
 
 
 def _class_of(scene: Scene, question: Question) -> int | None:

@@ -137,5 +137,6 @@ function goalOf({ goal, ways, source }, { classes, kind }) {
 function asideOf({ status, stopped_after, ways }) {
   if (status !== "limit") return "";
   const reason = stopped_after ? `Stopped after ${stopped_after} s` : "Stopped before the proof was complete";
-  return ways.length ? `${reason}: a smaller change may exist.` : `${reason}.`;
+  if (!ways.length) return `${reason}.`;
+  return `${reason}: ${ways[0].proved ? "other options may be missing" : ways[0].proof.claim}.`;
 }

@@ -34,7 +34,7 @@ export class Card {
         "div",
         { class: "option-body" },
         this.changes,
-        h("div", { class: "effort" }, h("span", { class: "effort-scale", "aria-hidden": "true" }, this.amount), this.effort),
+        h("div", { class: "effort" }, h("span", { class: "effort-scale", "aria-hidden": "true", title: "full at 100 % of a usual range, or at another choice" }, this.amount), this.effort),
         h("div", { class: "checks" }, this.confirmed, this.proved),
       ),
     );
@@ -69,8 +69,7 @@ export class Card {
     const says = way.number && scene.kind === "class" ? `${way.label} (${way.number.text})` : way.label;
     if (way.confirmed) mark(this.confirmed, "good", "✓ confirmed", `: the model says ${says}`);
     else mark(this.confirmed, "bad", "✗ not confirmed by the model", "");
-    if (way.proved) mark(this.proved, "good", "✓ proved", k ? ": the next smallest" : ": no smaller change works");
-    else mark(this.proved, "warn", "not proved", ": a smaller change may exist");
+    mark(this.proved, way.proved ? "good" : "warn", way.proved ? "✓ proved" : "not proved", `: ${way.proof.claim}`);
   }
 
   /** Show the changes as large as they fit; of too many, the first ones and the number of the others. */

@@ -17,11 +17,12 @@ export class Details {
     const facts = [
       ["Effort", way.effort.words],
       ["Cost", way.effort.cost],
-      ["Lower bound", answer.proof.lower_bound ?? "none"],
+      ["Lower bound", way.proof.lower_bound ?? "none"],
+      ["Measure", answer.measure],
       ["Leaf", String(way.leaf)],
       ["Model says", way.number ? `${way.label}, ${way.number.text}` : way.label],
       ["Confirmed", way.confirmed ? "yes, by the model itself" : "no"],
-      ["Proof", answer.proof.text || (way.proved ? "complete: nothing costs less" : "not complete")],
+      ["Proof", `${way.proved ? "proved" : "not proved"}: ${way.proof.claim}`],
       ["Answered in", `${answer.milliseconds < 10 ? answer.milliseconds.toFixed(1) : Math.round(answer.milliseconds)} ms`],
     ];
     fill(
@@ -52,9 +53,9 @@ async function checkProof(state, outcome) {
   outcome.textContent = "checking …";
   try {
     const { holds, n_parts, milliseconds } = await post("/api/check", state);
-    outcome.textContent = holds
-      ? `The proof holds: ${n_parts.toLocaleString("en")} parts checked in ${Math.round(milliseconds)} ms.`
-      : "The proof does NOT hold.";
+    if (holds === null) outcome.textContent = "There is no complete proof to check: the search stopped.";
+    else if (!holds) outcome.textContent = "The proof does NOT hold.";
+    else outcome.textContent = `The proof holds: ${n_parts.toLocaleString("en")} parts checked in ${Math.round(milliseconds)} ms.`;
   } catch (error) {
     outcome.textContent = error.message;
   }

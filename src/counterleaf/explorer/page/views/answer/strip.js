@@ -60,7 +60,7 @@ export class Strip {
         "span",
         { class: "segmented", role: "group", "aria-labelledby": "strip-caption" },
         shown.map(({ n_changes, effort, changes }) =>
-          button([count(n_changes, n_changes === 1 ? "change" : "changes"), h("small", {}, effort.words.split(":")[0])], set(n_changes), {
+          button([count(n_changes, n_changes === 1 ? "change" : "changes"), h("small", {}, effort.size ?? effort.short)], set(n_changes), {
             "data-n": n_changes,
             title: `${changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(", ")} (${effort.words})`,
           }),

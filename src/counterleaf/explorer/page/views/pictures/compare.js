@@ -89,7 +89,7 @@ export class Comparison {
         ),
       ),
       h("p", { class: "step-goal" }, result.source.label, " → ", h("strong", {}, result.goal?.text ?? "")),
-      result.image ? this.images(result) : this.changes(result),
+      result.image && result.way ? this.images(result) : this.changes(result),
       result.way && effort(result.way),
       news(step, previous, this.scene),
     );
@@ -109,7 +109,6 @@ export class Comparison {
   }
 
   images({ image, way }) {
-    if (!way) return this.changes({ way });
     return h(
       "div",
       { class: "pair" },
@@ -132,6 +131,7 @@ function effort(way) {
     bar,
     h("span", {}, way.effort.words),
     h("span", { class: way.confirmed ? "good" : "bad" }, way.confirmed ? `✓ ${way.label}, confirmed` : `✗ ${way.label}, not confirmed`),
+    !way.proved && h("span", { class: "warn" }, "not proved"),
   );
 }
 
@@ -170,6 +170,6 @@ function describeNews(step, previous, scene) {
 }
 
 function effortChange(now, before) {
-  if (Math.abs(now.share - before.share) < 1e-9) return "the same effort";
-  return now.share < before.share ? "less effort" : "more effort";
+  if (Math.abs(now.total - before.total) < 1e-9) return "the same effort";
+  return now.total < before.total ? "less effort" : "more effort";
 }

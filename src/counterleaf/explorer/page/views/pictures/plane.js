@@ -246,6 +246,7 @@ export class Plane {
       const line = cell((high[1] - b) / (high[1] - low[1]), raster.height);
       const byte = raster.bytes[line * raster.width + column];
       [index, number] = scale ? [-1, this.numberOf(byte)] : [byte, null];
+      if (raster.others && byte === 255) return "one of the other classes";
     }
     if (number === null) return this.scene.classes[index];
     if (scale.output >= 0) return `${this.scene.classes[scale.output]} ${Math.round(100 * number)} %`;
@@ -322,7 +323,7 @@ export class Plane {
       const point = place(event);
       this.pointed = true;
       const snapped = this.plane.axes.map((axis, k) => snap(axis, point[k], this.plane.low[k], this.plane.high[k]));
-      this.readout.textContent = `${this.wordsAt(snapped)}: the model says ${this.saysAt(snapped)}.`;
+      this.readout.textContent = `${this.wordsAt(snapped)}: ${this.plane.regions ? "the model says" : "about here, the model says"} ${this.saysAt(snapped)}.`;
     });
     drawing.addEventListener("pointerleave", () => {
       this.pointed = false;

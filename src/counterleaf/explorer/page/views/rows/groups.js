@@ -121,7 +121,7 @@ export class Groups {
       h(
         "ul",
         { class: "rows-keys" },
-        used.map(([name, text]) => h("li", {}, h("span", { class: `groups-part ${name}` }), name === "has" ? `already ${reply.goal}` : text)),
+        used.map(([name, text]) => h("li", {}, h("span", { class: `groups-part ${name}` }), name === "has" ? `rows that ${reply.already}` : text)),
       ),
       h(
         "table",

@@ -3,18 +3,17 @@
 import { post } from "../../lib/api.js";
 import { button, fill, h } from "../../lib/dom.js";
 
-const MOST_BYTES = 30 * 1024 * 1024; // the server accepts a little more
 const BINARY = /\.(xlsx?|ods|parquet|pkl|pickle|joblib|skops|gz|zip|pdf|png|jpe?g)$/i;
 
 /** Whether a text is the JSON of a model, an answer or the like of counterleaf; other JSON has rows. */
 const isModel = (text) => /^\s*\{/.test(text) && /"format"\s*:\s*"counterleaf-/.test(text.slice(0, 4000) + text.slice(-4000));
 
 /** The text of a file; raises with one line for a file that is too large or not text. */
-async function readText(file) {
+async function readText(file, most) {
   if (BINARY.test(file.name))
     throw new Error(`${file.name} is not a text file. Save the model with explainer.to_json(), and rows as CSV, or paste the cells.`);
-  if (file.size > MOST_BYTES)
-    throw new Error(`${file.name} is larger than 30 MB. Start the command with it: counterleaf explore model.json --data rows.csv`);
+  if (file.size > most)
+    throw new Error(`${file.name} is larger than ${most / 1e6} MB. Start the command with it: counterleaf explore model.json --data rows.csv`);
   return file.text();
 }
 
@@ -83,7 +82,7 @@ class OpenDialog {
   take(files) {
     return this.run(async () => {
       const texts = [];
-      for (const file of files) texts.push([file.name, await readText(file)]);
+      for (const file of files) texts.push([file.name, await readText(file, this.tools.scene.max_file)]);
       const models = texts.filter(([, text]) => isModel(text));
       const tables = texts.filter(([, text]) => !isModel(text));
       let notes = [];

@@ -5,16 +5,23 @@ import { post } from "../../lib/api.js";
 export const MOST_ROWS = 100_000; // that the page shows at once
 export const [HAS, CAN, CANNOT, LIMIT, UNREADABLE] = [0, 1, 2, 3, 4];
 
-/**
- * The question for all rows, and a key that changes with it. The goal is the one that the page shows: of a value, that of the
- * answer; of two classes without a choice, the class that the row does not have.
- */
+const goals = new WeakMap(); // of scenes: the first one, where the user chose none
+
+/** The goal for all rows. Where the user chose none, it is the first one that the page showed, for whichever row. */
+function goalOf(scene, { target, at_least, at_most }, answer) {
+  const isValue = scene.kind === "value";
+  if (isValue ? at_least !== null || at_most !== null : target.length || scene.classes.length !== 2) return {};
+  if (answer && !goals.has(scene)) {
+    const { goal, source } = answer;
+    const ends = { at_least: goal.at_least, at_most: goal.at_most };
+    goals.set(scene, isValue ? ends : { target: scene.classes.filter((name) => name !== source.label) });
+  }
+  return goals.get(scene) ?? {};
+}
+
+/** The question for all rows, and a key that changes with it. */
 export function questionOf(scene, state, answer) {
-  const goal = {};
-  if (scene.kind === "value" && answer) Object.assign(goal, { at_least: answer.goal.at_least, at_most: answer.goal.at_most });
-  if (scene.kind !== "value" && answer && !state.target.length && scene.classes.length === 2)
-    goal.target = scene.classes.filter((name) => name !== answer.source.label);
-  const question = { ...state, ...goal, edits: {}, count: 1 };
+  const question = { ...state, ...goalOf(scene, state, answer), edits: {}, count: 1 };
   return [question, JSON.stringify({ ...question, row: 0 })];
 }
 
