@@ -82,6 +82,11 @@ export class QuestionBar {
     this.previous.disabled = state.row <= 0;
     this.next.disabled = state.row >= this.scene.n_rows - 1;
     const label = row?.problem ? "cannot be read" : (says?.label ?? "…");
+    if (this.says.textContent !== label && this.number.isConnected) {
+      const next = this.number.cloneNode(true); // a new figure after a new word, rather than one that moves
+      this.number.replaceWith(next);
+      this.number = next;
+    }
     setText(this.says, label);
     this.says.title = label;
     setText(this.number.firstChild, says?.number && this.scene.kind === "class" ? says.number.text : "");
