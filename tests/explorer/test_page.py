@@ -23,7 +23,7 @@ def test_a_new_user_sees_the_change_and_exports_it(enter):
     """Everything that matters is visible without scrolling, on a laptop."""
     loans = enter(viewport=LAPTOP)
     assert loans.says() == "refused"
-    assert loans.headline() == "Any one of these three options makes the model say granted"
+    assert loans.headline() == "Any of these three options makes the model say granted"
     assert len(loans.ways()) == 3
     for way in loans.ways():
         assert "→" in way["text"]

@@ -2,167 +2,16 @@
 
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeClassifier
+from support.feature_cases import HOSTILE, SCHEMA, control, drag, end, leave, line, now, order, values_in_ways
 from support.page_cases import cookies_of, running, windows
 
 import counterleaf as cl
 
-pytest_plugins = ["support.page_fixtures"]
+pytest_plugins = ["support.page_fixtures", "support.feature_fixtures"]
 pytestmark = pytest.mark.browser
-
-COUNTRIES = [f"country {k:02}" for k in range(45)]
-LONG = "a_name_that_is_much_longer_than_any_column_of_a_table_" * 3
-HOSTILE = "<img src=x onerror=alert(1)>"
-DUE = 19_600  # 2023-08-31, in days since 1970
-SCHEMA = cl.Schema(
-    [
-        cl.Numeric("amount", 0, 20_000, step=50, unit="DM", label="Credit amount", description="How much you borrow."),
-        cl.Numeric("due", 19_000, 20_000, integer=True, unit="date", label="Due date"),
-        cl.Categorical("country", COUNTRIES),
-        cl.Ordinal("school", ["none", "basic", "high", "college"]),
-        cl.Boolean("owner"),
-        cl.Numeric(LONG, 0, 1),
-        cl.Numeric(HOSTILE, 0, 1),
-        cl.Numeric("__proto__", 0, 1),
-        cl.Numeric("share", 0.0, 1.0),
-    ]
-)
-
-
-def every_kind():
-    """ "Granted" below 8,000 DM, in country 07, or if due after 2023-05-24."""
-    names = ["amount", "due", *COUNTRIES, "school", "owner", LONG, HOSTILE, "__proto__", "share"]
-    weights, bias = np.zeros((7, len(names))), np.zeros(7)
-    for node, name, cut in ((0, "amount", 8_000), (2, "country 07", 0.5), (3, "due", 19_700)):
-        weights[node, names.index(name)], bias[node] = 1.0, -cut
-    tree = cl.Tree(
-        [1, -1, 3, 5, -1, -1, -1], [2, -1, 4, 6, -1, -1, -1], weights, bias, [-1, 1, -1, -1, 1, 0, 1], ["refused", "granted"]
-    )
-    rng = np.random.default_rng(3)
-    columns = {
-        "amount": rng.integers(20, 400, 60) * 50,
-        "due": rng.integers(19_000, 20_001, 60),
-        "country": rng.choice(COUNTRIES, 60),
-        "school": rng.choice(["none", "basic", "high", "college"], 60),
-        "owner": rng.random(60) < 0.5,
-        **{name: rng.random(60).round(2) for name in (LONG, HOSTILE, "__proto__", "share")},
-    }
-    rows = pd.DataFrame(columns)
-    rows.loc[0, ["amount", "due", "country", "school", "share"]] = [12_000, DUE, "country 11", "basic", 1 / 3]
-    return cl.Explainer(tree, data=rows, schema=SCHEMA), rows
-
-
-def with_gaps():
-    """A pipeline that fills in the median income, and rows without one."""
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"income": rng.integers(1000, 9000, 200) * 1.0, "debt": rng.integers(0, 5000, 200) * 1.0})
-    labels = np.where(rows.income - rows.debt > 2000, "yes", "no")
-    rows.loc[:19, "income"] = np.nan
-    pipeline = make_pipeline(SimpleImputer(strategy="median"), DecisionTreeClassifier(max_depth=4, random_state=0))
-    return cl.Explainer(pipeline.fit(rows, labels), data=rows), rows
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    opened = {}
-    folder = tmp_path_factory.mktemp("features")
-    for make in (every_kind, with_gaps):
-        explainer, rows = make()
-        model, data = folder / f"{make.__name__}.json", folder / f"{make.__name__}.csv"
-        model.write_text(explainer.to_json())
-        rows.to_csv(data, index=False)
-        opened[make] = (str(model), "--data", str(data))
-    return opened
-
-
-def entering(make):
-    @pytest.fixture(scope="module")
-    def server(servers):
-        with running(*servers[make]) as address:
-            yield address.partition("/?")[0], cookies_of(address)
-
-    return server
-
-
-kinds_server, gaps_server = entering(every_kind), entering(with_gaps)
-
-
-@pytest.fixture
-def enter_kinds(browser, kinds_server):
-    with windows(browser, *kinds_server) as enter:
-        yield enter
-
-
-@pytest.fixture
-def kinds(enter_kinds):
-    return enter_kinds()
-
-
-@pytest.fixture
-def gaps(browser, gaps_server):
-    with windows(browser, *gaps_server) as enter:
-        yield enter()
-
-
-def line(explorer, label):
-    """The line of a feature."""
-    return explorer.page.locator("tbody.feature").filter(
-        has=explorer.page.locator(".label", has_text=re.compile(f"^{re.escape(label)}$"))
-    )
-
-
-def order(explorer):
-    return explorer.page.locator("tbody.feature:not([hidden]) .label").all_inner_texts()
-
-
-def now(explorer, label):
-    return explorer.page.get_by_label(f"{label} now", exact=True)
-
-
-def end(explorer, side, label):
-    return explorer.page.get_by_role("slider", name=f"{side}, {label}", exact=True)
-
-
-def control(explorer, name):
-    return explorer.state().get("controls", {}).get(name)
-
-
-def leave(explorer):
-    """Move the pointer and the focus out of the table."""
-    explorer.page.mouse.move(0, 0)
-    explorer.page.evaluate("document.activeElement.blur()")
-
-
-def drag(explorer, handle, distance, release=True):
-    handle.scroll_into_view_if_needed()
-    box = handle.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    mouse = explorer.page.mouse
-    mouse.move(x, y)
-    mouse.down()
-    for part in range(1, 11):
-        mouse.move(x + distance * part / 10, y)
-    if release:
-        mouse.up()
-
-
-def values_in_ways(explorer, feature):
-    """The values of a feature in all options of the last answer."""
-    post = """async (hash) => {
-        const text = atob(hash.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
-        const headers = { "Content-Type": "application/json" };
-        const reply = await fetch("/api/answer", { method: "POST", headers, body: text });
-        return (await reply.json()).ways.map((way) => way.changes);
-    }"""
-    ways = explorer.page.evaluate(post, "#" + explorer.address().partition("#")[2])
-    return [change["to_value"] for changes in ways for change in changes if change["feature"] == feature]
 
 
 # Tracks

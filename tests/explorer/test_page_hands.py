@@ -143,6 +143,22 @@ def test_cards_show_changes_in_whole(enter):
         explorer.click("next row")
 
 
+def test_the_bar_says_why_there_is_no_option(enter):
+    explorer = enter(viewport=LAPTOP)
+    explorer.click("Clear limits and locks")
+    for name in explorer.features():
+        explorer.lock(name)
+    explorer.page.evaluate("scrollTo(0, 0)")
+    bar = explorer.page.get_by_role("complementary", name="Selected option")
+    expect(bar).to_be_hidden()
+    expect(explorer.page.locator("#strip")).to_be_hidden()  # there is nothing to choose
+    explorer.page.mouse.wheel(0, 1500)
+    expect(bar).to_contain_text("No allowed change makes the model say granted")
+    expect(bar.get_by_role("button", name="previous option")).to_be_hidden()
+    explorer.button("back to the answer").click()
+    expect(bar).to_be_hidden()
+
+
 # Dates
 
 

@@ -1,10 +1,6 @@
 """Regression tests for the explorer's page."""
 
-import base64
-import csv
 import hashlib
-import io
-import json
 import re
 import time
 
@@ -14,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 from sklearn.tree import DecisionTreeRegressor
 from support.explorer_cases import endless
-from support.page_cases import cookies_of, running, windows
+from support.page_cases import STATE, BlockedRequests, cookies_of, link, refuse, running, windows
 
 import counterleaf as cl
 from counterleaf.explorer.session.question import Question
@@ -48,51 +44,6 @@ def user_server(files):
 def enter_user(browser, user_server):
     with windows(browser, *user_server) as enter:
         yield enter
-
-
-class BlockedRequests:
-    """Requests that match a pattern wait until they are released."""
-
-    def __init__(self, explorer, pattern):
-        self.explorer, self.waiting, self.open = explorer, [], False
-        explorer.page.route(pattern, lambda route: route.continue_() if self.open else self.waiting.append(route))
-
-    def wait(self):
-        for _ in range(500):
-            if self.waiting:
-                return
-            self.explorer.page.wait_for_timeout(10)
-        raise AssertionError("no request within 5 s")
-
-    def release(self):
-        self.open = True
-        for route in self.waiting:
-            route.continue_()
-
-
-def refuse(explorer, pattern, status, message):
-    """Make requests fail with a status and a message, or without a response if the status is None."""
-    explorer.expected_errors = r"Failed to load resource"
-    body = json.dumps({"error": message})
-    explorer.page.route(
-        pattern,
-        lambda route: route.fulfill(status=status, body=body, content_type="application/json") if status else route.abort(),
-    )
-
-
-def link(**state):
-    text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
-    return f"/#s={text}"
-
-
-def works(explorer):
-    """Lock a feature, check the answer, and undo."""
-    before, name = explorer.shown(), explorer.changed()[0]
-    explorer.lock(name)
-    assert explorer.shown() != before
-    assert not any(name in explorer.changed(k) for k in range(len(explorer.ways())))
-    explorer.after(explorer.page.locator("#undo").click)
-    assert explorer.shown() == before
 
 
 # Questions and answers
@@ -284,7 +235,7 @@ def test_more_than_forty_changes_are_all_listed_in_the_details(enter_user):
     explorer = enter_user()
     explorer.prefer("small changes")
     assert explorer.headline().endswith("the model say yes")
-    expect(explorer.page.locator(".changes .rest").first).to_contain_text("and 57 more")
+    expect(explorer.page.locator(".changes .rest").first).to_have_text(re.compile(r"^and 5\d more changes$"))
     lines = explorer.details().locator(".changes.all li")
     expect(lines).to_have_count(60)
     assert all("0.66" in text for text in lines.all_inner_texts())
@@ -335,7 +286,7 @@ def enter_values(browser, tmp_path_factory):
 
 def test_goals_of_a_model_that_predicts_numbers(enter_values):
     explorer = enter_values()
-    assert re.match("Any one of these two options makes the model predict at least [0-9,]+", explorer.headline())
+    assert re.match("Either of these two options makes the model predict at least [0-9,]+", explorer.headline())
     field = explorer.page.get_by_label("at least", exact=True)
     assert field.input_value() != ""  # the goal that the page starts with
     explorer.after(lambda: (field.fill("100000"), explorer.page.keyboard.press("Tab")))
@@ -388,190 +339,3 @@ def test_after_a_restart_the_access_form_takes_a_link_and_keeps_the_question(ent
         explorer.button("Open").click()
     expect(field).to_be_visible()
     assert explorer.address().partition("#")[2] == address.partition("#")[2]
-
-
-# Steps
-
-CLICKS = """async ([label, times]) => {
-    const node = document.querySelector(`button[aria-label="${label}"]`) ?? document.querySelector(label);
-    for (let k = 0; k < times; k++) {
-        const answered = new Promise((done) => {
-            const watch = new MutationObserver(() => { watch.disconnect(); done(); });
-            watch.observe(document.body, { attributes: true, attributeFilter: ["data-answered"] });
-        });
-        node.click();
-        await answered;
-    }
-}"""
-
-
-def test_eighty_steps_are_undone_and_redone(loans):
-    """Browsers keep 50 entries, so the page has its list; it survives a reload."""
-    first = loans.question()
-    loans.page.evaluate(CLICKS, ["next row", 80])
-    last = loans.question()
-    assert last["row"] == first["row"] + 80
-    loans.page.reload()
-    loans.settle()
-    loans.page.evaluate(CLICKS, ["#undo", 80])
-    assert loans.question() == first
-    expect(loans.page.locator("#undo")).to_be_disabled()
-    loans.page.evaluate(CLICKS, ["#redo", 80])
-    assert loans.question() == last
-    loans.after(loans.page.go_back)
-    assert loans.question()["row"] == last["row"] - 1
-
-
-def test_back_after_an_undo_goes_to_another_question(loans):
-    rows = [loans.question()["row"]]
-    for _ in range(3):
-        loans.click("next row")
-        rows.append(loans.question()["row"])
-    loans.after(loans.page.locator("#undo").click)
-    assert loans.question()["row"] == rows[2]
-    loans.after(loans.page.go_back)
-    assert loans.question()["row"] == rows[1]
-    loans.after(loans.page.go_forward)
-    assert loans.question()["row"] == rows[2]
-
-
-def test_an_address_that_the_user_enters_is_a_step(loans):
-    before = loans.question()
-    text = base64.urlsafe_b64encode(json.dumps(before | {"row": 50}).encode()).decode().rstrip("=")
-    loans.after(lambda: loans.page.evaluate("hash => { location.hash = hash }", f"s={text}"))
-    assert loans.question()["row"] == 50
-    loans.after(loans.page.locator("#undo").click)
-    assert loans.question() == before
-
-
-def test_of_more_than_sixty_steps_the_last_sixty_are_exported(loans):
-    loans.page.evaluate(CLICKS, [f"lock {loans.features()[-1]}", 62])
-    panel = loans.tab("Compare")
-    panel.get_by_role("button", name="All 63 steps").click()
-    expect(panel).to_contain_text("Export the last 60:")
-    text, _ = loans.download(panel.get_by_role("button", name="CSV").click)
-    assert {line["step"] for line in csv.DictReader(io.StringIO(text))} == {str(k) for k in range(1, 61)}
-
-
-def test_two_tabs_share_what_they_keep(loans):
-    other = loans.page.context.new_page()
-    second = type(loans)(other, loans.origin).open()
-    loans.button("keep option 1").click()
-    expect(second.button("keep option 1")).to_have_attribute("aria-pressed", "true")
-    second.button("keep option 2").click()
-    second.button("keep option 3").click()
-    expect(loans.button("keep option 3")).to_have_attribute("aria-pressed", "true")
-    loans.button("keep option 1").click()
-    for explorer in (loans, second):
-        explorer.page.reload()
-        explorer.settle()
-        pressed = [explorer.button(f"keep option {k}").get_attribute("aria-pressed") for k in (1, 2, 3)]
-        assert pressed == ["false", "true", "true"]
-
-
-def test_a_step_kept_before_its_answer_is_stored_with_it(loans):
-    blocked = BlockedRequests(loans, ANSWER)
-    before = loans.answered()
-    loans.button(f"lock {loans.changed()[0]}").click()
-    blocked.wait()
-    loans.page.locator("#keep").click()
-    blocked.release()
-    loans.settle(before)
-    loans.page.reload()
-    loans.settle()
-    expect(loans.page.locator("#keep")).to_have_attribute("aria-pressed", "true")
-    stored = loans.page.evaluate("JSON.parse(localStorage.getItem('counterleaf-kept'))")
-    assert [change["label"] for change in stored[0]["result"]["way"]["changes"]] == loans.changed()
-
-
-NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
-    Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });"""
-
-
-def test_the_page_works_without_storage(loans):
-    """As in a frame of a notebook whose browser forbids it."""
-    loans.page.add_init_script(NO_STORAGE)
-    loans.page.reload()
-    loans.settle()
-    works(loans)
-    loans.button("keep option 1").click()
-    expect(loans.button("keep option 1")).to_have_attribute("aria-pressed", "true")
-    loans.button("Light or dark").click()
-
-
-STATE = {"scene": "german", "row": 0, "edits": {}, "controls": {}, "target": [], "at_least": None, "at_most": None}
-STATE |= {"cost": "L1", "spread": "range", "margin": 0, "count": 3, "max_changes": None, "ink": "any", "locked_pixels": []}
-INVALID_STORES = {
-    "no JSON": "{",
-    "nothing": "null",
-    "a number": "5",
-    "a list": '[null, 5, "x", {"state": {}}, {"hash": "#s=e30", "state": null, "result": {"way": null}}]',
-    "an object": '{"list": 5, "at": 0}',
-    "empty steps": '{"list": [null, 5, {"hash": 5}], "at": 0}',
-    "half a result": json.dumps([{"state": STATE, "selected": 0, "result": {"way": None}}]),
-}
-
-
-def test_invalid_stored_values_are_ignored(loans):
-    put = "text => { for (const store of [localStorage, sessionStorage]) for (const part of ['kept', 'steps', 'theme']) "
-    put += "store.setItem(`counterleaf-${part}`, text) }"
-    for stored in INVALID_STORES.values():
-        loans.page.evaluate(put, stored)
-        loans.page.reload()
-        loans.settle()
-        works(loans)
-        expect(loans.button("keep option 1")).to_have_attribute("aria-pressed", "false")
-
-
-INVALID_STATES = [
-    {"controls": None},
-    {"edits": None},
-    {"locked_pixels": 5},
-    {"controls": {"age": {"low": "<img src=x onerror=alert(1)>"}}},
-    {"controls": {"age": None}},
-    {"controls": []},
-    {"row": "<img>"},
-    {"target": "granted"},
-    {"at_least": "much"},
-]
-
-
-def test_an_invalid_link_opens_a_working_page(loans):
-    for wrong in INVALID_STATES:
-        loans.page.goto("about:blank")
-        loans.open(link(scene="german", **wrong))
-        expect(loans.page.locator("#note")).to_contain_text("The link does not match")
-        assert loans.says() == "refused"
-        assert loans.page.locator("main img").count() == 0
-    works(loans)
-
-
-# Escape and the focus
-
-
-def test_escape_closes_the_menu_and_returns_the_focus(loans):
-    summary = loans.page.locator("summary", has_text="Export")
-    summary.click()
-    expect(loans.button("Copy the link")).to_be_visible()
-    loans.button("Copy the link").focus()
-    loans.page.keyboard.press("Escape")
-    expect(loans.button("Copy the link")).to_be_hidden()
-    expect(summary).to_be_focused()
-
-
-def test_escape_closes_adjust_and_returns_the_focus(loans):
-    panel = loans.adjust()
-    expect(panel.get_by_role("radio", name="few changes")).to_be_focused()
-    loans.prefer("small changes")
-    expect(panel.get_by_role("radio", name="smallest")).to_be_focused()
-    loans.page.keyboard.press("Escape")
-    expect(panel).to_be_hidden()
-    expect(loans.button("Adjust")).to_be_focused()
-    expect(loans.button("Adjust")).to_have_attribute("aria-expanded", "false")
-
-
-def test_the_focus_stays_when_a_conflict_is_resolved(loans):
-    """Its button is gone; the focus moves to the answer instead of the top of the page."""
-    loans.set("Features that may change, at most", "0")
-    loans.after(lambda: loans.conflict().get_by_role("button").press("Enter"))
-    assert loans.page.evaluate("document.querySelector('#answer').contains(document.activeElement)")

@@ -57,7 +57,7 @@ def test_filters_in_plain_words(loans):
     panel.get_by_label("The model says").select_option("refused")
     refused = [k for k, index in enumerate(found["class_index"]) if index == 1]
     expect(panel.get_by_role("status").first).to_have_text(f"{len(refused)} of 200 rows")
-    panel.get_by_label("and the row").select_option("can get there with at most …")
+    panel.get_by_label("and getting there").select_option("takes at most …")
     within = [k for k in refused if found["effort"][k] is not None and found["effort"][k] <= 0.1]
     expect(panel.get_by_role("status").first).to_have_text(f"{len(within)} of 200 rows")
     assert [int(text) for text in column(panel, 1)] == within
@@ -84,7 +84,7 @@ def test_sorting_and_steps_between_matches(loans):
     at = order.index(loans.state()["row"])
     loans.after(panel.get_by_role("button", name=re.compile("^Next")).click)
     assert loans.state()["row"] == order[at + 1]
-    loans.after(panel.get_by_role("button", name=re.compile("Previous$")).click)
+    loans.after(panel.get_by_role("button", name=re.compile("Previous row$")).click)
     assert loans.state()["row"] == order[at]
     panel.get_by_role("columnheader", name="Effort").get_by_role("button").click()
     expect(panel.locator("th[aria-sort=descending]")).to_have_text(re.compile("Effort"))
@@ -99,8 +99,8 @@ POINT = """() => {
 
 def test_a_click_on_a_point_explains_its_row(loans):
     panel = all_rows(loans)
-    panel.get_by_label("Across").select_option("Row number")
-    panel.get_by_label("Up").select_option("Effort")
+    panel.get_by_label("Horizontal axis").select_option("Row number")
+    panel.get_by_label("Vertical axis").select_option("Effort")
     panel.get_by_label("The model says").select_option("refused")
     loans.page.wait_for_timeout(200)
     canvas = panel.locator(".rows-canvas")
@@ -205,7 +205,7 @@ def test_hostile_text_is_one_line_and_keeps_the_page(loans):
 
 def test_a_new_row(loans):
     dialog = open_dialog(loans)
-    loans.after(dialog.get_by_role("button", name="New row").click)
+    loans.after(dialog.get_by_role("button", name="Type a new row").click)
     loans.page.get_by_role("button", name="Continue").click()
     assert loans.state()["scene"].startswith("rows-")
     expect(loans.page.locator("#question")).to_contain_text("The model says")

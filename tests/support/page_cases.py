@@ -22,6 +22,9 @@ OFFLINE = [
 
 LOCKED = {name for names in samples.IMMUTABLE.values() for name in names}  # when a scene opens
 
+STATE = {"scene": "german", "row": 0, "edits": {}, "controls": {}, "target": [], "at_least": None, "at_most": None}
+STATE |= {"cost": "L1", "spread": "range", "margin": 0, "count": 3, "max_changes": None, "ink": "any", "locked_pixels": []}
+
 
 def find_browser():
     """The path of the browser; raises if none is installed."""
@@ -302,3 +305,48 @@ class Explorer:
     def export(self, label):
         self.page.locator("summary", has_text="Export").click()
         return self.download(self.page.get_by_role("button", name=label, exact=True).click)
+
+
+class BlockedRequests:
+    """Requests that match a pattern wait until they are released."""
+
+    def __init__(self, explorer, pattern):
+        self.explorer, self.waiting, self.open = explorer, [], False
+        explorer.page.route(pattern, lambda route: route.continue_() if self.open else self.waiting.append(route))
+
+    def wait(self):
+        for _ in range(500):
+            if self.waiting:
+                return
+            self.explorer.page.wait_for_timeout(10)
+        raise AssertionError("no request within 5 s")
+
+    def release(self):
+        self.open = True
+        for route in self.waiting:
+            route.continue_()
+
+
+def refuse(explorer, pattern, status, message):
+    """Make requests fail with a status and a message, or without a response if the status is None."""
+    explorer.expected_errors = r"Failed to load resource"
+    body = json.dumps({"error": message})
+    explorer.page.route(
+        pattern,
+        lambda route: route.fulfill(status=status, body=body, content_type="application/json") if status else route.abort(),
+    )
+
+
+def link(**state):
+    text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+    return f"/#s={text}"
+
+
+def works(explorer):
+    """Lock a feature, check the answer, and undo."""
+    before, name = explorer.shown(), explorer.changed()[0]
+    explorer.lock(name)
+    assert explorer.shown() != before
+    assert not any(name in explorer.changed(k) for k in range(len(explorer.ways())))
+    explorer.after(explorer.page.locator("#undo").click)
+    assert explorer.shown() == before

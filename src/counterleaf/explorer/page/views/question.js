@@ -14,9 +14,17 @@ export class QuestionBar {
     this.goal = scene.kind === "value" ? new ValueGoal(scene, this) : new ClassGoal(scene, this);
     this.says = h("strong", { class: "says" });
     this.swatch = h("svg:rect", { width: 14, height: 14, rx: 3 });
-    this.number = h("span", { class: "quiet number" });
+    this.number = h("span", { class: "quiet number", title: "The probability that the model gives to this class" }, h("span", {}), h("span", { class: "unit" }, " sure"));
     const longest = Math.max(...scene.classes.map((name) => name.length), 6);
-    this.says.style.minWidth = `${Math.min(16, 0.62 * longest)}em`; // so that the rest of the line does not move
+    const room = Math.min(20, 0.8 * longest) + (scene.probabilities ? 7 : 2); // so that the rest of the line does not move
+    const line = h(
+      "span",
+      { class: "value" },
+      scene.kind === "class" && h("svg:svg", { class: "swatch", viewBox: "0 0 14 14", "aria-hidden": "true" }, this.swatch),
+      this.says,
+      scene.kind === "class" && this.number,
+    );
+    line.style.setProperty("--room", `${room}em`);
     this.opener = button("Adjust", () => adjust.toggle(this.opener), {
       id: "adjust-button",
       class: "adjust-button",
@@ -31,13 +39,7 @@ export class QuestionBar {
         "div",
         { class: "fact prediction" },
         h("span", { class: "caption" }, "The model says"),
-        h(
-          "span",
-          { class: "value" },
-          scene.kind === "class" && h("svg:svg", { class: "swatch", viewBox: "0 0 14 14", "aria-hidden": "true" }, this.swatch),
-          this.says,
-          scene.kind === "class" && this.number,
-        ),
+        line,
       ),
       h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
       this.goal.node,
@@ -82,7 +84,8 @@ export class QuestionBar {
     const label = row?.problem ? "cannot be read" : (says?.label ?? "…");
     setText(this.says, label);
     this.says.title = label;
-    setText(this.number, says?.number && this.scene.kind === "class" ? says.number.text : "");
+    setText(this.number.firstChild, says?.number && this.scene.kind === "class" ? says.number.text : "");
+    this.number.lastChild.hidden = !this.number.firstChild.textContent;
     this.swatch.setAttribute("fill", says?.label && !row?.problem ? fillOf(says.class_index) : "none");
     const n = Object.keys(state.edits).length;
     this.reset.hidden = !n;

@@ -154,10 +154,9 @@ def _sentence(one: dict[str, Any], words: Words, label: str) -> str:
     else:
         numbers = words.effort(value), words.effort(other)
         gap = f"{words.effort(value - other)} (95 % interval {words.effort(near)} to {words.effort(far)})"
-    groups = f"{numbers[0]} for {label} = {first}, {numbers[1]} for {label} = {second}, a difference of {gap}."
     starts = {
-        "share_has": f"The largest difference in the rows that {words.already}",
-        "share_reaching": "The largest difference in the other rows that can get there",
-        "cost_median": f"The largest difference in the median {'effort' if words.is_share else 'cost'}",
+        "share_has": f"Rows that {words.already}, by {label}",
+        "share_reaching": f"Other rows that can get there, by {label}",
+        "cost_median": f"Median {'effort' if words.is_share else 'cost'}, by {label}",
     }
-    return f"{starts[one['measure']]}: {groups}"
+    return f"{starts[one['measure']]}: {numbers[0]} for {first}, {numbers[1]} for {second}, a difference of {gap}."

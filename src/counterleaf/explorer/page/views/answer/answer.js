@@ -18,12 +18,13 @@ export class AnswerView {
     this.more = h("div", { class: "option ghost" });
     this.reason = h("div", { class: "reason", id: "reason" });
     this.stripPlace = h("div", { class: "strip", id: "strip" });
+    this.stage = h("div", { class: "stage" }, this.ways, this.reason);
     this.details = new Details();
-    this.bar = new SelectedBar(bar, this.ways, tools);
+    this.bar = new SelectedBar(bar, this.stage, tools);
     fill(
       node,
       h("div", { class: "head" }, this.headline, this.aside),
-      h("div", { class: "stage" }, this.ways, this.reason),
+      this.stage,
       this.stripPlace,
       this.spoken,
       this.details.node,
@@ -85,13 +86,13 @@ export class AnswerView {
 
   /** Show something in place of the cards; the focus stays in the answer. */
   showReason(content) {
-    const focused = this.node.querySelector(".stage").contains(document.activeElement);
+    const focused = this.stage.contains(document.activeElement);
     for (const card of this.cards.splice(0)) card.node.remove();
     this.more.remove();
     this.ways.hidden = true;
     fill(this.reason, content);
     if (focused && !this.reason.contains(document.activeElement)) (this.reason.querySelector("button") ?? this.headline).focus();
-    this.bar.update(null);
+    this.bar.say(this.headline.textContent);
   }
 
   /** Show an error in place of an answer. */
@@ -121,7 +122,7 @@ function headlineOf(answer, scene) {
     return [`No change found in time that makes the model ${say} `, target];
   }
   if (!ways[0].n_changes) return [`Nothing has to change: the model ${say}s `, target, " already"];
-  if (ways.length > 1) return [`Any one of these ${NUMBERS[ways.length]} options makes the model ${say} `, target];
+  if (ways.length > 1) return [`${ways.length > 2 ? "Any" : "Either"} of these ${NUMBERS[ways.length]} options makes the model ${say} `, target];
   return [ways[0].n_changes > 1 ? `These changes make the model ${say} ` : `This change makes the model ${say} `, target];
 }
 

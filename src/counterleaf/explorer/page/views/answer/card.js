@@ -59,8 +59,6 @@ export class Card {
     this.way = way;
     this.pick.setAttribute("aria-label", `Option ${k + 1}: ${describeWay(way, scene)}`);
     setText(this.summary, describeWay(way, scene));
-    if (scene.shape && answer.image) fill(this.changes, pictures(scene, answer.image, way, k));
-    else this.fit();
     this.amount.style.width = `${Math.max(1.5, 100 * Math.min(1, way.effort.share))}%`;
     setText(this.effort, way.effort.words);
     this.effort.title = way.effort.words;
@@ -68,6 +66,10 @@ export class Card {
     if (way.confirmed) mark(this.confirmed, "good", "✓ confirmed", `: the model says ${says}`);
     else mark(this.confirmed, "bad", "✗ not confirmed by the model", "");
     mark(this.proved, way.proved ? "good" : "warn", way.proved ? "✓ proved" : "not proved", `: ${way.proof.claim}`);
+    if (scene.shape && answer.image) {
+      fill(this.changes, pictures(scene, answer.image, way, k));
+      this.changes.className = "changes";
+    } else this.fit();
   }
 
   /** Show the changes as large as they fit; of too many, the first ones and the number of the others. */

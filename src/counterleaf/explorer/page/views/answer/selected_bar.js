@@ -3,35 +3,45 @@
 import { button, fill, h, setText } from "../../lib/dom.js";
 
 export class SelectedBar {
-  constructor(node, cards, tools) {
+  constructor(node, answer, tools) {
     this.node = node;
     this.text = h("span", { class: "bar-text" });
     this.rank = h("strong", {});
     this.previous = button("‹", () => tools.select(this.k - 1), { "aria-label": "previous option" });
     this.next = button("›", () => tools.select(this.k + 1), { "aria-label": "next option" });
-    const top = button("↑ Answer", () => scrollTo({ top: 0 }), { "aria-label": "back to the answer" });
-    fill(node, this.previous, this.rank, this.next, this.text, top);
+    this.top = button("↑ Answer", () => scrollTo({ top: 0 }), { "aria-label": "back to the answer" });
+    fill(node, this.previous, this.rank, this.next, this.text, this.top);
     new IntersectionObserver(([entry]) => {
       this.away = !entry.isIntersecting && entry.boundingClientRect.bottom < 60;
       this.show();
-    }).observe(cards);
+    }).observe(answer);
   }
 
-  /** `way` is null if there is no answer. */
-  update(way, k = 0, count = 0) {
-    Object.assign(this, { way, k });
-    if (way) {
-      const changes = way.changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(" · ");
-      setText(this.rank, count > 1 ? `Option ${k + 1} of ${count}` : "Answer");
-      setText(this.text, changes.length && changes.length < 2000 ? changes : way.label);
-      this.text.title = this.text.textContent;
-      this.previous.disabled = k === 0;
-      this.next.disabled = k + 1 >= count;
-    }
+  update(way, k, count) {
+    this.k = k;
+    const changes = way.changes.map(({ label, from, to }) => `${label} ${from} → ${to}`).join(" · ");
+    setText(this.rank, count > 1 ? `Option ${k + 1} of ${count}` : "Answer");
+    setText(this.top, "↑ Answer");
+    this.previous.disabled = k === 0;
+    this.next.disabled = k + 1 >= count;
+    this.write(changes.length && changes.length < 2000 ? changes : way.label, count > 1);
+  }
+
+  /** Say why there is no option. */
+  say(text) {
+    setText(this.rank, "");
+    setText(this.top, "↑ See why");
+    this.write(text, false);
+  }
+
+  write(text, several) {
+    setText(this.text, text);
+    this.text.title = text;
+    this.previous.hidden = this.next.hidden = !several;
     this.show();
   }
 
   show() {
-    this.node.hidden = !this.way || !this.away;
+    this.node.hidden = !this.text.textContent || !this.away;
   }
 }

@@ -25,6 +25,7 @@ export class Strip {
   update(state) {
     this.state = state;
     this.node.classList.toggle("stale", Boolean(this.key) && !same(this.key, this.keyOf(state)));
+    this.node.classList.toggle("idle", !this.isUseful);
     for (const node of this.node.querySelectorAll("button"))
       node.setAttribute("aria-pressed", String(node.dataset.n === String(state.max_changes ?? "any")));
   }
@@ -68,6 +69,12 @@ export class Strip {
       ),
     );
     if (this.state) this.update(this.state);
+  }
+
+  /** Whether there is something to choose: several numbers of changes, or a limit to remove. */
+  get isUseful() {
+    const first = this.points[0];
+    return Boolean(this.state?.max_changes !== null || (first && first.n_changes > 0));
   }
 }
 

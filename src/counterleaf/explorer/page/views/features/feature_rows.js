@@ -96,6 +96,7 @@ export class FeatureTable {
         changes.get(change.feature)[k] = change;
       }
     });
+    this.order = ways[selected]?.changes.map(({ feature }) => feature) ?? [];
     const none = new Array(ways.length).fill(undefined);
     this.lines.forEach((line, k) => {
       const { name } = line.feature;
@@ -112,7 +113,7 @@ export class FeatureTable {
         answered: ways.length > 0,
       });
     });
-    const option = `Option ${selected + 1}`;
+    const option = ways.length ? `Option ${selected + 1}` : "New value";
     if (this.option.textContent !== option) this.option.textContent = option;
     this.showTools(ways.length > 0);
     this.arrange();
@@ -172,10 +173,11 @@ export class FeatureTable {
     return this.inside || this.table.querySelector(":focus-visible") !== null;
   }
 
-  /** Changed features first, then those with settings, then the others, each in the order of the model. */
+  /** Changed features first, in the order of the card, then those with settings, then the others, in the order of the model. */
   arrange() {
     if (!this.state) return;
-    const rank = (line) => (line.changed ? 0 : line.isSet ? 1 : REST);
+    const place = (line) => this.order.indexOf(line.feature.name) / this.order.length; // as on the card
+    const rank = (line) => (line.changed ? place(line) : line.isSet ? 1 : REST);
     if (this.lines.every((line) => line.rank === rank(line)) || (this.isBusy && this.arranged)) return;
     const focused = this.table.contains(document.activeElement) && document.activeElement;
     const moving = new Set(this.lines.filter((line) => line.rank !== rank(line))); // the others keep their relative order

@@ -75,14 +75,9 @@ export class Track {
     return last > first ? Math.min(100, Math.max(0, ((value - first) / (last - first)) * 100)) : 50;
   }
 
-  /** Where an end of the range is drawn: at its value, or next to the bar that is centred on it. */
-  placeOf(end) {
-    return this.at(end.value + (end.end === "low" ? -this.half : this.half));
-  }
-
   /** The end of the range that applies without a limit. */
   bound(end) {
-    return end === "low" ? (this.feature.lower ?? this.axis[0]) : (this.feature.upper ?? this.axis[1]);
+    return end === "low" ? (this.feature.lower ?? this.endOfScale(0)) : (this.feature.upper ?? this.endOfScale(1));
   }
 
   get snap() {
@@ -140,11 +135,12 @@ export class Track {
 
   showRange() {
     const { low, high } = this.control;
-    const [left, right] = this.ends.map((end) => this.placeOf(end));
+    const [left, right] = this.ends.map((end) => this.at(end.value));
     this.range.style.left = `${left}%`;
     this.range.style.width = `${Math.max(0, right - left)}%`;
-    this.outside[0].style.width = `${left}%`;
-    this.outside[1].style.width = `${100 - right}%`;
+    const [first, last] = this.ends.map((end) => end.value); // the whole bars of both are allowed
+    this.outside[0].style.width = `${this.at(first - this.half)}%`;
+    this.outside[1].style.width = `${100 - this.at(last + this.half)}%`;
     this.range.classList.toggle("set", low !== null || high !== null);
     this.ends.forEach((end, k) => end.show(k ? right : left));
     [
@@ -154,6 +150,8 @@ export class Track {
       const text = limit === null ? formatBare(this.feature, this.endOfScale(k)) : sign + formatBare(this.feature, limit);
       if (this.scale[k].textContent !== text) this.scale[k].textContent = text;
       this.scale[k].classList.toggle("set", limit !== null);
+      const at = this.at(limit ?? this.endOfScale(k)); // below the end of the range, also where a bar is centred on the value
+      this.scale[k].style[k ? "marginRight" : "marginLeft"] = `${limit === null ? (k ? 100 - at : at) : 0}%`;
     });
   }
 }
@@ -208,15 +206,14 @@ class RangeEnd {
     this.node.setPointerCapture(event.pointerId);
     const { left, width } = this.track.inner.getBoundingClientRect();
     this.box = { left, width };
-    this.offset = event.clientX - (left + (this.track.placeOf(this) / 100) * width);
+    this.offset = event.clientX - (left + (this.track.at(this.value) / 100) * width);
     this.start("pointer");
   }
 
   drag(event) {
     const [first, last] = this.track.axis;
     const share = (event.clientX - this.offset - this.box.left) / this.box.width;
-    const { half } = this.track;
-    this.move(first + Math.min(1, Math.max(0, share)) * (last - first) + (this.end === "low" ? half : -half));
+    this.move(first + Math.min(1, Math.max(0, share)) * (last - first));
   }
 
   /** Move to a value: snapped, not beyond the other end, and without a limit at the end of the data. */

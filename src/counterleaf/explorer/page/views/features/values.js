@@ -23,11 +23,11 @@ export const isTrack = (feature) => feature.kind === "number" || feature.kind ==
 export const isOrdered = (feature) => isTrack(feature) || feature.kind === "ordinal";
 export const nameOf = (feature) => feature.label ?? feature.name;
 
-/** A number with thousands separators and at most six significant digits. */
+/** A number with thousands separators, and six significant digits or two to four decimals. */
 export function formatNumber(value, useGrouping = true) {
   const size = Math.abs(value);
   if (size >= 1e15 || (size < 1e-4 && size > 0)) return String(Number(value.toPrecision(6)));
-  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: size < 1e6 ? 6 : 9 };
+  const digits = size < 100 ? { maximumSignificantDigits: 6 } : { maximumFractionDigits: size < 1000 ? 4 : 2 };
   return value.toLocaleString("en", { useGrouping, ...digits });
 }
 
@@ -41,6 +41,13 @@ export const formatBare = (feature, value) =>
   feature.kind === "date" ? isoDate(value) : formatNumber(value, !isYear(feature));
 
 const isYear = ({ name, lower, upper }) => /year/i.test(name) && lower >= 1000 && upper !== null && upper < 3000;
+
+/** Whether the rows have different values: at most nine in ten in one bar of the histogram, or with one category. */
+export function varies({ histogram, counts }) {
+  const bars = histogram?.counts ?? counts ?? [];
+  const sum = bars.reduce((total, count) => total + count, 0);
+  return sum > 0 && Math.max(...bars) <= 0.9 * sum;
+}
 
 /** A value as the page shows it. */
 export function formatValue(feature, code) {

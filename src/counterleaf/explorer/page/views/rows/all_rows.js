@@ -1,7 +1,7 @@
 // All rows of the table, on two axes and as a list; a click explains a row.
 
 import { button, fill, h } from "../../lib/dom.js";
-import { formatValue, isMissing, isTrack, MISSING, nameOf } from "../features/values.js";
+import { formatValue, isMissing, isTrack, MISSING, nameOf, varies } from "../features/values.js";
 import { effortText, quantities, saysText } from "./axis.js";
 import { Filter } from "./filter.js";
 import { RowTable } from "./row_table.js";
@@ -38,11 +38,11 @@ export class AllRows {
       );
       return [node, h("div", { class: "field" }, h("label", { for: id }, label), node)];
     };
-    const [[x, xField], [y, yField]] = [pick("rows-x", "Across"), pick("rows-y", "Up")];
+    const [[x, xField], [y, yField]] = [pick("rows-x", "Horizontal axis"), pick("rows-y", "Vertical axis")];
     Object.assign(this, { x, y });
     [this.previous, this.next] = [
-      button("‹ Previous", () => this.step(-1), { title: "Explain the previous row of the table" }),
-      button("Next ›", () => this.step(1), { title: "Explain the next row of the table" }),
+      button("‹ Previous row", () => this.step(-1), { title: "Explain the previous row of the table" }),
+      button("Next row ›", () => this.step(1), { title: "Explain the next row of the table" }),
     ];
     this.node = h(
       "div",
@@ -75,12 +75,14 @@ export class AllRows {
     this.scatter.dispose();
   }
 
-  /** At first, the axes are numbers that the answer changes. */
+  /** At first, the axes are numbers that the answer changes and that differ between the rows; pixels say little. */
   chooseAxes(answer) {
     const numbers = this.scene.features.filter(isTrack).map((feature) => feature.name);
     const changed = (answer?.ways ?? []).flatMap((way) => way.changes.map(({ feature }) => feature));
     const names = [...new Set([...changed.filter((name) => numbers.includes(name)), ...numbers])];
-    const keys = [...names.map((name) => `f:${name}`), "effort", "says", "row"];
+    const varied = names.filter((name) => varies(this.scene.features.find((feature) => feature.name === name)));
+    const features = this.scene.shape ? [] : [...new Set([...varied, ...names])];
+    const keys = [...features.map((name) => `f:${name}`), "says", "effort", "row"];
     [this.x.value, this.y.value] = keys;
     this.chosen = Boolean(answer);
   }

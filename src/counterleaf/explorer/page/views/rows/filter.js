@@ -7,13 +7,13 @@ import { CAN, CANNOT, HAS, LIMIT, UNREADABLE } from "./rows_data.js";
 const DAY = 86_400_000; // milliseconds
 const WITHIN = "within";
 const WAYS = {
-  "": ["has any effort", () => true],
-  has: ["needs no change", (status) => status === HAS],
-  can: ["can get there", (status) => status === CAN],
-  [WITHIN]: ["can get there with at most …", null],
-  cannot: ["cannot get there", (status) => status === CANNOT],
+  "": ["takes any effort", () => true],
+  has: ["takes no change", (status) => status === HAS],
+  can: ["is possible", (status) => status === CAN],
+  [WITHIN]: ["takes at most …", null],
+  cannot: ["is not possible", (status) => status === CANNOT],
   limit: ["is not decided in time", (status) => status === LIMIT],
-  unreadable: ["cannot be read", (status) => status === UNREADABLE],
+  unreadable: ["is unknown: the row cannot be read", (status) => status === UNREADABLE],
 };
 
 export class Filter {
@@ -40,7 +40,7 @@ export class Filter {
       isValue
         ? h("div", { class: "field" }, h("span", {}, "The model says"), this.saysLow, "to", this.saysHigh)
         : field("The model says", this.says),
-      field("and the row", this.way, this.percentField),
+      field("and getting there", this.way, this.percentField),
       field("where", this.feature, this.value),
       h("div", { class: "field" }, this.count, (this.clearButton = button("Clear the filter", () => this.clear(), { class: "quiet" }))),
     );

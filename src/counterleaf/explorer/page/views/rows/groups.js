@@ -2,7 +2,7 @@
 
 import { post } from "../../lib/api.js";
 import { button, fill, h } from "../../lib/dom.js";
-import { isTrack, nameOf, parseValue } from "../features/values.js";
+import { isTrack, nameOf, parseValue, varies } from "../features/values.js";
 import { questionOf } from "./rows_data.js";
 
 const PARTS = [
@@ -43,7 +43,8 @@ export class Groups {
       ),
       this.result,
     );
-    this.by.value = (scene.features.find(({ kind }) => kind !== "number" && kind !== "date") ?? scene.features[0]).name;
+    const varied = scene.features.filter(varies);
+    this.by.value = (varied.find((feature) => !isTrack(feature)) ?? varied[0] ?? scene.features[0]).name;
     this.showCuts();
   }
 
@@ -153,12 +154,12 @@ export class Groups {
       return share > 0 && node;
     };
     const words = used.filter(([name]) => group[name]).map(([name, text]) => `${percent(group[`share_${name}`])} ${text}`);
-    const arrow = { 1: " ↑", "-1": " ↓", 0: "" };
+    const arrow = { 1: " ↑", "-1": " ↓", 0: " ↑↓" };
     const isWhole = group.cost_median === null;
     const cells = [
       group.rows.toLocaleString("en"),
       [h("span", { class: "groups-bar", "aria-hidden": "true" }, used.map(segment)), h("span", { class: "groups-words" }, words.join(", "))],
-      isWhole ? "–" : [h("strong", {}, group.effort), h("span", { class: "quiet" }, ` (half of them: ${group.effort_range.join(" to ")})`)],
+      isWhole ? "–" : [h("strong", {}, group.effort), group.effort_range[0] !== group.effort_range[1] && h("span", { class: "quiet" }, ` (middle half: ${group.effort_range.join(" to ")})`)],
       group.changes.length
         ? group.changes.map(({ label, share, direction }) => h("span", { class: "groups-change" }, `${label}${arrow[direction]} ${percent(share)}`))
         : "–",

@@ -4,7 +4,6 @@ import { post } from "../../lib/api.js";
 import { button, fill, h } from "../../lib/dom.js";
 
 const BINARY = /\.(xlsx?|ods|parquet|pkl|pickle|joblib|skops|gz|zip|pdf|png|jpe?g)$/i;
-const EXAMPLE = "age;job;amount\n35;teacher;1200";
 
 /** Whether a text is the JSON of a model, an answer or the like of counterleaf; other JSON has rows. */
 const isModel = (text) => /^\s*\{/.test(text) && /"format"\s*:\s*"counterleaf-/.test(text.slice(0, 4000) + text.slice(-4000));
@@ -39,14 +38,14 @@ class OpenDialog {
   ask() {
     const title = this.tools.scene?.title ?? "this model";
     const files = h("input", { type: "file", id: "open-file", multiple: true, onchange: () => this.take([...files.files]) });
-    this.text = h("textarea", { id: "open-text", rows: 7, spellcheck: "false", placeholder: EXAMPLE });
+    this.text = h("textarea", { id: "open-text", rows: 7, spellcheck: "false", placeholder: this.example() });
     fill(
       this.node,
       h("h2", { id: "open-title" }, "Open a model or rows"),
       h(
         "div",
         { class: "open-part" },
-        h("label", { for: "open-file" }, "A file: a model (JSON of counterleaf), or rows (CSV, JSON)"),
+        h("label", { for: "open-file" }, "A model (JSON written by counterleaf) or rows (CSV, JSON)"),
         files,
         h("p", { class: "quiet" }, "You can also drop a file anywhere on the page. It stays on this machine."),
       ),
@@ -59,7 +58,7 @@ class OpenDialog {
           "div",
           { class: "open-buttons" },
           button("Use these rows", () => this.run(() => this.openRows("pasted rows", this.text.value)), { class: "primary" }),
-          button("New row", () => this.run(() => this.openRows("new row", null)), {
+          button("Type a new row", () => this.run(() => this.openRows("new row", null)), {
             title: "Start with a row of typical values, and edit it in the table of features",
           }),
         ),
@@ -69,6 +68,14 @@ class OpenDialog {
     );
     fill(this.message);
     this.show();
+  }
+
+  /** The first columns of the model, with typical values below. */
+  example() {
+    const features = (this.tools.scene?.features ?? []).slice(0, 3);
+    const names = features.map(({ name }) => name).join(";");
+    const values = features.map(({ values: options, lower, upper }) => options?.[0] ?? lower ?? upper ?? 0).join(";");
+    return `${names};…\n${values};…`;
   }
 
   /** Open files, models first, so that rows that come with a model are rows for it. */
