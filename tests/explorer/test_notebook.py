@@ -127,7 +127,7 @@ def test_the_page_answers_inside_the_notebook(notebook):
     answer = frame.get_by_role("region", name="Answer", exact=True)
     expect(answer).to_contain_text("makes the model say good")
     expect(answer).to_contain_text("confirmed: the model says good")
-    change = re.search(r"Option 1.*?(duration months)\s+42\s+→\s+22", answer.inner_text().replace("\n", " "))
+    change = re.search(r"Option 1.*?(duration months)\s+42\s*→\s*22", answer.inner_text().replace("\n", " "))
     assert change, answer.inner_text()
     lock = frame.get_by_role("button", name="lock duration months")
     lock.click()
