@@ -176,7 +176,8 @@ def test_a_search_that_stopped_is_honest(loans):
 
     def stop(route):
         reply = route.fetch().json()
-        ways = [way | {"proved": False} for way in reply["ways"]] if answer["ways"] else []
+        unproved = {"proved": False, "proof": {"claim": "a smaller change may exist"}}
+        ways = [way | unproved for way in reply["ways"]] if answer["ways"] else []
         route.fulfill(json=reply | {"status": "limit", "ways": ways, "stopped_after": 2.0, "conflict": []})
 
     loans.page.route(ANSWER, stop)
@@ -264,6 +265,8 @@ def test_features_named_like_properties_of_every_object(enter_user):
         assert explorer.values()[shown].startswith("=")
         explorer.lock(shown)
         assert name not in explorer.state().get("controls", {})
+    explorer.adjust().get_by_role("button", name="Done").click()  # wider cards show more changes
+    explorer.page.wait_for_timeout(100)
     assert enter_user(explorer.address()).shown() == explorer.pick(0).shown()
 
 

@@ -43,6 +43,7 @@ export class AnswerView {
     this.showHeadline(headlineOf(answer, this.scene), asideOf(answer));
     setText(this.spoken, answer.sentence);
     if (!ways.length) return this.showReason(this.noWays(state, answer));
+    this.ways.hidden = false; // before the cards, which measure what fits
     const resolved = this.reason.contains(document.activeElement);
     while (this.cards.length > ways.length) this.cards.pop().node.remove();
     while (this.cards.length < ways.length) this.cards.push(this.newCard(this.cards.length));
@@ -51,7 +52,6 @@ export class AnswerView {
       setText(this.more, answer.fewer);
       this.ways.append(this.more);
     } else this.more.remove();
-    this.ways.hidden = false;
     if (this.reason.hasChildNodes()) fill(this.reason);
     if (resolved) this.cards[selected].pick.focus();
     this.bar.update(ways[selected], selected, ways.length);
