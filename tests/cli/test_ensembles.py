@@ -161,12 +161,18 @@ def test_an_ensemble_without_names_takes_the_columns_of_the_rows(folder):
     assert said.startswith("three.csv has 3 columns, and this ensemble has 4; remove the other columns")
 
 
-def test_the_explorer_refuses_an_ensemble(folder):
+def test_the_explorer_opens_an_ensemble(folder):
+    """Also one without names."""
     pytest.importorskip("fastapi")
+    from counterleaf.explorer.session.session import open_session
+
     (folder / "bare.json").write_text(read_model(forest()).to_json())
-    for model in ("m.json", "bare.json"):
-        said = mistake("explore", model, "--no-browser")
-        assert said == f"{model} is an ensemble, and the page shows single trees; use counterleaf explain"
+    for model, data in (("m.json", "iris.csv"), ("bare.json", None)):
+        session = open_session({"model": model, "data": data})
+        (scene,) = session.handle("scenes", {})
+        assert "forest" in session.handle("scene", {"scene": scene["key"]})["model"]
+        reply = session.handle("answer", {"scene": scene["key"], "spread": "none"})
+        assert reply["ways"][0]["confirmed"]
 
 
 def test_classes_are_completed(folder):

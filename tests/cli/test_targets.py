@@ -88,7 +88,13 @@ def test_options_that_do_not_fit(folder, name, options, message):
     assert message in done.err
 
 
-def test_the_explorer_refuses_numbers(folder):
-    done = call("explore", folder / "number.json", "--no-browser")
-    assert done.code == 2
-    assert "leaves that compute values or classes, which the explorer cannot show yet; use counterleaf explain" in done.err
+def test_the_explorer_opens_a_model_of_numbers(folder):
+    pytest.importorskip("fastapi")
+    from counterleaf.explorer.session.session import open_session
+
+    session = open_session({"model": str(folder / "number.json"), "data": str(folder / "rows.csv")})
+    (scene,) = session.handle("scenes", {})
+    assert scene["kind"] == "value"
+    reply = session.handle("answer", {"scene": scene["key"]})
+    assert reply["goal"]["text"].startswith("at ")
+    assert reply["ways"][0]["confirmed"]
