@@ -52,8 +52,8 @@ def test_the_explorer_shows_rows_with_gaps(gappy):
         question["controls"] = {name: {"multiplier": 0.05 if np.isnan(table[name][row]) else 20.0} for name in table}
         reply = session.handle("answer", question)
         json.dumps(reply, allow_nan=False)
-        assert all(one["confirmed"] for one in reply["answers"])
-        filled += "(missing)" in reply["sentence"]
+        assert all(one["confirmed"] for one in reply["ways"])
+        filled += any(change["from_value"] is None for change in reply["ways"][0]["changes"])
         json.dumps(session.handle("tree", question), allow_nan=False)
         assert session.handle("row", {"scene": "test", "row": row})["label"] == model.predict(table.iloc[[row]])[0]
     assert filled > 5
