@@ -4,13 +4,24 @@ PYTHON ?= python3
 STRICT ?=
 # paths and options for pytest in make coverage, sanitize and wheel; by default all tests, for wheel only the demo
 TESTS ?=
+# what make bench measures, or the data sets of make reproduce; by default all
+PART ?=
+# more options for the commands of make bench and make reproduce
+ARGS ?=
+PARTS := trees ensembles growth audit audit_kills audit_engines ensemble_growth learners computing_leaves explorer
+measure = $(or $(measure.$(1)),$(if $(filter $(1),$(PARTS)),experiments/measurements/$(1).py),$(error PART is $(1); expected $(PARTS)))
+measure.trees := -m counterleaf_experiments bench
+measure.ensembles := -m counterleaf_experiments bench --part ensembles
+measure.computing_leaves := -m counterleaf_experiments.learners
+# a file of tests runs in one process, so that its fixtures (a browser, a server, a cluster, models) are made once
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(wildcard cpp/*.?pp cpp/*/*.?pp)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CMAKE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.venv/zig
 
-.PHONY: demo test quick coverage core format lint tidy sanitize wheel bench reproduce docs clean system
+.PHONY: demo test nightly quick coverage core format lint tidy sanitize wheel bench speed reproduce docs clean system
 
 demo:
 	@$(MAKE) --no-print-directory -j2 core .venv/run
@@ -19,16 +30,20 @@ demo:
 # the core compiles while the dependencies install; tests that measure time run alone
 test:
 	@$(MAKE) --no-print-directory -j3 core .venv/test system
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not timed"
+	$(BIN)/python -m pytest -q $(WORKERS) -m "not timed"
 	$(BIN)/python -m pytest -q -s -m timed tests
+
+# the same with all seeds of the random tests, of which make test runs a fifth
+nightly:
+	@COUNTERLEAF_NIGHTLY=1 $(MAKE) --no-print-directory test
 
 # for daily work: about a minute once everything is installed
 quick: core .venv/test
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser and not timed" tests
+	$(BIN)/python -m pytest -q $(WORKERS) -m "not slow and not browser and not timed" tests
 
 # the lines that the tests run: build/coverage/index.html and build/coverage.xml
 coverage: core .venv/dev .venv/java
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not timed" --cov --cov-report=term \
+	$(BIN)/python -m pytest -q $(WORKERS) -m "not browser and not timed" --cov --cov-report=term \
 	  --cov-report=html:build/coverage --cov-report=xml:build/coverage.xml $(or $(TESTS),tests)
 
 # after a change in cpp: compile the changed files and put the module next to the Python code
@@ -39,6 +54,7 @@ core: .venv/tools
 
 format: .venv/dev
 	$(BIN)/ruff format .
+	$(BIN)/python scripts/write_map.py --write
 	$(BIN)/clang-format -i $(SOURCES)
 
 lint: core .venv/dev
@@ -47,6 +63,7 @@ lint: core .venv/dev
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 	$(BIN)/python scripts/check_docstrings.py
+	$(BIN)/python scripts/write_map.py
 
 # static analysis of the C++ code; takes minutes
 tidy: core .venv/tidy
@@ -59,32 +76,29 @@ sanitize: .venv/test
 	PYTHONPATH="$(CURDIR)/scripts/sanitized" COUNTERLEAF_CORE="$$(echo "$(CURDIR)"/build/sanitize/_core.*.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so)" \
-	  $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not browser and not cluster and not timed" $(or $(TESTS),tests)
+	  $(BIN)/python -m pytest -q $(WORKERS) -m "not browser and not cluster and not timed" $(or $(TESTS),tests)
 
-# a wheel of less than 2 MB, tested in an environment without a compiler and without this directory
+# a wheel of less than 2.5 MB (data 0.7, core 0.6, Python and the page 1.1), tested in an environment without a compiler and without this directory
 wheel: .venv/tools
 	rm -rf dist/*.whl build/empty
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --config-settings build-dir=build/wheel --wheel-dir dist .
-	ls -l dist/*.whl && test "$$(cat dist/*.whl | wc -c)" -lt 2000000
+	ls -l dist/*.whl && test "$$(cat dist/*.whl | wc -c)" -lt 2500000
 	$(PYTHON) -m venv build/empty
 	PATH="$(CURDIR)/build/empty/bin" && cd build/empty && python -m pip install --quiet "$$(echo "$(CURDIR)"/dist/*.whl)$(if $(TESTS),[test])" && \
 	  counterleaf demo
 	$(if $(TESTS),PATH="$(CURDIR)/build/empty/bin" && python -m pytest -q -n 2 -m "not browser and not timed" $(TESTS))
 
-bench: core .venv/bench .venv/java
-	$(BIN)/counterleaf bench
-	$(BIN)/counterleaf bench --part ensembles
-	$(BIN)/python bench/growth.py
-	$(BIN)/python bench/audit.py
-	$(BIN)/python bench/audit_kills.py
-	$(BIN)/python bench/audit_engines.py
-	$(BIN)/python bench/ensemble_growth.py
-	$(BIN)/python bench/learners.py
-	$(BIN)/python bench/explorer.py
-	$(BIN)/python -m counterleaf.experiments.learners
+# all that is measured, or make bench PART="ensembles growth" ARGS="--rows 5"
+bench: core .venv/bench $(if $(filter audit_engines,$(or $(PART),$(PARTS))),.venv/java)
+	$(foreach part,$(or $(PART),$(PARTS)),$(BIN)/python $(call measure,$(part)) $(ARGS) &&) true
 
+# what users type, in instructions of valgrind, compared with bench/speed.json; make speed ARGS=--update writes that file
+speed: core .venv/test .venv/valgrind
+	$(BIN)/python bench/speed.py $(ARGS)
+
+# all data sets of the paper, or make reproduce PART="german breast" ARGS=--quick
 reproduce: core .venv/reproduce
-	$(BIN)/counterleaf reproduce
+	$(BIN)/counterleaf-experiments reproduce $(addprefix --set ,$(PART)) $(ARGS)
 
 # the build runs every example again, because their output depends on the library
 docs: core .venv/docs
@@ -115,8 +129,13 @@ clean:
 	$(PIP) install --quiet counterleaf
 	touch $@
 
-.venv/test .venv/dev .venv/docs .venv/reproduce: .venv/tools
+.venv/test .venv/dev .venv/docs: .venv/tools
 	$(PIP) install --quiet "counterleaf[$(@F)]"
+	touch $@
+
+# the development package of this repository; the tests find it without an installation
+.venv/reproduce: .venv/tools experiments/pyproject.toml
+	$(PIP) install --quiet --no-build-isolation --config-settings editable.mode=inplace -e "experiments[reproduce]"
 	touch $@
 
 .venv/tidy: .venv/pip
@@ -138,13 +157,18 @@ clean:
 	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends default-jre-headless; }
 	touch $@
 
-# one after the other: apt-get does not run twice at the same time
-system:
+.venv/valgrind: .venv/pip
+	@command -v valgrind || { become=; [ "$$(id -u)" = 0 ] || become=sudo; \
+	  $$become apt-get -qq update && $$become apt-get -qq install -y --no-install-recommends valgrind; }
+	touch $@
+
+# one after the other: apt-get does not run twice at the same time; .venv exists before the two calls of make, which would each create it
+system: .venv/pip
 	@$(MAKE) --no-print-directory .venv/browser
 	@$(MAKE) --no-print-directory .venv/java
 
 # the other packages are large and do not install everywhere; the table marks those that are missing
-.venv/bench: .venv/tools
-	$(PIP) install --quiet "counterleaf[bench]"
-	$(PIP) install --quiet "counterleaf[bench,peers]" || echo "some of the other packages do not install here; the table will mark them as missing"
+.venv/bench: .venv/reproduce
+	$(PIP) install --quiet "counterleaf-experiments[bench]"
+	$(PIP) install --quiet "counterleaf-experiments[bench,peers]" || echo "some of the other packages do not install here; the table will mark them as missing"
 	touch $@

@@ -12,7 +12,7 @@ plain or gzipped. The bytes written depend only on the values.
 import argparse
 import gzip
 import hashlib
-import io
+import lzma
 import subprocess
 import sys
 import tempfile
@@ -114,11 +114,8 @@ def gaps(row):
 
 
 def pack(text):
-    """Compress with gzip, without file name and time."""
-    out = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as file:
-        file.write(text)
-    return out.getvalue()
+    """Compress with xz, which stores neither a name nor a time: a quarter smaller than gzip, and read fast enough."""
+    return lzma.compress(text, preset=9 | lzma.PRESET_EXTREME)
 
 
 def difference(rows, others):
@@ -152,7 +149,7 @@ def main():
         if any(len(row) != len(header) for row in rows):
             sys.exit(f"{name}: a row does not have {len(header)} values")
         text = "".join(",".join(row) + "\n" for row in [header, *rows]).encode()
-        path = FILES / f"{name}.csv.gz"
+        path = FILES / f"{name}.csv.xz"
         path.write_bytes(pack(text))
         print(f"{path.name}: {len(rows)} rows, {path.stat().st_size} bytes, content sha256 {hashlib.sha256(text).hexdigest()}")
     if compare:

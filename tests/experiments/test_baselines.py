@@ -10,10 +10,11 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from support.seeds import seeds
 
 import counterleaf as cl
 from counterleaf.datasets import load_german_credit
-from counterleaf.experiments.baselines import FeatureTweaking, NearestRow
+from counterleaf_experiments.baselines import FeatureTweaking, NearestRow
 
 OBLIQUE = cl.Tree([1, -1, -1], [2, -1, -1], [[1.0, 1.0], [0, 0], [0, 0]], [-1.0, 0, 0], [-1, 0, 1], classes=["no", "yes"])
 JOBS = cl.Schema([cl.Numeric("age", 18, 90), cl.Categorical("job", ["clerk", "cook", "judge"])])
@@ -55,7 +56,7 @@ def tweaked(model, x, target, epsilon, only_failed):
     return min(found, default=math.inf)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_nearest_row_is_that_of_a_plain_search(seed):
     model, X = random_tree(seed)
     nearest, exact = NearestRow(model, X), cl.Explainer(model, data=X)
@@ -130,7 +131,7 @@ def test_both_take_whole_pipelines():
 
 
 @pytest.mark.parametrize("only_failed", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_feature_tweaking_is_that_of_scikit_learns_arrays(seed, only_failed):
     model, X = random_tree(seed)
     tweaking, exact = FeatureTweaking(model, epsilon=0.1, only_failed=only_failed), cl.Explainer(model)

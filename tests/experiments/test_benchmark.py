@@ -1,4 +1,4 @@
-"""``counterleaf bench``: a small run, the parts of it, and the reference solvers."""
+"""``counterleaf-experiments bench``: a small run, the parts of it, and the reference solvers."""
 
 import functools
 import math
@@ -13,11 +13,11 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import counterleaf as cl
-from counterleaf import cli
-from counterleaf.experiments import solvers
-from counterleaf.experiments.benchmark import cases, measurement, run, tables, trees
-from counterleaf.experiments.benchmark.methods import coupled_pixels, large_batches, ocean, other_tools, per_leaf
-from counterleaf.experiments.benchmark.scaled_data import load_scaled
+from counterleaf_experiments import solvers
+from counterleaf_experiments.benchmark import cases, measurement, run, tables, trees
+from counterleaf_experiments.benchmark.methods import coupled_pixels, large_batches, ocean, other_tools, per_leaf
+from counterleaf_experiments.benchmark.scaled_data import load_scaled
+from counterleaf_experiments.commands import app
 
 
 @functools.cache
@@ -40,7 +40,7 @@ def finished(tmp_path_factory):
         patch.setitem(sys.modules, "treecf", None)  # as if it were not installed
         patch.setitem(other_tools.TOOLS, "DiCE", broken)
         arguments = ["bench", "--quick", "--set", "breast", "--rows", "2", "--out", str(out)]
-        return out, CliRunner().invoke(cli.app, arguments)
+        return out, CliRunner().invoke(app, arguments)
 
 
 def broken(case, budget):
@@ -95,8 +95,8 @@ def test_an_absent_and_a_failing_tool_are_reported_in_their_lines(finished):
 
 def test_a_second_run_does_not_learn_again(finished, monkeypatch):
     out, _ = finished
-    monkeypatch.setattr("counterleaf.experiments.paper.trees._tao", lambda *_: pytest.fail("learned again"))
-    monkeypatch.setattr("counterleaf.experiments.paper.trees._restored", lambda *_: None)
+    monkeypatch.setattr("counterleaf_experiments.paper.trees._tao", lambda *_: pytest.fail("learned again"))
+    monkeypatch.setattr("counterleaf_experiments.paper.trees._restored", lambda *_: None)
     tree = trees.oblique(data_of("breast"), 0, out / "trees", None)
     assert tree.n_features == 9
 
@@ -116,10 +116,28 @@ def test_a_second_run_does_not_learn_again(finished, monkeypatch):
     ],
 )
 def test_a_wrong_argument_is_one_line(arguments, message, tmp_path):
-    done = CliRunner().invoke(cli.app, ["bench", *arguments, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["bench", *arguments, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert done.stderr == f"counterleaf: {message}\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "page", "sets"),
+    [
+        ("bench", "bench.md", "breast, spambase, letter, adult, german, digits"),
+        ("reproduce", "report.html", "digits, adult, breast, spambase, letter, german"),
+    ],
+)
+def test_the_folder_may_exist_but_be_neither_a_file_nor_an_address(command, page, sets, tmp_path):
+    def line(out):
+        return CliRunner().invoke(app, [command, "--set", "iris", "--out", str(out)]).stderr
+
+    assert line(tmp_path) == f"counterleaf: unknown data set 'iris'; expected some of {sets}\n"
+    (tmp_path / "file").write_text("mine")
+    assert line(tmp_path / "file") == f"counterleaf: cannot write {tmp_path / 'file' / page}: its parent directory is a file\n"
+    address = f"counterleaf: cannot write s3://b/{page}: it is an address; expected the name of a file on this machine\n"
+    assert line("s3://b") == address
 
 
 def test_a_folder_without_trees_or_with_a_wrong_one_is_one_line(tmp_path):

@@ -1,4 +1,4 @@
-"""``counterleaf bench --part ensembles``: a small run with a substitute for the search, and the parts of it."""
+"""``counterleaf-experiments bench --part ensembles``: a small run with a substitute for the search, and the parts of it."""
 
 import functools
 import io
@@ -15,11 +15,11 @@ from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
 import counterleaf as cl
-from counterleaf import cli
-from counterleaf.experiments.benchmark.ensembles import measurement, models, ocean_process, ours, questions, report, run
-from counterleaf.experiments.benchmark.ensembles.measurement import ERROR, LIMIT, OPTIMAL, Answer, Measurement, Reply, Store
-from counterleaf.experiments.benchmark.ensembles.treecf_calls import Treecf
-from counterleaf.experiments.benchmark.methods import ocean, ocean_worker
+from counterleaf_experiments.benchmark.ensembles import measurement, models, ocean_process, ours, questions, report, run
+from counterleaf_experiments.benchmark.ensembles.measurement import ERROR, LIMIT, OPTIMAL, Answer, Measurement, Reply, Store
+from counterleaf_experiments.benchmark.ensembles.treecf_calls import Treecf
+from counterleaf_experiments.benchmark.methods import ocean, ocean_worker
+from counterleaf_experiments.commands import app
 
 
 @functools.cache
@@ -394,7 +394,7 @@ def tiny(monkeypatch, nearest):
 
 
 def bench(*arguments):
-    return CliRunner().invoke(cli.app, ["bench", "--part", "ensembles", *map(str, arguments)])
+    return CliRunner().invoke(app, ["bench", "--part", "ensembles", *map(str, arguments)])
 
 
 def test_a_run_prints_a_table_and_marks_what_is_missing(tiny, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterleaf.experiments import learners
+from counterleaf_experiments import learners
 
 NAMES = ["CART", "TAO, linear leaves"]
 

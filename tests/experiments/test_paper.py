@@ -1,4 +1,4 @@
-"""``counterleaf reproduce``: a small run, its files, and the errors of its options."""
+"""``counterleaf-experiments reproduce``: a small run, its files, and the errors of its options."""
 
 import base64
 import json
@@ -11,17 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 import counterleaf as cl
-from counterleaf import cli
-from counterleaf.experiments.paper import figures, published, run, tables
-from counterleaf.experiments.paper.instances import LEVELS, NORMS
+from counterleaf_experiments.commands import app
+from counterleaf_experiments.paper import figures, published, run, tables
+from counterleaf_experiments.paper.instances import LEVELS, NORMS
 
 
 def command(*arguments):
-    """``counterleaf reproduce`` in this process, where scikit-learn and matplotlib are imported already."""
+    """``counterleaf-experiments reproduce`` in this process, where scikit-learn and matplotlib are imported already."""
     line = ["reproduce", *map(str, arguments)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["counterleaf", *line])
-        return CliRunner().invoke(cli.app, line)
+        patch.setattr(sys, "argv", ["counterleaf-experiments", *line])
+        return CliRunner().invoke(app, line)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_report_is_one_well_formed_page_with_our_and_the_papers_numbers(fini
         "MNIST was not run",
         "100 % answered",
         "0.35±0.33",
-        "counterleaf reproduce",
+        "counterleaf-experiments reproduce",
     ):
         assert words in page.text
     assert not re.search(r"\bnan\b|\bNone\b|\binf\b", page.text)
@@ -160,7 +160,7 @@ def test_the_trees_are_counterleaf_json_with_their_settings(finished):
     ],
 )
 def test_a_wrong_argument_is_one_line(arguments, message, tmp_path):
-    done = CliRunner().invoke(cli.app, ["reproduce", *arguments, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert done.stderr == f"counterleaf: {message}\n"
     assert not (tmp_path / "out").exists()
@@ -168,7 +168,7 @@ def test_a_wrong_argument_is_one_line(arguments, message, tmp_path):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("mine")
-    done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path)])
+    done = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert "is not empty and contains no earlier run; name another folder with --out" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
@@ -177,7 +177,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 def test_a_file_in_place_of_a_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("mine")
     for out in (tmp_path / "file", tmp_path / "file/below"):
-        done = CliRunner().invoke(cli.app, ["reproduce", "--set", "breast", "--out", str(out)])
+        done = CliRunner().invoke(app, ["reproduce", "--set", "breast", "--out", str(out)])
         assert done.exit_code == 2
         assert len(done.stderr.splitlines()) == 1
         assert str(out) in done.stderr
@@ -206,7 +206,7 @@ def test_an_interrupt_is_one_line_and_130(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "reproduce", interrupted)
-    done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 130
     assert done.stderr == "counterleaf: interrupted; the same command continues from here\n"
 
@@ -216,18 +216,18 @@ def test_a_claim_that_fails_is_exit_code_4(tmp_path, monkeypatch):
         verdicts = (tables.Verdict("All is well", 3, 1, "not quite"),)
 
     monkeypatch.setattr(run, "reproduce", lambda *_: Failed)
-    done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 4
     assert "FAIL All is well (2 of 3) not quite" in done.stdout
     Failed.verdicts = (tables.Verdict("All is fast", 3, 1, of_speed=True),)
-    done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0
     assert "slow All is fast (2 of 3)" in done.stdout
 
 
 def test_packages_are_checked_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = CliRunner().invoke(cli.app, ["reproduce", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert "reproduce needs matplotlib; install with: pip install matplotlib" in done.stderr
 

@@ -8,11 +8,11 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import counterleaf as cl
-from counterleaf.experiments.paper import figures, referee, trees
-from counterleaf.experiments.paper.data import load_data
-from counterleaf.experiments.paper.instances import LEVELS, NORMS, MethodComparison
-from counterleaf.experiments.paper.trees import AXIS, OBLIQUE
 from counterleaf.learn import TAOClassifier
+from counterleaf_experiments.paper import figures, referee, trees
+from counterleaf_experiments.paper.data import load_data
+from counterleaf_experiments.paper.instances import LEVELS, NORMS, MethodComparison
+from counterleaf_experiments.paper.trees import AXIS, OBLIQUE
 
 
 @pytest.mark.parametrize(

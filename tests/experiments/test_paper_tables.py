@@ -10,8 +10,8 @@ import pytest
 
 import counterleaf as cl
 from counterleaf.datasets import load_adult
-from counterleaf.experiments.paper import published, tables, trees
-from counterleaf.experiments.paper.instances import LEVELS, NORMS
+from counterleaf_experiments.paper import published, tables, trees
+from counterleaf_experiments.paper.instances import LEVELS, NORMS
 
 TEX = Path(__file__).resolve().parents[3] / "shared/paper/counterfactuals-for-oblique-trees.tex"
 

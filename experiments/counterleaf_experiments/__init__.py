@@ -1,0 +1,1 @@
+"""What measures counterleaf: baselines, reference solvers, the benchmark, and the paper's experiments."""

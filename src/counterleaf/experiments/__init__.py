@@ -1,1 +1,0 @@
-"""Baselines, reference solvers, the benchmark, and the paper's experiments."""
